@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import spacelang as sl
-from spacelang.syntax.highlighting import highlight
+from spacelang.syntax.parser_tables import highlight
 from spacelang.targets import TARGETS
 
 HERE: Final = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""Atomic replacement of files, and the texts of operating-system errors."""
+"""Atomic replacement of files, the texts of operating-system errors, and the location of the data folders."""
 
 import os
 from collections.abc import Iterator
@@ -25,3 +25,12 @@ def replace_atomically(path: Path) -> Iterator[Path]:
 def os_error_text(error: OSError) -> str:
     """Return the operating system's description of an error in lower case, to be put after a colon."""
     return (error.strerror or str(error)).lower()
+
+
+_PACKAGE = Path(__file__).parent
+
+
+def resource_folder(name: str) -> Path:
+    """Return the path of the folder `grammars` or `spaces`."""
+    inside = _PACKAGE / name
+    return inside if inside.is_dir() else _PACKAGE.parent / name

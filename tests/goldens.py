@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from spacelang.analysis import check
-from spacelang.resources import resource_folder
+from spacelang.files import resource_folder
 from spacelang.solver.counting import Structures
 from spacelang.text import Source
 

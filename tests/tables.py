@@ -14,7 +14,7 @@ from spacelang.bench.table_search import LossTableData
 from spacelang.bench.tables import LossTable, TableMetadata
 from spacelang.bench.tables.reading import read_table, write_table
 from spacelang.bench.tables.tabulation import MAX_TRIALS, Extent, TabulationSearch, build_table
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.solver.counting import Structures

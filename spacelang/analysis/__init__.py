@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from spacelang.analysis import consistency, imports, roles, unused_declarations, use_declarations
+from spacelang.analysis import consistency, declarations, modules, roles
 from spacelang.analysis.context import NO_CONTEXT, CheckContext
-from spacelang.analysis.data_symbols import DataSymbols
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
 from spacelang.analysis.drafts import Draft
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
@@ -64,15 +63,15 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     if document is not None:
         return _check_compiled(document, source, surroundings)
     report = DiagnosticCollector(DataSymbols(surroundings.bindings))
-    module = imports.read_modules(source, report)
-    used = [use for each in unused_declarations.all_modules(module) for use in each.uses]
-    catalogue = use_declarations.read_catalogues(used, surroundings, report)
+    module = modules.read_modules(source, report)
+    used = [use for each in declarations.all_modules(module) for use in each.uses]
+    catalogue = declarations.read_catalogues(used, surroundings, report)
     _check_catalogue(catalogue.default, source, report)
     draft = StageReader(module, catalogue, report).read()
     if draft.is_whole:
         roles.check(draft.root, catalogue, report)
     if not module.is_torn:
-        use_declarations.check_unused(used, unused_declarations.mentioned_names(module), catalogue, report)
+        declarations.check_unused(used, declarations.mentioned_names(module), catalogue, report)
     task = None if module.task is None else _task(module.task, draft, catalogue, report)
     bare = Space(module.name, draft.root, title=module.title, task=task)
     space = resolve(bare, draft, report)

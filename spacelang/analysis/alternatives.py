@@ -1,18 +1,21 @@
-"""The alternatives of a decision as they are written: which there are, and the name of each."""
+"""The alternatives of a decision as they are written, in structures and in the domains of parameters."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.values import InvalidValue, literal_value
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.names import DuplicateName
+from spacelang.diagnostics.names import DuplicateName, DuplicateValue
 from spacelang.diagnostics.structure import MisplacedAnnotation
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.frozen import frozen
-from spacelang.ir.domain import KEYWORDS
-from spacelang.ir.value import Value
+from spacelang.ir.domain import KEYWORDS, contains, literal
+from spacelang.ir.space import RANGE_NAME, SKIPPED_STEP, Branch, Hyperparameter, value_name
+from spacelang.ir.value import Value, are_same
 from spacelang.syntax import ast
-from spacelang.syntax.structure_titles import title
+from spacelang.syntax.inline_printer import title
 from spacelang.text import Span, forbidden_character
 
 
@@ -76,7 +79,7 @@ def _alternative(part: ast.Structure) -> Alternative:
         case ast.NoneStep():
             span = Span(part.span.source, part.span.start, part.span.start + len("none"))
             return Alternative("none", span, part, part.annotations)
-        case ast.Operator():
+        case ast.OperatorReference():
             name, span = _name_and_span(part.alias, part.name.text, part.name.span)
             return Alternative(name, span, part, part.annotations, part.alias)
         case ast.Parenthesised():
@@ -92,12 +95,12 @@ def _name_and_span(alias: ast.Word | None, name: str, span: Span) -> tuple[str, 
     return (name, span) if alias is None else (alias.text, alias.span)
 
 
-def mentioned_operators(structure: ast.Structure) -> Iterator[ast.Operator]:
+def mentioned_operators(structure: ast.Structure) -> Iterator[ast.OperatorReference]:
     """Yield the operator nodes of a structure, including those in structures that are values of parameters."""
     match structure:
         case ast.NoneStep():
             return
-        case ast.Operator():
+        case ast.OperatorReference():
             yield structure
             for member in structure.body.members if structure.body is not None else ():
                 if isinstance(member, ast.Parameter):
@@ -112,9 +115,9 @@ def mentioned_operators(structure: ast.Structure) -> Iterator[ast.Operator]:
             yield from mentioned_operators(part)
 
 
-def _operators_in_domain(domain: ast.Domain) -> Iterator[ast.Operator]:
+def _operators_in_domain(domain: ast.Domain) -> Iterator[ast.OperatorReference]:
     match domain:
-        case ast.Operator() | ast.Parenthesised() | ast.NoneStep():
+        case ast.OperatorReference() | ast.Parenthesised() | ast.NoneStep():
             yield from mentioned_operators(domain)
         case ast.UnionDomain():
             for part in domain.parts:
@@ -127,11 +130,11 @@ def _operators_in_domain(domain: ast.Domain) -> Iterator[ast.Operator]:
             return
 
 
-def operator_node(value: ast.OperatorValue | ast.DottedName) -> ast.Operator:
+def operator_node(value: ast.OperatorValue | ast.DottedName) -> ast.OperatorReference:
     """Return the operator node that a member of a set of values stands for."""
     if isinstance(value, ast.DottedName):
-        return ast.Operator(value, None, None, (), value.span)
-    return ast.Operator(value.name, None, value.body, (), value.span)
+        return ast.OperatorReference(value, None, None, (), value.span)
+    return ast.OperatorReference(value.name, None, value.body, (), value.span)
 
 
 def is_plain_word(name: ast.Word) -> bool:
@@ -180,8 +183,92 @@ def duplicate_diagnostic(alternative: Alternative, first: Alternative) -> Duplic
         remedy = "remove one of them"
     elif named.alias is not None:
         remedy = "choose another name after `as`"
-    elif not isinstance(named.structure, ast.Operator):
+    elif not isinstance(named.structure, ast.OperatorReference):
         remedy = f"give one of them another name: `({alternative.name}) as …`"
     related = (Related(first.span, "first declared here"),)
     name = alternative.name
     return DuplicateName(primary=alternative.span, kind="alternative", name=name, remedy=remedy, related=related)
+
+
+IsOperator: TypeAlias = Callable[[ast.Value], bool]
+"""A function that tells whether a word stands for an operator."""
+
+
+def is_decision(domain: ast.Domain, known: IsOperator) -> bool:
+    """Return True if a domain is a decision between alternatives, that is, if it contains operators.
+
+    `known` tells whether a word names an operator. `none` beside plain values does not make a domain a decision.
+    """
+    match domain:
+        case ast.OperatorReference() | ast.NoneStep() | ast.Parenthesised():
+            return True
+        case ast.UnionDomain(parts=parts):
+            return any(is_decision(part, known) for part in parts if not isinstance(part, ast.NoneStep))
+        case ast.Values(values=values, ordered=False):
+            return any(isinstance(value, ast.OperatorValue) or known(value) for value in values)
+        case _:
+            return False
+
+
+def alternatives_in(domain: ast.Domain, known: IsOperator, report: DiagnosticCollector) -> list[Alternative]:
+    """Return the alternatives of a domain that is a decision, with each value of a set as an alternative.
+
+    Members of a set that cannot be alternatives are reported.
+    """
+    match domain:
+        case ast.OperatorReference() | ast.NoneStep() | ast.Parenthesised():
+            return alternatives_of(domain)
+        case ast.UnionDomain(parts=parts):
+            structures = tuple(
+                part for part in parts if isinstance(part, ast.OperatorReference | ast.NoneStep | ast.Parenthesised)
+            )
+            if len(structures) == len(parts):
+                return alternatives_of(ast.JoinedStructures("|", structures, domain.span))
+            ranges = [part for part in parts if _is_range(part)]
+            kept = [part for part in parts if not _is_range(part) or part is ranges[0]]
+            return [each for part in kept for each in alternatives_in(part, known, report)]
+        case ast.Values(ordered=False):
+            return [*_member_alternatives(domain, known, report)]
+        case ast.Booleans():
+            return [_value_alternative(value, domain.span) for value in (True, False)]
+        case _:
+            return [Alternative(RANGE_NAME, domain.span, ast.NoneStep((), domain.span))]
+
+
+def range_in(domain: ast.Domain) -> ast.Domain | None:
+    """Return the ranges and ordered sets of a domain that is a decision, as one domain, or None if there are none."""
+    parts = domain.parts if isinstance(domain, ast.UnionDomain) else ()
+    ranges = tuple(part for part in parts if _is_range(part))
+    return ranges[0] if len(ranges) == 1 else ast.UnionDomain(ranges, domain.span) if ranges else None
+
+
+def check_duplicates(branches: Sequence[Branch], report: DiagnosticCollector) -> None:
+    """Report plain values that are listed twice, or listed and also contained in a range."""
+    for place, branch in enumerate(branches):
+        for other in branches[:place] if branch.value is not None else ():
+            if other.value is not None and are_same(other.value, branch.value):
+                related = (Related(other.span, "first listed here"),)
+                report.add(DuplicateValue(primary=branch.span, value=literal(branch.value), related=related))
+        for other in branches if branch.node == SKIPPED_STEP else ():
+            if isinstance(other.node, Hyperparameter) and contains(other.node.domain, branch.value):
+                reason = f"also lies in `{other.span.text}`"
+                report.add(DuplicateValue(primary=branch.span, value=literal(branch.value), reason=reason))
+
+
+def _is_range(part: ast.Domain) -> bool:
+    return isinstance(part, ast.Range) or (isinstance(part, ast.Values) and part.ordered)
+
+
+def _value_alternative(value: Value, span: Span) -> Alternative:
+    return Alternative(value_name(value), span, ast.NoneStep((), span), value=value)
+
+
+def _member_alternatives(written: ast.Values, known: IsOperator, report: DiagnosticCollector) -> Iterator[Alternative]:
+    """Yield the alternatives that the members of a set are: operators, `none` and plain values."""
+    for value in written.values:
+        if isinstance(value, ast.OperatorValue) or (isinstance(value, ast.DottedName) and known(value)):
+            yield from alternatives_of(operator_node(value))
+            continue
+        found = literal_value(value, report)
+        if not isinstance(found, InvalidValue):
+            yield _value_alternative(found, value.span)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.domains import BadBound
+from spacelang.diagnostics.conditions import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir.domain import DATA_SIZE_NAMES
 from spacelang.ir.expr import (
@@ -20,9 +20,8 @@ from spacelang.ir.expr import (
     references,
     with_children,
 )
-from spacelang.ir.rationals import NUMERIC_FUNCTIONS, NumberInterval, to_fraction
-from spacelang.ir.rationals import Number as Known
-from spacelang.ir.value import Value, is_number
+from spacelang.ir.value import NUMERIC_FUNCTIONS, NumberInterval, Value, is_number, to_fraction
+from spacelang.ir.value import Number as Known
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span

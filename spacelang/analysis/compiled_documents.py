@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, Final
 
-from spacelang.analysis import parameters, roles, tasks, use_declarations
+from spacelang.analysis import declarations, parameter_checks, roles, tasks
 from spacelang.analysis.context import MAX_NUMBER, CheckContext
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.overlap import common_value
+from spacelang.analysis.domains import common_value
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.scorers import ScorerReader
+from spacelang.analysis.tasks import ScorerReader
 from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
@@ -148,7 +148,7 @@ def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: D
         for name in names
         if name not in (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
     ]
-    return use_declarations.read_catalogues(used, surroundings, report)
+    return declarations.read_catalogues(used, surroundings, report)
 
 
 def _counted_structures(space: Space) -> Structures:
@@ -201,12 +201,12 @@ class _CatalogueChecker:
                 raise DefinitionError("definition", f"names the wrong library for the operator `{operator.name}`")
             return
         called = _dotted(operator.name, operator.span)
-        parameters.check_operator_deprecation(called, entry, self._report)
+        parameter_checks.check_operator_deprecation(called, entry, self._report)
         spans = {name: getattr(value, "span", operator.span) for name, value in operator.fixed}
         given = {name: ast.Word(name, span) for name, span in spans.items()}
         given |= {child.name: ast.Word(child.name, child.span) for child in operator.children}
         judges = {
-            name: ParameterChecker(self._report, entry, parameters.find(word, entry, self._report))
+            name: ParameterChecker(self._report, entry, parameter_checks.find(word, entry, self._report))
             for name, word in given.items()
         }
         for name, value in operator.fixed:
@@ -216,8 +216,8 @@ class _CatalogueChecker:
                 self._hyperparameter(child, entry, judges[child.name])
             else:
                 self._decision(child, entry, judges[child.name])
-        parameters.check_tuple_and_elements(entry, given, self._report)
-        parameters.check_required(called, entry, given, self._catalogue, self._report)
+        parameter_checks.check_tuple_and_elements(entry, given, self._report)
+        parameter_checks.check_required(called, entry, given, self._catalogue, self._report)
 
     def _entry(self, operator: Operator) -> CatalogueEntry | None:
         return self._catalogue.entry(operator.catalogue, operator.name)

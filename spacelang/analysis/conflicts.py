@@ -4,15 +4,14 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from spacelang.analysis.diagnostic_collector import DataSymbols
 from spacelang.analysis.domains import widest_domain
-from spacelang.analysis.symbols import DataSymbols
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.frozen import frozen
 from spacelang.ir.domain import BOOLEANS
 from spacelang.ir.expr import Expr, Reference, scope
 from spacelang.ir.space import Constraint, Hyperparameter, Product, ProductKind, Space
-from spacelang.ir.tree_rewriting import rebuild_tree
-from spacelang.ir.walk import with_dependencies
+from spacelang.ir.walk import rebuild_tree, with_dependencies
 from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span
 
@@ -168,9 +167,9 @@ def _relaxations(
         written = symbols.data_dependent_domain(node.span)
         wide = None if written is None else widest_domain(written)
         if written is not None and wide is not None and wide != node.domain:
-            premise = symbols.premise(symbols.mentioned_in(written.span)).rstrip()
+            premise = symbols.spell_bindings(symbols.mentioned_in(written.span)).rstrip()
             message = f"the domain of `{node.name}` {premise}"
-            yield node, replace(node, domain=wide, default=wide.middle), Related(written.span, message)
+            yield node, replace(node, domain=wide, default=wide.representative), Related(written.span, message)
 
 
 def data_dependent_addresses(space: Space, symbols: DataSymbols) -> frozenset[str]:

@@ -1,28 +1,29 @@
-"""Checks of a space without errors: conditions and constraints without effect, alternatives that are never taken."""
+"""Consistency of the checked space: what never holds, occurs or changes, and whether the default is admissible."""
 
 from collections import Counter
 from collections.abc import Iterator, Set
 from itertools import count as numbers
 from typing import Final
 
-from spacelang.analysis import default_configuration
 from spacelang.analysis.conflicts import Conflict, data_dependent_addresses, depends_on_data, find_conflict
-from spacelang.analysis.decision_conditions import DecisionCondition
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import Draft
+from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics.conditions import (
+    AlternativeNeverChosenForData,
     AlwaysTrue,
     DeadAlternative,
+    DefaultExcluded,
     EmptySpace,
     NeverTogether,
     NeverTrue,
     Undecidable,
 )
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.domains import AlternativeNeverChosenForData
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import Expr, Is, nodes, scope
-from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.membership import is_violated
+from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Node, Space
+from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.satisfiability import Statement, is_unsatisfiable, possible_truths_of_all
@@ -38,14 +39,14 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
     """Report useless conditions and constraints, and return the structures of the space if they can be counted.
 
     The structures have the default configuration that the space has for this data (see
-    `default_configuration.ensure_admissible_default`). The result is None if an expression cannot be decided exactly,
+    `ensure_admissible_default`). The result is None if an expression cannot be decided exactly,
     or if conditions or constraints relate too many decisions.
     """
     try:
         structures = Structures(space)
         blamed = [*_check_alternatives(structures, draft, report)]
         if not report.has_errors:
-            structures, excluding = default_configuration.ensure_admissible_default(structures, report)
+            structures, excluding = ensure_admissible_default(structures, report)
             blamed += excluding
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
     except UndecidableError as error:
@@ -336,3 +337,49 @@ class _AlternativeChecks:
         taken = (choice.address, branch.name)
         found = (*self._naming.get(taken, ()), *self._over.get(taken, ()), *self._over.get(choice.address, ()))
         return tuple({id(constraint): constraint for constraint in found}.values())
+
+
+def ensure_admissible_default(
+    structures: Structures, report: DiagnosticCollector
+) -> tuple[Structures, tuple[Constraint, ...]]:
+    """Return the structures with an admissible default, and the constraints that exclude the written default.
+
+    These constraints are reported as mistakes. A constraint that depends on the data is no mistake: the default then
+    moves to the nearest configuration of the space (see `nearest_to_default`), like a default that the data puts
+    outside its domain.
+    """
+    space = structures.space
+    taken = default_structure(space)
+    assignment = Assignment(space, taken, lambda node: node.default)
+    broken = [constraint for constraint in space.constraints if is_violated(constraint, assignment)]
+    decided = data_dependent_addresses(space, report.symbols) if broken else frozenset()
+    decided |= {
+        node.address
+        for node in space.hyperparameters
+        if broken and report.symbols.has_data_dependent_default(node.span)
+    }
+    mistaken = tuple(c for c in broken if not depends_on_data(c.expression, c.span, report.symbols, decided))
+    for constraint in mistaken:
+        _report(space, constraint, report)
+    if mistaken or not broken:
+        return structures, mistaken
+    # Most defaults are not moved: the solver for it is imported only if it is needed.
+    from spacelang.solver.defaults import with_nearest_default
+
+    return Structures(with_nearest_default(structures)), mistaken
+
+
+def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -> None:
+    from spacelang.solver.defaults import default_configuration
+
+    choices = default_configuration(space)
+    named = [space.variables[address] for address in scope(constraint.expression)]
+    notes = [_describe_default(variable.node, choices[variable.key]) for variable in named if variable.key in choices]
+    premises = report.symbols.notes(report.symbols.mentioned_in(constraint.span))
+    report.add(DefaultExcluded(primary=constraint.span, notes=(*notes, *premises)))
+
+
+def _describe_default(node: Node, value: object) -> str:
+    assert isinstance(node, Choice | Hyperparameter)
+    shown = "none" if value is None else value
+    return f"the default of `{node.key}` is `{shown}`"

@@ -1,9 +1,113 @@
-"""The collector of diagnostics, to which all phases of the analysis add."""
+"""The collector of diagnostics, to which all phases of the analysis add, and of the symbols of the data."""
 
-from spacelang.analysis.symbols import DataSymbols
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from spacelang.diagnostics.conditions import UnboundSymbol
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
-from spacelang.diagnostics.domains import UnboundSymbol
-from spacelang.text import Span
+from spacelang.text import Source, Span
+
+if TYPE_CHECKING:
+    from spacelang.syntax import ast
+
+
+class DataSymbols:
+    """The numbers of the symbols of the data, and a record of all places that mention one."""
+
+    def __init__(self, bindings: Mapping[str, int] | None = None) -> None:
+        self._bindings = dict(bindings or {})
+        self._mentions: dict[Source, list[tuple[int, str]]] = {}
+        self._domains: dict[Span, ast.Domain] = {}
+        self._defaults: set[Span] = set()
+
+    def mention(self, name: str, span: Span) -> float:
+        """Record that a symbol is mentioned at a place, and return its number, or infinity if it is not bound."""
+        mentions = self._mentions.setdefault(span.source, [])
+        place = bisect_left(mentions, (span.start, name))
+        if mentions[place : place + 1] != [(span.start, name)]:
+            mentions.insert(place, (span.start, name))
+        return self._bindings.get(name, math.inf)
+
+    def copy_mentions(self, said: Span, place: Span) -> None:
+        """Record that `place` mentions every symbol that is mentioned inside the span `said`.
+
+        An expression at `place` refers to the text at `said`, and so depends on the same symbols.
+        """
+        for name in self.mentioned_in(said):
+            self.mention(name, place)
+
+    @property
+    def used(self) -> dict[str, int | None]:
+        """The symbols that the text mentions, sorted, each with its number, or with None if it is not bound."""
+        names = {name for mentions in self._mentions.values() for _, name in mentions}
+        return {name: self._bindings.get(name) for name in sorted(names)}
+
+    def mentioned_in(self, span: Span) -> tuple[str, ...]:
+        """Return the symbols that are mentioned inside a span, each once."""
+        mentions = self._mentions.get(span.source) if self._mentions else None
+        if not mentions:
+            return ()
+        start, end = bisect_left(mentions, (span.start, "")), bisect_left(mentions, (span.end, ""))
+        return tuple(dict.fromkeys(name for _, name in mentions[start:end]))
+
+    def unbound_in(self, span: Span) -> tuple[str, ...]:
+        """Return the symbols inside a span that are not bound."""
+        return tuple(name for name in self.mentioned_in(span) if name not in self._bindings)
+
+    def first_mention(self, span: Span, names: Iterable[str]) -> Span:
+        """Return the first place inside a span that mentions one of the symbols by its name."""
+        mentions = (each for each in self._mentions[span.source] if span.start <= each[0] < span.end)
+        places = (Span(span.source, start, start + len(name)) for start, name in mentions)
+        return next(place for place in places if place.text in names)
+
+    def is_bound(self, name: str) -> bool:
+        """Return True if a symbol has a number."""
+        return name in self._bindings
+
+    def record_domain(self, name: Span, domain: "ast.Domain") -> None:
+        """Store the written domain of a hyperparameter if it depends on the data.
+
+        The key is the span of the hyperparameter's name.
+        """
+        if self.mentioned_in(domain.span):
+            self._domains[name] = domain
+
+    def data_dependent_domain(self, name: Span) -> "ast.Domain | None":
+        """Return the written domain of a hyperparameter if it depends on the data, else None."""
+        return self._domains.get(name)
+
+    def record_default(self, name: Span, default: Span) -> None:
+        """Record that the default of a hyperparameter depends on the data, if it does.
+
+        `name` is the span of the hyperparameter's name, and `default` that of its default.
+        """
+        if self.mentioned_in(default):
+            self._defaults.add(name)
+
+    def has_data_dependent_default(self, name: Span) -> bool:
+        """Return True if the default of a hyperparameter depends on the data."""
+        return name in self._defaults
+
+    def notes(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return a note for each symbol that says what number it stands for."""
+        return tuple(
+            f"`{name}` is {self._bindings[name]}"
+            if name in self._bindings
+            else f"`{name}` is not bound and stands for an arbitrarily large number"
+            for name in dict.fromkeys(names)
+        )
+
+    def spell_bindings(self, names: Iterable[str]) -> str:
+        """Return the symbols and their numbers as the beginning of a sentence, such as "for n_features = 20 ".
+
+        Without symbols the text is empty.
+        """
+        bound = [f"{name} = {self._bindings[name]}" for name in names if name in self._bindings]
+        free = [f"arbitrarily large {name}" for name in names if name not in self._bindings]
+        return f"for {' and '.join((*bound, *free))} " if bound or free else ""
 
 
 class DiagnosticCollector:
@@ -52,3 +156,18 @@ class DiagnosticCollector:
         errors = [problem for problem in self.found if problem.severity is Severity.ERROR]
         waiting = [isinstance(problem, UnboundSymbol) or problem.primary in self._awaiting for problem in errors]
         return bool(errors) and all(waiting)
+
+
+EXTREMES: Final[tuple[Mapping[str, int], ...]] = tuple(
+    {"n_classes": classes, "n_features": columns, "n_samples": rows}
+    for classes, columns, rows in product((1, 2, 10**4), (1, 2, 10**12), (1, 2, 10**12))
+)
+"""The sizes of the smallest and of unrealistically large data.
+
+Bounds rise or fall with each size, so they have their extreme values at these sizes.
+"""
+VAST: Final[tuple[Mapping[str, int], ...]] = (
+    {"n_samples": 10**12, "n_features": 10**8, "n_classes": 10**4},
+    {"n_samples": 10**8, "n_features": 10**12, "n_classes": 10**4},
+)
+"""The sizes of unrealistically tall and wide data."""

@@ -1,20 +1,20 @@
-"""Domains of hyperparameters: read sets, ranges and unions and check them against the parameter."""
+"""Domains of hyperparameters: read sets, ranges and unions, check them, and find values that parts share."""
 
 import math
 from bisect import bisect_left
+from fractions import Fraction
 from typing import Final
 
 from spacelang.analysis import annotations
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.overlap import common_value
+from spacelang.analysis.diagnostic_collector import VAST, DataSymbols, DiagnosticCollector
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.ranges import RangeReader
-from spacelang.analysis.symbols import VAST, DataSymbols
 from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value
+from spacelang.diagnostics.conditions import EmptyDomain
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.domains import EmptyDomain
 from spacelang.diagnostics.names import DuplicateValue
 from spacelang.diagnostics.syntax import NotSupportedYet
+from spacelang.frozen import frozen
 from spacelang.ir.domain import (
     BOOLEANS,
     NOT_FOUND,
@@ -30,7 +30,7 @@ from spacelang.ir.domain import (
     literal,
     parts,
 )
-from spacelang.ir.value import Value, are_same, identity_key, is_number
+from spacelang.ir.value import Value, are_same, identity_key, is_number, to_fraction
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -67,7 +67,7 @@ class DomainReader:
             case ast.NoneStep():
                 annotations.read_annotations(domain.annotations, "values", self._report)
                 return self._values(ast.Values((ast.NamedConstant(None, domain.span),), False, domain.span))
-            case ast.UnionDomain() | ast.Operator() | ast.Parenthesised():
+            case ast.UnionDomain() | ast.OperatorReference() | ast.Parenthesised():
                 raise AssertionError("unions and operators are not read as simple domains")
 
     def _values(self, domain: ast.Values) -> Categorical | None:
@@ -190,3 +190,79 @@ def _adjacent_members(part: Grid | Real, value: float) -> tuple[int | float, ...
     places = range(part.size)
     place = bisect_left(places, value, key=part.value_at)
     return tuple(part.value_at(index) for index in (place - 1, place) if index in places)
+
+
+@frozen
+class _Grid:
+    """The numbers `first`, `first + step`, ... up to `last`."""
+
+    first: Fraction
+    step: Fraction
+    last: Fraction
+
+
+def common_value(left: SimpleDomain, right: SimpleDomain) -> Value | NotFound:
+    """Return a value that two domains share, or `NOT_FOUND` if there is none."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Categorical):
+            found = (other.find(value) for value in one.values)
+            return next((value for value in found if not isinstance(value, NotFound)), NOT_FOUND)
+    assert not isinstance(left, Categorical)
+    assert not isinstance(right, Categorical)
+    mine, its = _grid(left), _grid(right)
+    if mine is not None and its is not None:
+        number = _common_member(mine, its)
+        return NOT_FOUND if number is None else left.find(_value(number))
+    if mine is None and its is None:
+        return _common_point(left, right)
+    return _member_inside(mine, right) if mine is not None else _member_inside(its, left)
+
+
+def _grid(domain: Grid | Real) -> _Grid | None:
+    """Return the grid that a domain is, or None for an interval."""
+    if domain.size is None:
+        return None
+    start, step = to_fraction(domain.lower), to_fraction(domain.step) if isinstance(domain, Grid) else Fraction(1)
+    return _Grid(start, step, start + domain.last_index * step)
+
+
+def _common_member(left: _Grid, right: _Grid) -> Fraction | None:
+    """Return the smallest number on both grids, found with the Chinese remainder theorem, or None."""
+    fractions = (left.first, left.step, right.first, right.step)
+    scale = math.lcm(*(number.denominator for number in fractions))
+    start, step, other_start, other_step = (int(number * scale) for number in fractions)
+    shared = math.gcd(step, other_step)
+    if (other_start - start) % shared:
+        return None
+    rhythm = other_step // shared
+    steps = (other_start - start) // shared * pow(step // shared, -1, rhythm) % rhythm
+    period, number = step * rhythm, start + steps * step
+    number += -((number - max(start, other_start)) // period) * period
+    found = Fraction(number, scale)
+    return found if found <= min(left.last, right.last) else None
+
+
+def _member_inside(grid: _Grid | None, interval: Real | Grid) -> Value | NotFound:
+    """Return the smallest member of a grid inside an interval, whose lower end may be open, or `NOT_FOUND`."""
+    assert grid is not None
+    index = max(0, math.ceil((to_fraction(interval.lower) - grid.first) / grid.step))
+    for place in (index, index + 1):
+        number = grid.first + place * grid.step
+        if number <= grid.last and not isinstance(found := interval.find(_value(number)), NotFound):
+            return found
+    return NOT_FOUND
+
+
+def _common_point(left: Grid | Real, right: Grid | Real) -> Value | NotFound:
+    lower, upper = max(left.lower, right.lower), min(left.upper, right.upper)
+    if lower > upper:
+        return NOT_FOUND
+    between = Real(float(lower), float(upper)).representative
+    for value in (between, lower, upper):
+        if not isinstance(left.find(value), NotFound) and not isinstance(right.find(value), NotFound):
+            return value
+    return NOT_FOUND
+
+
+def _value(number: Fraction) -> int | float:
+    return int(number) if number.denominator == 1 else float(number)

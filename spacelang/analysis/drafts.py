@@ -1,21 +1,88 @@
-"""The draft of a space: its tree without conditions, and the expressions that are still to be read."""
+"""The draft of a space: its tree without conditions, the names in its text, and the expressions still to be read."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from itertools import islice
+from typing import Final, TypeAlias
 
-from spacelang.analysis.addresses import StageNames
-from spacelang.analysis.decision_conditions import DecisionCondition
+from spacelang.analysis.modules import Module
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.frozen import frozen
-from spacelang.ir.expr import Expr
-from spacelang.ir.space import Context, Node
-from spacelang.ir.tree_rewriting import rebuild_tree
+from spacelang.ir.expr import And, Constant, Expr, Is, Not, is_true
+from spacelang.ir.partial_evaluation import ConditionCase, activity_cases, fold_constants
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Node, Space, Variable
 from spacelang.ir.value import Value
+from spacelang.ir.walk import Assignment, default_structure, rebuild_tree
 from spacelang.syntax import ast
 from spacelang.text import Span
 
 BranchKey: TypeAlias = tuple[str, str]
 """A branch: the address of its decision and its own name."""
+
+
+@dataclass(slots=True)
+class StageNames:
+    """The names of the stages of a module in the space, and how the text of the module refers to them.
+
+    A stage that is used once has its own name in the space. Further uses are called `scaler_2`, `scaler_3`, ..., or by
+    the name after `as`. In the body of a stage, its name refers to the use that is being read (`own`), elsewhere to the
+    first use.
+    """
+
+    module: Module | None = None
+    uses: dict[tuple[int, str], list[str]] = field(default_factory=dict)
+    """The names of all uses, by the id of the module and the stage. All modules of a space share this mapping."""
+    own: Mapping[str, str] = field(default_factory=dict)
+
+    def inside_stage(self, stage: str, called: str) -> "StageNames":
+        """Return the names for the body of one use of a stage."""
+        return replace(self, own={**self.own, stage: called})
+
+    def in_module(self, module: Module) -> "StageNames":
+        """Return the names for the text of another module."""
+        return StageNames(module, self.uses)
+
+    def address(self, name: str) -> str:
+        """Return the address that a name in the text has, for a stage or for something inside a stage."""
+        stage, rest, _ = self._resolve(name)
+        return ".".join((stage, *rest))
+
+    def ambiguous_uses(self, name: str) -> tuple[str, ...]:
+        """Return all uses of a stage if a name may refer to several of them, else an empty tuple."""
+        return self._resolve(name)[2]
+
+    def stage_part(self, name: str) -> str:
+        """Return the part of a name that names a stage, including the imports before it."""
+        _, rest, _ = self._resolve(name)
+        words = name.split(".")
+        return ".".join(words[: len(words) - len(rest)])
+
+    def _resolve(self, name: str) -> tuple[str, list[str], tuple[str, ...]]:
+        module, words = self.module, name.split(".")
+        if module is not None and words[0] not in self.own:
+            while len(words) > 1 and words[0] in module.imports:
+                module = module.imports[words.pop(0)]
+        first, *rest = words
+        if module is self.module and first in self.own:
+            return self.own[first], rest, ()
+        uses = self.uses.get((id(module), first), [first])
+        return uses[0], rest, tuple(uses) if len(uses) > 1 else ()
+
+
+@frozen
+class DecisionCondition:
+    """The condition of the nested decision at an address, and its fallback alternative.
+
+    `left` is the name of the alternative that is taken where the condition does not hold. If `is_own` is True, the
+    author wrote this alternative, so that it may be taken where the condition holds as well. `span` covers the whole
+    definition of the parameter.
+    """
+
+    address: str
+    condition: Expr
+    left: str
+    is_own: bool
+    span: Span
 
 
 @dataclass(slots=True)
@@ -66,7 +133,7 @@ class PendingDecisionCondition:
     """A `when` clause of a nested decision that is still to be read.
 
     `left` is the alternative that is taken if the condition does not hold, as in
-    `decision_conditions.DecisionCondition`.
+    `DecisionCondition`.
     """
 
     address: str
@@ -130,3 +197,83 @@ def stage_of(address: str) -> str:
 def with_conditions(node: Node, conditions: dict[str, Expr]) -> Node:
     """Return the tree with the conditions attached to the hyperparameters at their addresses."""
     return rebuild_tree(node, lambda leaf: replace(leaf, condition=conditions.get(leaf.address, leaf.condition)))
+
+
+MAX_CASES: Final = 64
+"""The maximum number of cases of a condition. Each hyperparameter that may be inactive by itself doubles them."""
+
+
+def condition_constraints(presence: DecisionCondition, variables: Mapping[str, Variable]) -> list[Constraint] | None:
+    """Return the constraints that express a condition, or None if there would be too many.
+
+    A condition has a truth value even if hyperparameters in it are inactive, but a constraint does not apply then. So
+    there are separate constraints for each combination of active and inactive hyperparameters, which name only the
+    active ones.
+    """
+    known = variables[presence.address]
+    found = [*islice(activity_cases(presence.condition, known.owners, variables), MAX_CASES + 1)]
+    return (
+        None
+        if len(found) > MAX_CASES
+        else [each for case in found for each in _case_constraints(presence, known, case)]
+    )
+
+
+def _case_constraints(presence: DecisionCondition, known: Variable, case: ConditionCase) -> Iterator[Constraint]:
+    """Yield the constraints for one case of a condition, that is, one combination of inactive hyperparameters."""
+    absent = [Not(active) for active in case.active]
+    others = tuple(branch.name for branch in known.choice.branches if branch.name != presence.left)
+    taken, left = Is(presence.address, others), Is(presence.address, (presence.left,))
+    excluded: list[tuple[Expr, ...]] = [
+        (taken, *absent, Not(case.left)),
+        *([] if presence.is_own else [(left, *absent, case.left)]),
+    ]
+    for terms in excluded:
+        expression = fold_constants(And(terms, presence.condition.span))
+        if expression != Constant(False):
+            yield Constraint(expression, True, presence.span)
+
+
+def with_fallback_defaults(space: Space, presences: Sequence[DecisionCondition]) -> Space:
+    """Return the space with the fallback as default of each decision whose condition the defaults do not satisfy.
+
+    Conditions do not depend on each other in cycles, so the loop ends after at most as many rounds as they are nested.
+    """
+    written = {variable.address: variable.node for variable in space.variables.values()}
+    while True:
+        defaults = {each.address: _default_index(each, space, written[each.address]) for each in presences}
+
+        def with_default(choice: Choice, defaults: Mapping[str, int] = defaults) -> Choice:
+            return replace(choice, default=defaults.get(choice.address, choice.default))
+
+        changed = replace(space, root=rebuild_tree(space.root, lambda node: node, with_default))
+        if changed == space:
+            return space
+        space = changed
+
+
+def _default_index(presence: DecisionCondition, space: Space, written: Choice | Hyperparameter) -> int:
+    """Return the index of the default alternative of a decision, given the defaults of everything else."""
+    assert isinstance(written, Choice)
+    structure = default_structure(space, dict(space.variables[presence.address].owners))
+    assignment = Assignment(space, structure, lambda node: node.default)
+    return written.default if is_true(presence.condition, assignment) else written.branch_indices[presence.left]
+
+
+@frozen
+class AddressPrefix:
+    """A common prefix of addresses (unique in the space) and of keys (as configurations print them)."""
+
+    address: str
+    key: str
+    names: StageNames = field(default_factory=StageNames, compare=False, repr=False)
+
+    def child(self, name: str) -> "AddressPrefix":
+        """Return the place of a parameter of the operator, or of a part of the structure, by its name."""
+        if not self.address:
+            return AddressPrefix(name, name, self.names)
+        return AddressPrefix(f"{self.address}.{name}", f"{self.key}.{name}", self.names)
+
+    def alternative(self, name: str) -> "AddressPrefix":
+        """Return the place of an alternative of the decision. Addresses contain its name, keys do not."""
+        return replace(self, address=f"{self.address}.{name}")

@@ -5,8 +5,7 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Scope
-from spacelang.analysis.names import NameResolver
-from spacelang.analysis.operands import OperandReader
+from spacelang.analysis.operands import NameResolver, OperandReader
 from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative

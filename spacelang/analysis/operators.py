@@ -1,28 +1,46 @@
-"""Operators as they are written: look each up in the catalogues, or in the declarations of the space."""
+"""Operators as they are written: look each up in the catalogues or the declarations, and read its body."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Final
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeGuard
 
-from spacelang.analysis import operator_domains, parameters
-from spacelang.analysis.addresses import AddressPrefix
+from spacelang.analysis import alternatives, annotations, hyperparameter_defaults, parameter_checks
 from spacelang.analysis.alternatives import Alternative
-from spacelang.analysis.bodies import BodyReader
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import Draft
+from spacelang.analysis.domains import DomainReader, domain_text
+from spacelang.analysis.drafts import (
+    AddressPrefix,
+    Draft,
+    PendingCondition,
+    PendingConstraint,
+    PendingDecisionCondition,
+    Scope,
+)
 from spacelang.analysis.groups import BodyMember, GroupReader
 from spacelang.analysis.modules import Module
-from spacelang.analysis.values import OperatorFinder
-from spacelang.catalog.catalogue import CatalogueEntry, Parameter
-from spacelang.catalog.catalogues import Catalogues
+from spacelang.analysis.parameter_checks import ParameterChecker
+from spacelang.analysis.values import InvalidValue, OperatorFinder, literal_value
+from spacelang.catalog.catalogue import (
+    CatalogueEntry,
+    Catalogues,
+    NamedObjectDefault,
+    NoDefault,
+    OpaqueDefault,
+    Parameter,
+)
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownImported
+from spacelang.diagnostics.parameters import UnknownParameter
+from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir import space as ir
+from spacelang.ir.domain import BOOLEANS, Domain, parts, spell_parameter_name
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
+from spacelang.text import parameter_name_problem
 
 ReadOperator = Callable[[ast.DottedName, ast.Body | None, AddressPrefix], ir.Operator]
 ReadAlternatives = Callable[[Sequence[Alternative], AddressPrefix, ReadOperator], tuple[tuple[ir.Branch, ...], int]]
-
 MAX_LISTED: Final = 12
 """The maximum number of names that a message lists."""
 
@@ -91,12 +109,12 @@ class OperatorReader:
             return self._abstract(name, body, place, home, declaration)
         entry = self._find(name, home, word, hint, others)
         if entry is not None:
-            parameters.check_operator(name, entry, self.report)
+            parameter_checks.check_operator_deprecation(name, entry, self.report)
         reader = BodyReader(self, entry, place)
         reader.read(() if body is None else self.groups.members(body, self._module))
         if entry is not None:
-            parameters.check_tuple_and_elements(entry, reader.names, self.report)
-            parameters.check_required(name, entry, reader.names, self._catalogue, self.report)
+            parameter_checks.check_tuple_and_elements(entry, reader.names, self.report)
+            parameter_checks.check_required(name, entry, reader.names, self._catalogue, self.report)
         word, library = (name.text, self._catalogue.name) if entry is None else (entry.name, entry.catalogue)
         return ir.Operator(word, library, tuple(reader.children), tuple(reader.fixed), name.span)
 
@@ -163,4 +181,271 @@ def unknown_import_diagnostic(written: ast.DottedName, home: Module, word: str) 
 
 
 def _has_plain_domain(member: ast.Parameter | ast.FixedParameter | ast.ConstraintStatement) -> bool:
-    return isinstance(member, ast.Parameter) and not operator_domains.is_decision(member.domain, lambda _: False)
+    return isinstance(member, ast.Parameter) and not alternatives.is_decision(member.domain, lambda _: False)
+
+
+class BodyReader:
+    """A reader of the members of one operator body."""
+
+    def __init__(
+        self,
+        operators: "OperatorReader",
+        entry: CatalogueEntry | None,
+        place: AddressPrefix,
+        declaration: ast.AbstractOperator | None = None,
+        declared: Collection[str] = (),
+    ) -> None:
+        """Create a reader of one body.
+
+        `entry` is None if no catalogue describes the operator. If the operator is declared by `declaration`, its
+        parameters must be among the names in `declared`.
+        """
+        self._body = operators
+        self._operators = operators
+        self._report = operators.report
+        self._entry = entry
+        self._declaration = declaration
+        self._declared = declared
+        self._body_place = place
+        self._place = place
+        self.names: dict[str, ast.Word] = {}
+        branches = operators.draft.branches
+        self._body_scope = Scope(place.address, names=place.names, branch=branches[-1] if branches else None)
+        self.scope = self._body_scope
+        self.children: list[ir.Hyperparameter | ir.Choice] = []
+        self.fixed: list[tuple[str, ir.FixedValue]] = []
+
+    def read(self, members: Sequence[BodyMember]) -> None:
+        """Read the members of the body, resolving the names in each by the module whose text it stands in."""
+        groups = self._body.groups
+        for given in members:
+            if groups.can_read(given):
+                with groups.attributing_diagnostics(given):
+                    self._set_module(given)
+                    self._member(given.member)
+
+    def _set_module(self, given: BodyMember) -> None:
+        """Set the module by which the names in a member are resolved.
+
+        The names of sibling members are always those of the body that is being read.
+        """
+        self._operators = self._body.reader_of(given.home)
+        self._place, self.scope = self._body_place, self._body_scope
+        if self._operators is not self._body:
+            self._place = replace(self._place, names=self._place.names.in_module(given.home))
+        if given.through is not None:
+            self.scope = replace(self.scope, names=self._place.names, through=given.through)
+
+    def _member(self, member: ast.Parameter | ast.FixedParameter | ast.ConstraintStatement) -> None:
+        match member:
+            case ast.Parameter():
+                self._parameter(member)
+            case ast.FixedParameter():
+                self._fixed(member)
+            case ast.ConstraintStatement():
+                self._operators.draft.rules.append(PendingConstraint(member, self.scope))
+
+    def _checker_of(self, name: ast.Word) -> ParameterChecker:
+        """Return the checker of what a parameter is given. Report a parameter that a space cannot set."""
+        self.names[name.text] = name
+        reason = parameter_name_problem(name.text)
+        if reason is not None:
+            hint = f"the name {reason}"
+            self._report.add(UnexpectedText(primary=name.span, found=name.span.text, expected="a name", hint=hint))
+        if self._declaration is not None and name.text not in self._declared:
+            self._report_undeclared(name, self._declaration)
+        parameter = None if self._entry is None else parameter_checks.find(name, self._entry, self._report)
+        return ParameterChecker(self._report, self._entry, parameter)
+
+    def _report_undeclared(self, name: ast.Word, declaration: ast.AbstractOperator) -> None:
+        near = nearest_name(name.text, self._declared)
+        near = None if near is None else spell_parameter_name(near)
+        related = (Related(declaration.name.span, "declared here"),)
+        operator = declaration.name.text
+        self._report.add(
+            UnknownParameter(primary=name.span, parameter=name.text, operator=operator, near=near, related=related)
+        )
+
+    def _parameter(self, written: ast.Parameter) -> None:
+        judge = self._checker_of(written.name)
+        if alternatives.is_decision(written.domain, partial(self._is_operator, parameter=judge.parameter)):
+            self._nested_decision(written, judge)
+            return
+        place = self._place.child(written.name.text)
+        before = len(self._report.found)
+        domain = DomainReader(judge, self._report).read(written.domain)
+        if self._report.symbols.unbound_in(written.domain.span):
+            self._report.mark_data_dependent(before)
+        self._report.symbols.record_domain(written.name.span, written.domain)
+        advice = annotations.read_annotations(written.annotations, "hyperparameters", self._report)
+        if written.condition is not None:
+            pending = PendingCondition(place.address, written.condition, self.scope)
+            self._operators.draft.conditions.append(pending)
+        if domain is None:
+            self.scope.dubious.add(written.name.text)
+            self._operators.draft.dubious.add(place.address)
+            if self._report.symbols.mentioned_in(written.domain.span):
+                stand_in = ir.Hyperparameter(written.name.text, place.address, place.key, BOOLEANS, True)
+                self.children.append(stand_in)
+            return
+        self.scope.addresses[written.name.text] = place.address
+        self._operators.draft.domains[place.address] = domain_text(written.domain.span, domain)
+        self.children.append(
+            ir.Hyperparameter(
+                written.name.text,
+                place.address,
+                place.key,
+                domain,
+                hyperparameter_defaults.read_default(written, domain, judge.parameter, self._report),
+                named=_named_values(domain, judge.parameter),
+                prior=advice.prior,
+                split=advice.split,
+                span=written.name.span,
+            )
+        )
+
+    def _fixed(self, written: ast.FixedParameter) -> None:
+        value = hyperparameter_defaults.read_fixed_value(written.value, self._report)
+        if isinstance(value, InvalidValue):
+            self._checker_of(written.name)
+            self.scope.dubious.add(written.name.text)
+            if written.condition is not None:
+                self._operators.draft.dubious.add(self._place.child(written.name.text).address)
+        elif written.condition is not None:
+            self._parameter(_with_one_value(written, value, written.condition))
+            if not isinstance(written.value, ast.OperatorValue):
+                # If the number depends on the data, other data could give it any value that the arithmetic can have.
+                ends = (written.value, written.value)
+                number = ast.Range("float", *ends, False, False, log=None, step=None, span=value.span)
+                self._report.symbols.record_domain(written.name.span, number)
+        else:
+            self._fixed_always(written.name, value)
+
+    def _fixed_always(self, written: ast.Word, value: ast.Value) -> None:
+        judge, name = self._checker_of(written), written.text
+        if isinstance(value, ast.OperatorValue) or self._is_operator(value, judge.parameter):
+            self._fixed_operator(name, value, judge)
+            return
+        found, before = literal_value(value, self._report), len(self._report.found)
+        is_taken = not isinstance(found, InvalidValue) and judge.check_value(found, value.span)
+        if self._report.symbols.unbound_in(value.span):
+            self._report.mark_data_dependent(before)
+        if isinstance(found, InvalidValue) or not is_taken:
+            self.scope.dubious.add(name)
+            return
+        self.scope.constants[name] = found
+        self.scope.fixed[name] = written.span
+        self.scope.values[name] = value.span
+        is_named = judge.parameter is not None and isinstance(found, str) and found in judge.parameter.named
+        self.fixed.append((name, ir.NamedObject(str(found)) if is_named else found))
+
+    def _fixed_operator(self, name: str, value: ast.OperatorValue | ast.DottedName, judge: ParameterChecker) -> None:
+        inner_name, body = (value.name, value.body) if isinstance(value, ast.OperatorValue) else (value, None)
+        inner = self._operators.read(inner_name, body, self._place.child(name))
+        if judge.check_operator(self._operators.entry_of(inner), inner_name.span):
+            self.fixed.append((name, inner))
+            self.scope.operators[name] = inner.name
+            self.scope.fixed[name] = inner_name.span
+        else:
+            self.scope.dubious.add(name)
+
+    def _nested_decision(self, written: ast.Parameter, judge: ParameterChecker) -> None:
+        """Read a parameter whose value is a choice of operators. It becomes a decision of its own."""
+        if self._operators.read_alternatives is None:
+            return  # A group that is read alone is checked where it is used: only there its addresses are known.
+        name = written.name.text
+        place = self._place.child(name)
+        self.scope.addresses[name] = place.address
+        self._operators.draft.nested.add(place.address)
+        annotations.read_annotations(written.annotations, "choices of operators", self._report)
+        read = partial(self._operators.read_value, parameter=judge.parameter)
+        stands = partial(self._names_alternative, parameter=judge.parameter)
+        several = alternatives.alternatives_in(written.domain, stands, self._report)
+        branches, default = self._operators.read_alternatives(several, place, read)
+        branches = self._with_range(written, branches, judge)
+        alternatives.check_duplicates(branches, self._report)
+        judge.check_branches(branches, self._operators.entry_of)
+        if written.default is not None:
+            # If an operator is unknown, a domain of plain values may have been meant: the default is not checked then.
+            operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]
+            is_known = all(self._is_known(operator) for operator in operators)
+            default = hyperparameter_defaults.read_decision_default(
+                written, written.default, branches, self._report, is_known=is_known
+            )
+        if branches and written.condition is not None:
+            branches = self._with_fallback(written, branches, judge)
+        if branches:
+            self.children.append(ir.Choice(name, place.address, place.key, branches, default, span=written.name.span))
+
+    def _with_range(
+        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterChecker
+    ) -> tuple[ir.Branch, ...]:
+        """Return the branches with a hyperparameter as the node of the branch that is a range."""
+        part = alternatives.range_in(written.domain)
+        domain = None if part is None else DomainReader(judge, self._report).read(part)
+        if part is None or domain is None:
+            return tuple(branch for branch in branches if branch.name != ir.RANGE_NAME) if part else branches
+        self._report.symbols.record_domain(part.span, part)
+        place = self._place.child(written.name.text).alternative(ir.RANGE_NAME).child("value")
+        default = hyperparameter_defaults.read_range_default(written, part, domain, judge.parameter, self._report)
+        self._operators.draft.domains[place.address] = domain_text(part.span, domain)
+        leaf = ir.Hyperparameter("value", place.address, place.key, domain, default, span=part.span)
+        return tuple(replace(each, node=leaf) if each.name == ir.RANGE_NAME else each for each in branches)
+
+    def _with_fallback(
+        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterChecker
+    ) -> tuple[ir.Branch, ...]:
+        """Return the branches including the one taken if the condition does not hold: the default of the library.
+
+        The branch is added if the author did not write it.
+        """
+        assert written.condition is not None
+        span, address = written.condition.span, self._place.child(written.name.text).address
+        default = None if judge.parameter is None else judge.parameter.default
+        if isinstance(default, OpaqueDefault | NoDefault):
+            judge.report_condition_on_required_operator(span)
+            return branches
+        value = default.name if isinstance(default, NamedObjectDefault) else default
+        name = ir.value_name(value)
+        is_own = any(branch.name == name for branch in branches)
+        pending = PendingDecisionCondition(address, written.condition, self.scope, name, is_own, written.span)
+        self._operators.draft.pending_decision_conditions.append(pending)
+        return branches if is_own else (*branches, ir.Branch(name, ir.SKIPPED_STEP, span=span, value=value))
+
+    def _names_alternative(self, value: ast.Value, parameter: Parameter | None) -> bool:
+        """Return True if a word in a set with operators names an operator or a stage.
+
+        It does not if the parameter accepts the word as a plain value.
+        """
+        if not isinstance(value, ast.DottedName):
+            return False
+        is_taken = parameter is not None and bool(parameter.accepts) and parameter.check_value(value.text) is None
+        return not is_taken and (self._operators.is_declared(value) or value.words[-1].text[0].isupper())
+
+    def _is_operator(self, value: ast.Value, parameter: Parameter | None) -> TypeGuard[ast.DottedName]:
+        """Return True if a word names a known operator and the parameter takes operators."""
+        takes_operators = parameter is not None and parameter.takes_operators
+        return isinstance(value, ast.DottedName) and takes_operators and self._operators.is_operator(value)
+
+    def _is_known(self, operator: ir.Operator) -> bool:
+        return operator.catalogue == ir.ABSTRACT_CATALOGUE or self._operators.entry_of(operator) is not None
+
+
+def _with_one_value(written: ast.FixedParameter, value: ast.Value, condition: ast.Expression) -> ast.Parameter:
+    """Return a hyperparameter with one value for a parameter that is fixed under a condition.
+
+    Configurations show it where the condition holds.
+    """
+    if isinstance(value, ast.OperatorValue):
+        domain: ast.Domain = ast.OperatorReference(value.name, None, value.body, (), value.span)
+    else:
+        domain = ast.Values((value,), ordered=False, span=value.span)
+    return ast.Parameter(written.name, domain, None, condition, (), written.span)
+
+
+def _named_values(domain: Domain, parameter: Parameter | None) -> tuple[str, ...]:
+    """Return the values of a domain that are names of functions or objects of the catalogue."""
+    if parameter is None:
+        return ()
+    values = [value for part in parts(domain) for value in getattr(part, "values", ())]
+    return tuple(value for value in values if isinstance(value, str) and value in parameter.named)

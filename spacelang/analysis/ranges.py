@@ -5,17 +5,15 @@ from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis.arithmetic import evaluate, find_infinite_constant, fold_arithmetic, to_number
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import EXTREMES, DataSymbols, DiagnosticCollector
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.symbols import EXTREMES, DataSymbols
-from spacelang.catalog.rule_descriptions import spell_value
-from spacelang.catalog.rules import NumberRange
-from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
+from spacelang.catalog.rules import NumberRange, spell_value
+from spacelang.diagnostics.conditions import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.frozen import frozen
 from spacelang.ir.domain import Grid, Real, grid, literal
 from spacelang.ir.expr import Expr
-from spacelang.ir.rationals import to_fraction
+from spacelang.ir.value import to_fraction
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -188,7 +186,7 @@ class RangeReader:
         blamed, name = (upper, "upper") if upper.symbols else (lower, "lower")
         notes = symbols.notes(lower.symbols) if blamed is upper else ()
         other = (f"the lower bound is {literal(lower.value)}",) if notes else ()
-        reason = f"{symbols.premise(blamed.symbols)}the {name} bound is {literal(blamed.value)}"
+        reason = f"{symbols.spell_bindings(blamed.symbols)}the {name} bound is {literal(blamed.value)}"
         self._report.add(
             EmptyDomain(primary=blamed.span, domain=f"`{written.span.text}`", reason=reason, notes=(*notes, *other))
         )

@@ -8,8 +8,7 @@ from functools import reduce
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.catalog.catalogue import CatalogueEntry, Role
-from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.catalogue import CatalogueEntry, Catalogues, Role
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import ColumnsAfterChange, MixedEstimators, NotAnEstimator, NotATransformer
 from spacelang.ir.space import (

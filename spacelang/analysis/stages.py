@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis import alternatives, annotations, unused_declarations
-from spacelang.analysis.addresses import AddressPrefix, StageNames
+from spacelang.analysis import alternatives, annotations, declarations
 from spacelang.analysis.alternatives import alternatives_of, mentioned_operators
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import Draft, PendingConstraint, Scope
+from spacelang.analysis.drafts import AddressPrefix, Draft, PendingConstraint, Scope, StageNames
 from spacelang.analysis.groups import GroupReader
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import OperatorReader
 from spacelang.analysis.structures import StructureContext, StructureReader
-from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.catalogue import Catalogues
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.files import NoStage, TooLarge
 from spacelang.diagnostics.names import UnknownStep, UnreachableStage
@@ -62,7 +61,7 @@ class StageReader:
         self.draft.declared.extend((root, *left_out))
         self.draft.root = root
         self._add_rules()
-        unused_declarations.check_reusable_declarations(self._module, self._catalogue, self._groups, self._report)
+        declarations.check_reusable_declarations(self._module, self._catalogue, self._groups, self._report)
         return self.draft
 
     @property
@@ -99,7 +98,7 @@ class StageReader:
 
     # ---- methods for the reader of structures
 
-    def use_stage(self, home: Module, stage: ast.Stage, written: ast.Operator) -> ir.Choice | None:
+    def use_stage(self, home: Module, stage: ast.Stage, written: ast.OperatorReference) -> ir.Choice | None:
         """Return a further use of a stage as a decision of its own.
 
         The result is None, which is reported, if the stage would contain itself or if stages are used too often.
@@ -136,7 +135,7 @@ class StageReader:
         self.mark_incomplete()
         return True
 
-    def steps_of(self, module: Module, written: ast.Operator) -> list[ir.Node]:
+    def steps_of(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]:
         """Return the steps of the whole pipeline of an imported module."""
         if written.alias is not None:
             self._report.add(StageWithBody(primary=written.alias.span, stage=written.name.text, kind="a whole space"))
@@ -146,7 +145,7 @@ class StageReader:
         """Return the context of the pipeline itself, with the stage names that are known in `spot`."""
         return StructureContext(replace(spot.place, address="", key=""), self._top.taken)
 
-    def report_unknown_step(self, module: Module, written: ast.Operator) -> None:
+    def report_unknown_step(self, module: Module, written: ast.OperatorReference) -> None:
         """Report a step that is neither a stage nor an operator.
 
         Nothing is reported if its catalogue was refused, because that is an error already.
@@ -173,7 +172,7 @@ class StageReader:
     def _is_used(self, module: Module, stage: ast.Stage) -> bool:
         return (id(module), stage.name.text) in self._names.uses
 
-    def _read_use(self, home: Module, stage: ast.Stage, written: ast.Operator | None) -> ir.Choice:
+    def _read_use(self, home: Module, stage: ast.Stage, written: ast.OperatorReference | None) -> ir.Choice:
         _, structures = self._readers_of(self._module)
         alias = None if written is None else written.alias
         span = stage.name.span if written is None else written.span

@@ -7,9 +7,9 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from spacelang.analysis import alternatives, annotations
-from spacelang.analysis.addresses import AddressPrefix
 from spacelang.analysis.alternatives import Alternative, alternatives_of, is_plain_word
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.drafts import AddressPrefix
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import OperatorReader, ReadOperator
 from spacelang.diagnostics.diagnostic import Related
@@ -18,10 +18,10 @@ from spacelang.diagnostics.structure import BadPattern, RepeatedSelector, StageW
 from spacelang.frozen import frozen
 from spacelang.ir import space as ir
 from spacelang.ir.space import COLUMN_KINDS, MAX_PERMUTED_STEPS
-from spacelang.ir.step_addresses import PIPELINE_GROUP
+from spacelang.ir.walk import PIPELINE_GROUP
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
-from spacelang.syntax.structure_titles import labels_of, title
+from spacelang.syntax.inline_printer import labels_of, title
 from spacelang.text import Span, unique_name
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class StructureReader:
                 return self.steps(structure.part, spot)
             case ast.Parenthesised():
                 return self._group(structure, spot)
-            case ast.Operator():
+            case ast.OperatorReference():
                 return self._steps_by_name(structure, spot)
             case ast.NoneStep():
                 annotations.read_annotations(structure.annotations, "steps of the pipeline", self._report)
@@ -121,7 +121,7 @@ class StructureReader:
         The name of an operator of a package leaves out the package: `xgboost.XGBClassifier` becomes `XGBClassifier`.
         """
         written = alternative.structure
-        if not isinstance(written, ast.Operator) or alternative.alias is not None:
+        if not isinstance(written, ast.OperatorReference) or alternative.alias is not None:
             return alternative
         package, *_, plain = (word.text for word in (*written.name.words, written.name.words[-1]))
         return replace(alternative, name=plain) if self._operators.is_catalogue_name(package) else alternative
@@ -130,7 +130,7 @@ class StructureReader:
         written = alternative.structure
         if isinstance(written, ast.NoneStep):
             return ir.SKIPPED_STEP
-        if isinstance(written, ast.Operator):
+        if isinstance(written, ast.OperatorReference):
             # Everything else is an operator, even if no catalogue knows its name: the reader of operators reports that.
             is_step = self._stage_of(written) is not None or self._imported_module(written) is not None
             if not is_step and not self._is_damaged(written):
@@ -151,19 +151,19 @@ class StructureReader:
 
     # ---- steps by name
 
-    def _stage_of(self, written: ast.Operator) -> tuple[Module, ast.Stage] | None:
+    def _stage_of(self, written: ast.OperatorReference) -> tuple[Module, ast.Stage] | None:
         home, rest = self._module.home_of(written.name)
         return (home, home.stages[rest]) if rest in home.stages else None
 
-    def _imported_module(self, written: ast.Operator) -> Module | None:
+    def _imported_module(self, written: ast.OperatorReference) -> Module | None:
         home, rest = self._module.home_of(written.name)
         return home.imports.get(rest)
 
-    def _is_damaged(self, written: ast.Operator) -> bool:
+    def _is_damaged(self, written: ast.OperatorReference) -> bool:
         home, rest = self._module.home_of(written.name)
         return rest in home.damaged
 
-    def _steps_by_name(self, written: ast.Operator, spot: StructureContext) -> list[ir.Node]:
+    def _steps_by_name(self, written: ast.OperatorReference, spot: StructureContext) -> list[ir.Node]:
         annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
         if self._is_damaged(written):
             return []
@@ -229,7 +229,7 @@ class StructureReader:
             return self.steps(part, spot)
         if isinstance(part, ast.Permute):
             return [self._permutation(part, spot, group.alias)]
-        if isinstance(part, ast.Operator) and part.alias is None:
+        if isinstance(part, ast.OperatorReference) and part.alias is None:
             return self.steps(replace(part, alias=group.alias), spot)
         called = self.assign_name(title(part), group.alias, group.span, spot)
         return self.steps(part, StructureContext(spot.place.child(called)))

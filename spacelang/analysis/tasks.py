@@ -1,23 +1,26 @@
 """The `task` block: read and check it, and check that the pipelines of the space can solve the task."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from math import isfinite
 from typing import Final
 
-from spacelang.analysis.bounds import BoundReader
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.scorers import ScorerReader
-from spacelang.catalog.catalogue import Role
-from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.catalogue import Catalogues, Role
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.tasks import (
+    BoundForm,
     GoalForm,
     RepeatedSetting,
     ReversedGoal,
     SettingOutOfRange,
+    UnknownMeasure,
+    UnknownScorer,
     UnknownSetting,
     UnknownTask,
+    UnsuitableScorer,
     WrongTaskKind,
     WrongUnit,
 )
@@ -25,23 +28,24 @@ from spacelang.ir.space import Node, last_operators
 from spacelang.ir.task import (
     BYTES,
     SECONDS,
+    Bound,
     CrossValidation,
     DeclaredValidation,
     Fidelity,
     Goal,
     Holdout,
+    Measure,
     Task,
     to_base_unit,
 )
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
-from spacelang.syntax.inline_printer import spell_arithmetic
+from spacelang.syntax.inline_printer import spell_arithmetic, spell_expression
 from spacelang.text import Span
 
 KINDS: Final = ("classification", "regression")
 LIMITED_OBJECTS: Final = ("trial", "run")
 ESTIMATOR_ROLES: Final = {"classification": Role.CLASSIFIER, "regression": Role.REGRESSOR}
-
 _ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 
 
@@ -271,3 +275,207 @@ def _corrected_goal(goal: Goal) -> str:
         return f"`minimize {goal.formula}`"
     forward = f"`maximize {goal.scorer}`"
     return forward if goal.scorer.startswith("neg_") else f"`minimize 1 - {goal.scorer}` or {forward}"
+
+
+EXAMPLES: Final = {"classification": "roc_auc", "regression": "r2"}
+SYNONYMS: Final[Mapping[str, str]] = {
+    "loss": "neg_log_loss",
+    "logloss": "neg_log_loss",
+    "cross_entropy": "neg_log_loss",
+    "brier": "neg_brier_score",
+    "acc": "accuracy",
+    "auc": "roc_auc",
+    "auroc": "roc_auc",
+    "bac": "balanced_accuracy",
+    "mae": "neg_mean_absolute_error",
+    "mape": "neg_mean_absolute_percentage_error",
+    "mcc": "matthews_corrcoef",
+    "mse": "neg_mean_squared_error",
+    "rmse": "neg_root_mean_squared_error",
+    "rmsle": "neg_root_mean_squared_log_error",
+}
+"""Common abbreviations that are not names of scorers in scikit-learn."""
+ERROR_NAMES: Final = frozenset({"error", "error_rate", "err", "misclassification", "zero_one_loss"})
+"""Common names of the share of wrong predictions."""
+
+
+class ScorerReader:
+    """A reader of scorer names for a kind of task. If the kind is None, every scorer is accepted."""
+
+    def __init__(self, catalogue: Catalogues, kind: str | None, report: DiagnosticCollector) -> None:
+        self._known = catalogue.scorers
+        self._kind = kind
+        self._report = report
+
+    def read(self, written: ast.DottedName) -> str | None:
+        """Return the name of a scorer that suits the task, or None after reporting a mistake.
+
+        Any name is accepted if the catalogue lists no scorers: then only the library can tell.
+        """
+        name = written.text
+        if not self._known:
+            return name
+        kind = self._known.get(name)
+        if kind is None:
+            hint = self._hint(name)
+            near = None if hint else self._near(name)
+            self._report.add(UnknownScorer(primary=written.span, name=name, near=near, hint=hint))
+            return None
+        if self._kind is not None and kind != self._kind:
+            example = EXAMPLES[self._kind]
+            self._report.add(
+                UnsuitableScorer(primary=written.span, scorer=name, kind=self._kind, other=kind, example=example)
+            )
+            return None
+        return name
+
+    def is_scorer(self, name: str) -> bool:
+        """Return True if the catalogue has a scorer of this name, for any kind of task."""
+        return name in self._known
+
+    def _near(self, name: str) -> str | None:
+        plain = name.removesuffix("_score")
+        return plain if plain in self._known else nearest_name(name, self._known)
+
+    def _hint(self, name: str) -> str | None:
+        """Return what to write instead of a common synonym or an error measure, or None."""
+        if name in ERROR_NAMES:
+            return "write `minimize 1 - accuracy`"
+        meant = SYNONYMS.get(name, f"neg_{name}")
+        if meant not in self._known:
+            return None
+        return f"write `maximize {meant}`: the negated error" if meant.startswith("neg_") else (f"write `{meant}`")
+
+
+MEASURES: Final = tuple(measure.value for measure in Measure)
+MEASURE_SYNONYMS: Final[Mapping[str, Measure]] = {
+    "inference_time": Measure.LATENCY,
+    "latency": Measure.LATENCY,
+    "prediction_time": Measure.LATENCY,
+    "fairness": Measure.DISPARITY,
+    "model_size": Measure.SIZE,
+    "size": Measure.SIZE,
+}
+"""Synonyms of the measures."""
+_MIRRORED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
+
+
+class BoundReader:
+    """A reader of the expressions after `subject to`."""
+
+    def __init__(self, scorers: ScorerReader, report: DiagnosticCollector) -> None:
+        self._scorers = scorers
+        self._report = report
+
+    def read(self, written: ast.Expression) -> Bound | None:
+        """Return the bound that an expression states, or None after reporting why it states none."""
+        match written:
+            case ast.Binary(relation, left, right) if relation in _MIRRORED or relation in ("==", "!="):
+                pass
+            case ast.Logical():
+                problem, remedy = "a constraint bounds one measure", "write one `subject to` line for each measure"
+                self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+                return None
+            case _:
+                remedy = "write `subject to MEASURE <= NUMBER`"
+                self._report.add(BoundForm(primary=written.span, problem="this is not a bound", remedy=remedy))
+                return None
+        if _is_number(left) and not _is_number(right):
+            left, right, relation = right, left, _MIRRORED.get(relation, relation)
+        measure = self._measure(left)
+        if measure is None:
+            return None
+        if relation not in ("<=", "<"):
+            shown = spell_expression(left)
+            problem = f"`{shown}` can only be bounded from above"
+            self._report.add(BoundForm(primary=written.span, problem=problem, remedy=f"write `{shown} <= …`"))
+            return None
+        scorer, column = self._arguments(left) if measure is Measure.DISPARITY else ("", "")
+        limit = self._limit(measure, right)
+        if scorer is None or column is None or limit is None:
+            return None
+        if limit < 0 or (limit == 0 and (measure is not Measure.DISPARITY or relation == "<")):
+            problem = f"no pipeline can satisfy `{spell_expression(written)}`"
+            expected = (
+                "a bound of at least 0"
+                if measure is Measure.DISPARITY and relation == "<="
+                else "a bound greater than 0"
+            )
+            self._report.add(SettingOutOfRange(primary=right.span, problem=problem, expected=expected))
+            return None
+        return Bound(measure, limit, relation == "<", scorer, column, written.span)
+
+    def _measure(self, written: ast.Expression) -> Measure | None:
+        match written:
+            case ast.DottedName(text=name):
+                place = written.span
+            case ast.FunctionCall(function=ast.Word(text=name, span=place)):
+                pass
+            case _:
+                remedy = "write `subject to MEASURE <= NUMBER`"
+                self._report.add(BoundForm(primary=written.span, problem="this is not a measure", remedy=remedy))
+                return None
+        if name not in MEASURES:
+            near = MEASURE_SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))
+            self._report.add(UnknownMeasure(primary=place, name=name, near=near))
+            return None
+        measure = Measure(name)
+        takes_arguments = measure is Measure.DISPARITY
+        if takes_arguments is isinstance(written, ast.FunctionCall):
+            return measure
+        problem = f"`{name}` needs arguments" if takes_arguments else f"`{name}` takes no arguments"
+        remedy = "write `disparity(scorer, column)`" if takes_arguments else f"write `{name}`"
+        self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+        return None
+
+    def _arguments(self, written: ast.Expression) -> tuple[str | None, str | None]:
+        """Return the scorer and the column of a `disparity`, or None for each after reporting a mistake."""
+        assert isinstance(written, ast.FunctionCall)
+        match written.arguments:
+            case (ast.DottedName() as scorer, ast.DottedName(text=column) | ast.Text(value=column)):
+                return self._scorers.read(scorer), column
+            case _:
+                problem = "`disparity` takes a scorer and a column of the data"
+                remedy = "write `disparity(roc_auc, age_group)`, or the column in quotes"
+                self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+                return None, None
+
+    def _limit(self, measure: Measure, written: ast.Expression) -> float | None:
+        match written:
+            case ast.Quantity(number, unit) if unit in _units(measure):
+                value = to_base_unit(number, _units(measure)[unit])
+                # A size is a whole number of bytes.
+                value = float(round(value)) if measure is Measure.SIZE and isfinite(value) else value
+            case ast.Number(value) if measure is Measure.DISPARITY:
+                value = float(value)
+            case ast.Unary("-", ast.Number() | ast.Quantity()):
+                return -1.0
+            case ast.Number() | ast.Quantity():
+                self._report.add(_wrong_unit(measure, written))
+                return None
+            case _:
+                self._report.add(BoundForm(primary=written.span, problem="this bound is not a number"))
+                return None
+        if isfinite(value):
+            return value
+        self._report.add(BoundForm(primary=written.span, problem="this bound is not finite"))
+        return None
+
+
+def _is_number(written: ast.Expression) -> bool:
+    return isinstance(written, ast.Number | ast.Quantity | ast.Unary)
+
+
+def _units(measure: Measure) -> Mapping[str, Fraction]:
+    return {Measure.LATENCY: SECONDS, Measure.SIZE: BYTES, Measure.DISPARITY: {}}[measure]
+
+
+def _wrong_unit(measure: Measure, written: ast.Number | ast.Quantity) -> WrongUnit:
+    expected, remedy = {
+        Measure.LATENCY: ("a duration", "write a time for a row, such as `10us` or `2ms`"),
+        Measure.SIZE: ("a size", "write a size such as `500kB` or `2MB`"),
+        Measure.DISPARITY: ("a difference of scores", "write a number without a unit, such as `0.1`"),
+    }[measure]
+    reason = f"`{measure}` is {expected}"
+    shown = spell_expression(written)
+    return WrongUnit(primary=written.span, quantity=shown, expected=expected, reason=reason, remedy=remedy)

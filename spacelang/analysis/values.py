@@ -4,13 +4,12 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.catalog.catalogue import Catalogue, CatalogueEntry
-from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.catalog.snapshot import BUNDLED, load
-from spacelang.diagnostics.catalogues import AmbiguousOperator
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownOperator
+from spacelang.diagnostics.parameters import AmbiguousOperator
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value

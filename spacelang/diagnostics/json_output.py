@@ -1,10 +1,21 @@
 """Diagnostics as JSON: plain dictionaries with fixed keys, for editors and other programs."""
 
+import re
 from collections.abc import Iterable
-from typing import TypedDict
+from typing import Final, TypedDict
 
+from spacelang.diagnostics.conditions import AlwaysTrue, BadBound, NeverTogether, NeverTrue, WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic, Fix, Related
-from spacelang.diagnostics.fixes import find_fixes
+from spacelang.diagnostics.names import DuplicateValue
+from spacelang.diagnostics.parameters import (
+    DeprecatedOperator,
+    DeprecatedParameter,
+    MissingParameter,
+    RefusedParameter,
+    RemovedParameter,
+)
+from spacelang.diagnostics.syntax import ForeignSyntax, MissingSeparator, UnclosedString, UnexpectedText
+from spacelang.diagnostics.tasks import ReversedGoal
 from spacelang.text import Span
 
 
@@ -85,4 +96,144 @@ def _to_place_record(span: Span) -> PlaceRecord:
     end_line, end_column = span.source.position(span.end)
     return PlaceRecord(
         file=span.source.name, line=span.line, column=span.column, end_line=end_line, end_column=end_column
+    )
+
+
+_CONSTRAINT_KEYWORD: Final = re.compile(r"\b(?:forbid|require)\s+\Z")
+_WHEN_KEYWORD: Final = re.compile(r"\s*\bwhen\s+\Z")
+_CONTINUATIONS: Final = ("|", "=", ":", "@", "->", "&", "?", "when", "and", "or", "log", "step")
+"""Beginnings of a line that continues the member of the line before."""
+
+
+def find_fixes(diagnostic: Diagnostic) -> tuple[Fix, ...]:
+    """Return the replacements that an editor may offer, the most likely first. Most problems have none."""
+    if not diagnostic.primary.source.text:
+        return ()
+    found = [diagnostic.fix, *_fixes_by_kind(diagnostic)]
+    return tuple(fix for fix in found if fix is not None)
+
+
+def _fixes_by_kind(diagnostic: Diagnostic) -> list[Fix | None]:
+    """Return the replacements for this kind of problem, other than a similar name. Entries may be None."""
+    place = diagnostic.primary
+    match diagnostic:
+        case MissingSeparator():
+            return [Fix(Span(place.source, place.start, place.start), ", ", "insert a comma")]
+        case UnclosedString(what="string"):
+            return [Fix(Span(place.source, place.end, place.end), '"', "close the string")]
+        case UnexpectedText() | ForeignSyntax() | WrongComparison() | ReversedGoal():
+            return _fixes_in_help(diagnostic)
+        case BadBound(remedy=str() as remedy):
+            return [_replace(place, number) for number in re.findall(r"(?:write|or) (-?\d+)\b", remedy)]
+        case (
+            DeprecatedParameter(replacement=str(near), note=None) | DeprecatedOperator(replacement=str(near), note=None)
+        ):
+            return [_replace(place, near)]
+        case RefusedParameter() | RemovedParameter():
+            return [_remove_member(place)]
+        case MissingParameter(parameter=parameter, example=str() as example):
+            return [_add_body(place, f"{parameter} = {example}")]
+        case _:
+            return _removals_of_redundant(diagnostic)
+
+
+def _removals_of_redundant(diagnostic: Diagnostic) -> list[Fix | None]:
+    """Return the replacements that remove a part of the text that has no effect or is redundant."""
+    place = diagnostic.primary
+    match diagnostic:
+        case AlwaysTrue(kind="condition"):
+            return [_remove_with_prefix(place, _WHEN_KEYWORD, "remove the condition")]
+        case AlwaysTrue(kind="`require`") | NeverTrue(kind="`forbid`") | NeverTogether():
+            return [_remove_constraint(place)]
+        case DuplicateValue():
+            return [_remove_value(place)]
+        case _:
+            return []
+
+
+def _fixes_in_help(diagnostic: Diagnostic) -> list[Fix | None]:
+    """Return the replacements that the help spells out in backticks."""
+    if isinstance(diagnostic, ForeignSyntax):
+        return [] if diagnostic.instead is None else [_replace(diagnostic.primary, diagnostic.instead)]
+    help_ = diagnostic.help or ""
+    if not re.match(r"(?:write|compare with) `", help_) or "…" in help_:
+        return []
+    if isinstance(diagnostic, UnexpectedText) and diagnostic.primary.text not in help_ and "one `" in help_:
+        return []
+    return [_replace(diagnostic.primary, text) for text in re.findall(r"`([^`]+)`", help_)]
+
+
+def _replace(place: Span, text: str) -> Fix:
+    return Fix(place, text, f"replace with `{text}`")
+
+
+def _add_body(place: Span, member: str) -> Fix | None:
+    """Return a fix that gives an operator a body with one member, or None if it has a body, alias or dot already."""
+    if re.match(r"\s*(?:\{|\.|as\b)", place.source.text[place.end :]):
+        return None
+    return Fix(Span(place.source, place.end, place.end), f" {{ {member} }}", f"set it: `{member}`")
+
+
+def _remove_with_prefix(place: Span, before: re.Pattern[str], title: str) -> Fix | None:
+    """Return a fix that removes the place and the match of `before` in front of it, or None."""
+    found = before.search(place.source.text[: place.start])
+    return Fix(Span(place.source, found.start(), place.end), "", title) if found else None
+
+
+def _remove_constraint(place: Span) -> Fix | None:
+    found = _CONSTRAINT_KEYWORD.search(place.source.text[: place.start])
+    if found is None:
+        return None
+    return _remove_item(Span(place.source, found.start(), place.end), f"remove this `{found[0].strip()}`")
+
+
+def _remove_member(name: Span) -> Fix | None:
+    """Return a fix that removes the member of a body that begins with `name`.
+
+    It is None if the member continues on the next line.
+    """
+    text = name.source.text
+    depth = 0
+    end = len(text)
+    for found in re.finditer(r'#[^\n]*|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`|[\[\](){},\n]', text[name.end :]):
+        sign = found[0]
+        if depth == 0 and (sign in ("}", ",", "\n") or sign.startswith("#")):
+            end = name.end + found.start()
+            break
+        depth += (sign in ("[", "(", "{")) - (sign in ("]", ")", "}"))
+    if text[end:].lstrip().startswith(_CONTINUATIONS):
+        return None
+    return _remove_item(
+        Span(name.source, name.start, name.start + len(text[name.start : end].rstrip())), f"remove `{name.text}`"
+    )
+
+
+def _remove_item(place: Span, title: str) -> Fix:
+    """Return a fix that removes a member or an item, with its comma.
+
+    If nothing else stands on its lines, the lines are removed too.
+    """
+    text = place.source.text
+    start, end = place.start, place.end
+    behind = re.compile(r"[ \t]*,[ \t]*|[ \t]*").match(text, end)
+    end = behind.end() if behind else end
+    line = text.rfind("\n", 0, start) + 1
+    if not text[line:start].strip() and text[end : end + 1] in ("", "\n", "\r"):
+        following = text.find("\n", end)
+        return Fix(Span(place.source, line, following + 1 if following >= 0 else len(text)), "", title)
+    before = re.search(r"[ \t]*,[ \t]*\Z", text[:start])
+    if before is not None and "," not in text[place.end : end]:
+        return Fix(Span(place.source, before.start(), place.end), "", title)
+    return Fix(Span(place.source, start, end), "", title)
+
+
+def _remove_value(place: Span) -> Fix | None:
+    """Return a fix that removes a value from a set of several, with a comma, or None for the only value."""
+    text = place.source.text
+    before = re.search(r",\s*\Z", text[: place.start])
+    if before is not None:
+        return Fix(Span(place.source, before.start(), place.end), "", f"remove `{place.text}`")
+    behind = re.match(r"\s*,\s*", text[place.end :])
+    return (
+        Fix(Span(place.source, place.start, place.end + behind.end()), "", f"remove `{place.text}`") if behind else None
     )

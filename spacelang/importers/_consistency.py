@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.foreign_files import ContradictoryDeclaration, NotExpressible, UndeclaredParameter
+from spacelang.diagnostics.other_tools import ContradictoryDeclaration, NotExpressible, UndeclaredParameter
 from spacelang.importers._foreign_space import (
     ALWAYS,
     CHOICE_SUFFIX,
@@ -36,28 +36,20 @@ _MOST_SUGGESTIONS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class ConsistentSpace:
-    """A foreign space without contradictions.
-
-    Its conditions no longer refer to constants that are always active: their comparisons are already evaluated.
-    """
+    """A foreign space without contradictions; comparisons of constants that are always active are already evaluated."""
 
     name: str
     parameters: dict[str, ForeignParameter]
     """The parameters in topological order: parents before the parameters whose conditions refer to them."""
-
     file_order: tuple[str, ...]
     conditions: dict[str, Condition]
     """The conditions by hyperparameter; a hyperparameter without an entry is always active."""
-
     spans: dict[str, Span]
     """The spans of the conditions in the source."""
-
     clauses: tuple[ForbiddenClause, ...]
 
 
 class _ConsistencyChecker:
-    """A checker that collects the problems of a foreign space."""
-
     def __init__(self, foreign: ForeignSpace) -> None:
         self.foreign = foreign
         self.problems: list[Diagnostic] = []
@@ -67,12 +59,10 @@ class _ConsistencyChecker:
     def check_declarations(self) -> None:
         """Register all parameters; report duplicate names and inconsistent declarations."""
         for parameter in self.foreign.parameters:
-            first = self.parameters.get(parameter.name)
-            if first is not None:
+            if (first := self.parameters.get(parameter.name)) is not None:
                 problem = f"`{parameter.name}` is declared twice"
                 related = (Related(first.span, "first declared here"),)
-                wrong = ContradictoryDeclaration(primary=parameter.span, problem=problem, related=related)
-                self.problems.append(wrong)
+                self.problems.append(ContradictoryDeclaration(primary=parameter.span, problem=problem, related=related))
             else:
                 self.parameters[parameter.name] = parameter
                 self._check_declaration(parameter)
@@ -90,32 +80,31 @@ class _ConsistencyChecker:
             case ForeignValues(values=values):
                 if len(set(map(identity_key, values))) < len(values):
                     return self._contradiction(parameter.span, f"`{name}` has a duplicate value")
-                unwritable = next((value for value in values if not _is_writable(value)), None)
-                if unwritable is not None:
-                    what = f"the value `{unwritable}`"
-                    self.problems.append(NotExpressible(primary=parameter.span, what=what))
+                if (wrong := next((value for value in values if not _is_writable(value)), None)) is not None:
+                    self.problems.append(NotExpressible(primary=parameter.span, what=f"the value `{wrong}`"))
                     return None
             case _:
                 assert_never(domain)
         if parameter.default not in domain:
             problem = f"the default `{parameter.default}` of `{name}` is outside of its domain"
-            self._contradiction(_last_occurrence(parameter.span, str(parameter.default)), problem)
+            text = str(parameter.default)
+            self._contradiction(_occurrence(parameter.span, text, parameter.span.text.rfind(text)), problem)
         return None
 
     def check_test(self, test: ValueTest) -> ValueTest:
         """Return a comparison with its values converted to the type of the domain; report values that do not fit."""
-        domain = self._domain(test.parameter, test.span)
+        domain = self.domain(test.parameter, test.span)
         if domain is None:
             return test
-        if test.operator not in ("in", "!=") and isinstance(domain, ForeignValues) and not _has_order(domain):
+        if test.operator not in ("in", "!=") and _is_unordered(domain):
             self._contradiction(test.span, f"the values of `{test.parameter}` have no order")
             return test
         values = tuple(_convert_to_domain(value, domain) for value in test.values)
         ordering = isinstance(domain, ForeignRange) and test.operator not in ("in", "!=")
         for value in values:
             if value not in domain and not (ordering and is_number(value)):
-                problem = f"`{value}` is not a value of `{test.parameter}`"
-                self._contradiction(_last_occurrence(test.span, str(value)), problem)
+                at = _occurrence(test.span, str(value), test.span.text.rfind(str(value)))
+                self._contradiction(at, f"`{value}` is not a value of `{test.parameter}`")
                 return test
         return replace(test, values=values)
 
@@ -127,7 +116,7 @@ class _ConsistencyChecker:
                 case ValueTest():
                     checked.append(self.check_test(literal))
                 case ParameterComparison(left=left, right=right):
-                    sides = [self._domain(name, literal.span) for name in (left, right)]
+                    sides = [self.domain(name, literal.span) for name in (left, right)]
                     if None not in sides and literal.operator != "==" and not all(map(_is_numeric, sides)):
                         self._contradiction(literal.span, f"the values of `{left}` and `{right}` have no common order")
                     checked.append(literal)
@@ -135,17 +124,15 @@ class _ConsistencyChecker:
                     assert_never(literal)
         return replace(clause, literals=tuple(checked))
 
-    def _domain(self, name: str, span: Span) -> ForeignRange | ForeignValues | None:
+    def domain(self, name: str, span: Span) -> ForeignRange | ForeignValues | None:
+        """Return the domain of a parameter; report one that is not declared."""
         if name in self.parameters:
             return self.parameters[name].domain
         self._suggested += 1
         near = nearest_name(name, self.parameters) if self._suggested <= _MOST_SUGGESTIONS else None
-        self.problems.append(UndeclaredParameter(primary=_first_occurrence(span, name), name=name, near=near))
+        at = _occurrence(span, name, span.text.find(name))
+        self.problems.append(UndeclaredParameter(primary=at, name=name, near=near))
         return None
-
-    def check_child(self, conditional: ForeignCondition) -> None:
-        """Report a conditional whose child is not declared."""
-        self._domain(conditional.child, conditional.span)
 
     def _contradiction(self, span: Span, problem: str) -> None:
         self.problems.append(ContradictoryDeclaration(primary=span, problem=problem))
@@ -158,7 +145,7 @@ def check_consistency(foreign: ForeignSpace) -> tuple[ConsistentSpace | None, li
     conditions: dict[str, Condition] = {}
     spans: dict[str, Span] = {}
     for conditional in foreign.conditionals:
-        checker.check_child(conditional)
+        checker.domain(conditional.child, conditional.span)
         conditions[conditional.child] = map_tests(conditional.condition, checker.check_test)
         spans[conditional.child] = conditional.span
     clauses = tuple(map(checker.check_clause, foreign.clauses))
@@ -299,8 +286,6 @@ def _clause_without_value(clause: ForbiddenClause, name: str, value: Value) -> F
 
 
 def _condition_without_value(condition: Condition, name: str, value: Value) -> Condition:
-    """Return a condition that no longer mentions a value."""
-
     def less(test: ValueTest) -> Condition:
         if test.parameter != name:
             return test
@@ -323,20 +308,12 @@ def _convert_to_domain(value: Value, domain: ForeignRange | ForeignValues) -> Va
     return int(read) if domain.kind == "int" and read == int(read) else read
 
 
-def _first_occurrence(span: Span, text: str) -> Span:
-    """Return the span of the first occurrence of a text in a span; the whole span if there is none."""
-    place = span.text.find(text)
+def _occurrence(span: Span, text: str, place: int) -> Span:
     return Span(span.source, span.start + place, span.start + place + len(text)) if place >= 0 and text else span
 
 
-def _last_occurrence(span: Span, text: str) -> Span:
-    """Return the span of the last occurrence of a text in a span; the whole span if there is none."""
-    place = span.text.rfind(text)
-    return Span(span.source, span.start + place, span.start + place + len(text)) if place >= 0 and text else span
-
-
-def _has_order(domain: ForeignValues) -> bool:
-    return domain.ordered or all(map(is_number, domain.values))
+def _is_unordered(domain: ForeignRange | ForeignValues) -> bool:
+    return isinstance(domain, ForeignValues) and not (domain.ordered or _is_numeric(domain))
 
 
 def _is_numeric(domain: ForeignRange | ForeignValues | None) -> bool:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import combinations, islice, product
 from typing import Final, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign_files import IneffectiveDeclaration, NotExpressible
+from spacelang.diagnostics.other_tools import IneffectiveDeclaration, NotExpressible
 from spacelang.grouping import group_by_key
 from spacelang.importers._consistency import is_satisfied
 from spacelang.importers._foreign_space import (
@@ -20,8 +20,7 @@ from spacelang.importers._foreign_space import (
     ParameterComparison,
     ValueTest,
 )
-from spacelang.importers._name_assignment import NameAssignment
-from spacelang.importers._tree_builder import ROOT, Path, SpaceTree, are_compatible
+from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree, are_compatible
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value
@@ -59,7 +58,7 @@ class ExpressionWriter:
         if test.parameter in self._shape.decisions:
             return self._convert_decision_test(test, path)
         bodies = [body for body in self.bodies_of(test.parameter) if are_compatible(body, path)]
-        return _joined("or", [self.compare(test, self._name_seen_from(test.parameter, body, path)) for body in bodies])
+        return _joined("or", [self.compare(test, self.name_of(test.parameter, body, path)) for body in bodies])
 
     def bodies_of(self, name: str) -> tuple[Path, ...]:
         """Return the bodies that contain a hyperparameter."""
@@ -110,18 +109,13 @@ class ExpressionWriter:
 
     def decision_test(self, name: str, body: Path, places: Sequence[int], path: Path = ROOT) -> ast.Expression:
         """Return the test that a decision takes one of some alternatives, given by the indices of their values."""
-        called = self._name_seen_from(name, body, path)
         words = [self._naming.alternatives[name, place] for place in dict.fromkeys(places)]
-        return make_choice_test(called, words)
+        return make_choice_test(self.name_of(name, body, path), words)
 
-    def _name_seen_from(self, name: str, body: Path, path: Path) -> ast.DottedName:
+    def name_of(self, name: str, body: Path, path: Path) -> ast.DottedName:
         """Return the name of a hyperparameter or decision of one body as seen from another body."""
-        return self.name_of(name, body, is_sibling=body == path)
-
-    def name_of(self, name: str, body: Path, *, is_sibling: bool = False) -> ast.DottedName:
-        """Return the name of a hyperparameter or decision of a body; the short name if `is_sibling`."""
         called = self._naming.members[name, body]
-        return make_dotted_name(called if is_sibling or body == ROOT else f"{self._naming.address(body)}.{called}")
+        return make_dotted_name(called if body in (path, ROOT) else f"{self._naming.address(body)}.{called}")
 
 
 def _joined(operator: str, terms: list[ast.Expression | bool]) -> ast.Expression | bool:
@@ -162,10 +156,7 @@ MAX_CONSTRAINTS: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class _ClauseTable:
-    """A forbidden clause with a set of values for each hyperparameter.
-
-    `sets` are indices of values that are forbidden together; `others` are the remaining literals.
-    """
+    """A forbidden clause: `sets` of indices of values that are forbidden together, and the `others` of its literals."""
 
     sets: dict[str, frozenset[int]]
     others: tuple[ValueTest | ParameterComparison, ...]
@@ -189,8 +180,8 @@ class ConstraintWriter:
             rules = list(islice(self._rules(table), self._left + 1))
             self._left -= len(rules)
             if self._left < 0:
-                what = f"more than {MAX_CONSTRAINTS:,} constraints"
-                self.diagnostics.append(NotExpressible(primary=table.span, what=what))
+                too_many = f"more than {MAX_CONSTRAINTS:,} constraints"
+                self.diagnostics.append(NotExpressible(primary=table.span, what=too_many))
                 return {}
             for path, rule in rules:
                 if rule not in (several := found.setdefault(path, [])):
@@ -228,7 +219,8 @@ class ConstraintWriter:
         ways = [self._expressions.bodies_of(name) for name in dict.fromkeys(named)]
         for paths in product(*ways):
             bodies = dict(zip(dict.fromkeys(named), paths, strict=True))
-            if _are_all_compatible(paths) and (rule := self._rule(table, decisions, bodies)) is not None:
+            together = all(are_compatible(*pair) for pair in combinations(paths, 2))
+            if together and (rule := self._rule(table, decisions, bodies)) is not None:
                 yield rule
 
     def _rule(
@@ -240,26 +232,22 @@ class ConstraintWriter:
             return None
         open_decisions = {name: places for name, places in decisions.items() if name not in taken}
         speaking = {name: body for name, body in bodies.items() if not self._is_certain(table, name)}
-        home = self._enclosing_body(open_decisions, speaking)
-        terms: list[ast.Expression] = []
-        for name, places in open_decisions.items():
-            body = self._shape.paths[name][0]
-            terms.append(self._expressions.decision_test(name, body, sorted(places), ROOT))
+        # The common body of all its hyperparameters, or the file.
+        homes = set(speaking.values())
+        home = homes.pop() if len(homes) == 1 and not open_decisions else ROOT
+        terms: list[ast.Expression] = [
+            self._expressions.decision_test(name, self._shape.paths[name][0], sorted(places))
+            for name, places in open_decisions.items()
+        ]
         # A constant adds no comparison, only the requirement that its body is reached.
         said = {step for body in speaking.values() for step in body}
         silent = {step for body in bodies.values() for step in body if step[0]} - said
         for decision, place in sorted(silent, key=lambda step: self._shape.space.file_order.index(step[0])):
             terms.append(self._expressions.decision_test(decision, self._shape.paths[decision][0], [int(place)], ROOT))
         terms.extend(self._literals(table, speaking, home))
-        if not terms:
-            terms = [ast.NamedConstant(True, NO_SPAN)]
+        terms = terms or [ast.NamedConstant(True, NO_SPAN)]
         expression = terms[0] if len(terms) == 1 else ast.Logical("and", tuple(terms), NO_SPAN)
         return home, ast.ConstraintStatement(True, expression, NO_SPAN)
-
-    def _enclosing_body(self, decisions: dict[str, frozenset[int]], speaking: dict[str, Path]) -> Path:
-        """Return the body to write a constraint in: the common body of all its hyperparameters, or the file."""
-        homes = set(speaking.values())
-        return homes.pop() if len(homes) == 1 and not decisions else ROOT
 
     def _is_certain(self, table: _ClauseTable, name: str) -> bool:
         """Return True if the clause holds for a hyperparameter whenever its body is reached."""
@@ -267,7 +255,7 @@ class ConstraintWriter:
 
     def _literals(self, table: _ClauseTable, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
         def called(name: str) -> ast.DottedName:
-            return self._expressions.name_of(name, speaking[name], is_sibling=speaking[name] == home)
+            return self._expressions.name_of(name, speaking[name], home)
 
         for name, places in table.sets.items():
             if name in speaking:
@@ -289,23 +277,13 @@ def _parameters_of(literals: tuple[ValueTest | ParameterComparison, ...]) -> lis
     return names
 
 
-def _are_all_compatible(paths: tuple[Path, ...]) -> bool:
-    return all(are_compatible(left, right) for place, left in enumerate(paths) for right in paths[place + 1 :])
-
-
-# ---- merging clauses that differ in one value
-
-
 def _merge(tables: list[_ClauseTable]) -> list[_ClauseTable]:
     """Return fewer clauses that forbid the same combinations; the better of two merging orders is used."""
     by_names = group_by_key(((*sorted(table.sets), table.others), table) for table in _remove_implied(tables))
     found: list[_ClauseTable] = []
     for several in by_names.values():
         names = list(several[0].sets)
-        orders = (names, names[::-1])
-        ways = [_merge_by_parameter(several, order) for order in orders]
-        fewest: list[_ClauseTable] = min(ways, key=len)
-        found.extend(fewest)
+        found += min((_merge_by_parameter(several, order) for order in (names, names[::-1])), key=len)
     return _remove_implied(found)
 
 
@@ -315,12 +293,9 @@ def _merge_by_parameter(tables: list[_ClauseTable], order: list[str]) -> list[_C
         rows: dict[tuple[object, ...], _ClauseTable] = {}
         for table in tables:
             rest = tuple((other, places) for other, places in sorted(table.sets.items()) if other != name)
-            known = rows.get(rest)
-            if known is None:
-                rows[rest] = table
-            else:
-                joined = {**known.sets, name: known.sets[name] | table.sets[name]}
-                rows[rest] = _ClauseTable(joined, known.others, known.span)
+            known = rows.setdefault(rest, table)
+            joined = {**known.sets, name: known.sets[name] | table.sets[name]}
+            rows[rest] = _ClauseTable(joined, known.others, known.span)
         tables = list(rows.values())
     return tables
 
@@ -333,7 +308,6 @@ def _remove_implied(tables: list[_ClauseTable]) -> list[_ClauseTable]:
 
 
 def _implies(stronger: _ClauseTable, weaker: _ClauseTable) -> bool:
-    """Return True if the stronger clause forbids everything that the weaker clause forbids."""
     if not set(stronger.others) <= set(weaker.others) or not stronger.sets.keys() <= weaker.sets.keys():
         return False
     if (stronger.sets, stronger.others) == (weaker.sets, weaker.others):

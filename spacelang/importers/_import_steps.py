@@ -11,7 +11,7 @@ from spacelang.catalog import load
 from spacelang.diagnostics.conditions import DeadAlternative
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity, sorted_unique
 from spacelang.diagnostics.files import TooLarge
-from spacelang.diagnostics.foreign_files import (
+from spacelang.diagnostics.other_tools import (
     ContradictoryDeclaration,
     IneffectiveDeclaration,
     UnknownFormat,
@@ -28,12 +28,11 @@ from spacelang.importers._foreign_space import (
     count_values,
     to_identifier,
 )
-from spacelang.importers._name_assignment import NameAssignment, assign_names
 from spacelang.importers._text_writer import write_text
-from spacelang.importers._tree_builder import Path, SpaceTree, build_tree
+from spacelang.importers._tree_builder import NameAssignment, Path, SpaceTree, assign_names, build_tree
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.value import Value, from_json, identity_key, to_python_scalar
-from spacelang.syntax.text_limits import MAX_BYTES, exceeded_limit
+from spacelang.syntax.parser import MAX_BYTES, exceeded_limit
 from spacelang.text import Source, Span
 
 MAX_DECLARATIONS: Final = 5_000
@@ -47,10 +46,7 @@ _Steps: TypeAlias = set[tuple[str, _Identity]]
 
 @dataclass(frozen=True, slots=True)
 class _ParameterMapping:
-    """The mapping of one hyperparameter between both sides.
-
-    `keys` are its keys in our configurations, each with the foreign decisions (and their values) that lead to it.
-    """
+    """The mapping of a hyperparameter; each of our `keys` has the foreign decisions and values that lead to it."""
 
     parameter: ForeignParameter
     is_fixed: bool
@@ -58,7 +54,6 @@ class _ParameterMapping:
     keys: tuple[tuple[frozenset[tuple[str, _Identity]], str], ...]
     foreign_values: dict[_Identity, Value]
     """The foreign values by our values; empty for ranges, whose values are the same on both sides."""
-
     our_values: dict[_Identity, Value]
 
     def reached_keys(self, taken: _Steps) -> Iterator[str]:
@@ -93,10 +88,7 @@ class ImportResult:
     naming: NameAssignment = field(repr=False)
 
     def encode(self, configuration: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the foreign configuration for a configuration of the space.
-
-        Raises ValueError for a value that the space does not have.
-        """
+        """Return the foreign configuration for ours; raise ValueError for a value that the space does not have."""
         found: dict[str, Value] = {}
         taken: _Steps = set()
         for way in self._mappings:
@@ -110,11 +102,7 @@ class ImportResult:
         return found
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
-        """Return our configuration for a foreign one.
-
-        Raises ValueError for an unknown hyperparameter or value, and if the active hyperparameters are not exactly
-        those given.
-        """
+        """Return our configuration; raise ValueError for unknown names or values, or not exactly the active ones."""
         given = {name: from_json(to_python_scalar(value)) for name, value in values.items()}
         unknown = next((name for name in given if name not in self.shape.space.parameters), None)
         if unknown is not None:
@@ -128,8 +116,7 @@ class ImportResult:
                 found.update({} if way.is_fixed else dict.fromkeys(way.reached_keys(taken), translated))
                 taken |= way.decision_value(value)
         active = self.encode(found)
-        wrong = sorted(active.keys() ^ given.keys())
-        if wrong:
+        if wrong := sorted(active.keys() ^ given.keys()):
             raise ValueError(f"`{wrong[0]}` is {'missing' if wrong[0] in active else 'not active here'}")
         return Configuration(found)
 
@@ -141,7 +128,10 @@ class ImportResult:
     def _mapping(self, parameter: ForeignParameter) -> _ParameterMapping:
         name, domain = parameter.name, parameter.domain
         is_fixed, is_decision = name in self.shape.fixed, name in self.shape.decisions
-        keys = tuple((self._required_decisions(path), self.naming.key(name, path)) for path in self.shape.paths[name])
+        keys = tuple(
+            (frozenset((each, self._value(each, place)) for each, place in path if each), self.naming.key(name, path))
+            for path in self.shape.paths[name]
+        )
         if isinstance(domain, ForeignRange):
             return _ParameterMapping(parameter, is_fixed, is_decision, keys, {}, {})
         ours = domain.space_values
@@ -151,9 +141,6 @@ class ImportResult:
         foreign = {identity_key(own): value for own, value in pairs}
         back = {identity_key(value): own for own, value in pairs}
         return _ParameterMapping(parameter, is_fixed, is_decision, keys, foreign, back)
-
-    def _required_decisions(self, path: Path) -> frozenset[tuple[str, _Identity]]:
-        return frozenset((decision, self._value(decision, place)) for decision, place in path if decision)
 
     def _value(self, decision: str, place: int | str) -> _Identity:
         domain = self.shape.space.parameters[decision].domain
@@ -190,7 +177,6 @@ def import_space(source: Source) -> tuple[ImportResult | None, tuple[Diagnostic,
 
 
 def _exceeded_limit(foreign: ForeignSpace) -> TooLarge | None:
-    """Return an error for the first declaration that exceeds the limit on declarations or values, or None."""
     declarations: tuple[Declaration, ...] = (*foreign.parameters, *foreign.conditionals, *foreign.clauses)
     if len(declarations) > MAX_DECLARATIONS:
         span = declarations[MAX_DECLARATIONS].span

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from spacelang.diagnostics.foreign_files import UnreadableDeclaration
+from spacelang.diagnostics.other_tools import UnreadableDeclaration
 from spacelang.importers._foreign_space import MAX_DIGITS, parse_number
 from spacelang.text import Source, Span
 
@@ -63,8 +63,6 @@ def _documents(source: Source, most: int | None) -> list[PositionedValue] | Unre
 
 
 class _JsonParser:
-    """A recursive-descent parser over a list of tokens."""
-
     def __init__(self, source: Source, tokens: Tokens) -> None:
         self._source = source
         self._tokens = tokens

@@ -5,12 +5,11 @@ from itertools import takewhile
 from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign_files import ActiveWithoutParent, GuidanceDropped, IneffectiveDeclaration
+from spacelang.diagnostics.other_tools import ActiveWithoutParent, GuidanceDropped, IneffectiveDeclaration
 from spacelang.grouping import group_by_key
 from spacelang.importers._expressions import ConstraintWriter, ExpressionWriter, is_boolean, number_node, value_node
 from spacelang.importers._foreign_space import ForeignParameter, ForeignRange, ForeignValues, UniqueNames
-from spacelang.importers._name_assignment import NameAssignment
-from spacelang.importers._tree_builder import ROOT, Path, SpaceTree
+from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree
 from spacelang.syntax import ast
 from spacelang.syntax.printer import format_file
 from spacelang.syntax.synthetic_nodes import make_dotted_name, make_fixed_parameter, make_value, make_word
@@ -49,18 +48,14 @@ def _components(shape: SpaceTree, naming: NameAssignment, members: dict[Path, li
             stage = ast.Stage(ast.Word(naming.members[first, ROOT], NO_SPAN), (), structure, NO_SPAN)
             yield comment + _text([stage])
             comment = ""
-        declared = [path for path, name in naming.operators.items() if _belongs_to(path, step) and name]
         items = [
-            ast.AbstractOperator(ast.Word(naming.operators[path], NO_SPAN), bodies.get(path), NO_SPAN)
-            for path in declared
-            if path not in naming.catalogue_paths
+            ast.AbstractOperator(ast.Word(called, NO_SPAN), bodies.get(path), NO_SPAN)
+            for path, called in naming.operators.items()
+            if called and path not in naming.catalogue_paths
+            if path == step or (step[0][0] and path[0][0] == step[0][0])
         ]
         if items:
             yield comment + _text(items)
-
-
-def _belongs_to(path: Path, step: Path) -> bool:
-    return path == step or (bool(step[0][0]) and path[0][0] == step[0][0])
 
 
 def _pipeline(naming: NameAssignment) -> list[str]:
@@ -159,10 +154,7 @@ class BodyWriter:
 def alternatives_node(
     parameter: ForeignParameter, path: Path, naming: NameAssignment, bodies: dict[Path, ast.Body]
 ) -> ast.Structure:
-    """Return the alternatives of a decision, with the default and any weights.
-
-    Operators of a catalogue get their `bodies` here; the bodies of abstract operators are at their declarations.
-    """
+    """Return the alternatives of a decision, with default, weights, and the bodies of operators of a catalogue."""
     values = parameter.domain
     assert isinstance(values, ForeignValues)
     default = values.index(parameter.default)
@@ -236,12 +228,13 @@ def extract_groups(
 
 
 def _repeated_groups(bodies: MembersByBody) -> Iterator[tuple[tuple[Path, ...], list[ast.Member]]]:
-    """Yield the bodies and members of each group that makes the text shorter."""
-    written = ((member, path) for path, members in bodies.items() for member in members)
+    # The alternatives of a nested decision belong to one body only.
     users = group_by_key(
         (member, path)
-        for member, path in written
-        if isinstance(member, ast.Parameter | ast.FixedParameter) and not _is_decision(member)
+        for path, members in bodies.items()
+        for member in members
+        if isinstance(member, ast.FixedParameter)
+        or (isinstance(member, ast.Parameter) and isinstance(member.domain, ast.Range | ast.Booleans | ast.Values))
     )
     groups = group_by_key((tuple(paths), member) for member, paths in users.items() if len(paths) > 1)
     for together, members in groups.items():
@@ -251,27 +244,21 @@ def _repeated_groups(bodies: MembersByBody) -> Iterator[tuple[tuple[Path, ...], 
             yield together, closed
 
 
-def _is_decision(member: ast.Parameter | ast.FixedParameter) -> bool:
-    """Return True if a member is a nested decision: its alternatives belong to one body only."""
-    return isinstance(member, ast.Parameter) and not isinstance(member.domain, ast.Range | ast.Booleans | ast.Values)
-
-
 def _self_contained(members: Sequence[ast.Member]) -> list[ast.Member]:
     """Return the members whose conditions refer only to other members of the group."""
     while True:
         names = {member.name.text for member in members if isinstance(member, ast.Parameter | ast.FixedParameter)}
-        kept = [member for member in members if _mentioned(member) <= names]
+        kept = [
+            member
+            for member in members
+            if not isinstance(member, ast.Parameter) or names.issuperset(_references(member.condition))
+        ]
         if len(kept) == len(members):
             return kept
         members = kept
 
 
-def _mentioned(member: ast.Member) -> set[str]:
-    condition = member.condition if isinstance(member, ast.Parameter) else None
-    return set() if condition is None else set(_references(condition))
-
-
-def _references(expression: ast.Expression) -> Iterator[str]:
+def _references(expression: ast.Expression | None) -> Iterator[str]:
     match expression:
         case ast.DottedName():
             yield expression.text
@@ -280,12 +267,8 @@ def _references(expression: ast.Expression) -> Iterator[str]:
         case ast.Logical(terms=terms):
             for term in terms:
                 yield from _references(term)
-        case ast.Unary(term=term):
-            yield from _references(term)
-        case ast.Membership(item=item):
-            yield from _references(item)
-        case ast.IsTest(decision=decision):
-            yield from _references(decision)
+        case ast.Unary(term=inner) | ast.Membership(item=inner) | ast.IsTest(decision=inner):
+            yield from _references(inner)
         case _:
             return
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeAlias
 
+from spacelang.catalog.catalogue import Catalogue
 from spacelang.grouping import group_by_key
 from spacelang.importers._consistency import ConsistentSpace
 from spacelang.importers._foreign_space import (
@@ -19,23 +20,24 @@ from spacelang.importers._foreign_space import (
     Condition,
     ForeignParameter,
     ForeignValues,
+    UniqueNames,
     ValueTest,
+    candidate_names,
     common_prefix_length,
     conjunction,
+    convert_words,
     path_parts,
     value_tests,
 )
+from spacelang.ir.value import Value
 
 Path: TypeAlias = tuple[tuple[str, int | str], ...]
 """Decisions with the indices of their values, outermost first; `(("", prefix),)` is a step of every pipeline."""
-
 ROOT: Final[Path] = ()
 MAX_BODIES: Final = 64
 """The maximal number of bodies of a hyperparameter; beyond it, a separate step holds it, with its whole condition."""
-
 MAX_DEPTH: Final = 8
 """The maximal nesting depth of decisions; deeper decisions are written as hyperparameters with a condition."""
-
 MAX_COPIES: Final = 5_000
 """The maximal number of copies of hyperparameters in further bodies; beyond it, see `MAX_BODIES`."""
 
@@ -48,13 +50,10 @@ class SpaceTree:
     decisions: frozenset[str]
     variants: frozenset[str]
     """Decisions that are the only parameter with their prefix; the prefix names the component."""
-
     paths: dict[str, tuple[Path, ...]]
     """The bodies that contain each hyperparameter; stages are at the root."""
-
     conditions: dict[str, Condition]
     """The conditions that bodies do not imply; without an entry, a hyperparameter is active whenever its body is."""
-
     fixed: frozenset[str]
     """The constants that are active whenever their body is reached, and to which no condition refers."""
 
@@ -71,8 +70,6 @@ def build_tree(space: ConsistentSpace) -> SpaceTree:
 
 
 class _TreeBuilder:
-    """A builder of the tree of one space."""
-
     def __init__(self, space: ConsistentSpace) -> None:
         self.space = space
         self.decisions: set[str] = set()
@@ -115,15 +112,16 @@ class _TreeBuilder:
             self.conditions[name] = rest
 
     def _bodies(self, name: str, conjuncts: tuple[Condition, ...]) -> tuple[Path, ...]:
-        """Return the bodies for a hyperparameter: the deepest ones that a term of its condition requires.
-
-        Among equally deep ones, the bodies of a decision with a similar name are preferred, then fewer bodies.
-        """
+        """Return the deepest required bodies, preferring those of a decision with a similar name, then fewer bodies."""
         candidates = [found for term in conjuncts if (found := self._required_bodies(term))]
         if not candidates:
             return (ROOT,)
-        own = path_parts(name)
-        best = max(candidates, key=lambda paths: (min(map(len, paths)), _similarity(own, paths), -len(paths)))
+
+        def quality(paths: tuple[Path, ...]) -> tuple[int, int, int]:
+            shared = common_prefix_length(path_parts(name), path_parts(paths[0][-1][0]))
+            return min(map(len, paths)), shared, -len(paths)
+
+        best = max(candidates, key=quality)
         consistent = tuple(
             path for path in best if all(any(are_compatible(path, p) for p in other) for other in candidates)
         )
@@ -177,34 +175,26 @@ class _TreeBuilder:
         return all(dict(path).get(term.parameter) in places for path in paths)
 
 
-def _similarity(own: tuple[str, ...], paths: tuple[Path, ...]) -> int:
-    """Return the number of leading parts that a name shares with the decision of the bodies."""
-    return common_prefix_length(own, path_parts(paths[0][-1][0]))
-
-
 def _find_component_choices(space: ConsistentSpace) -> frozenset[str]:
-    """Return the sets of values that are choices between components.
-
-    Their names end with `__choice__`, or one of their values is part of the name of a child.
-    """
+    """Return the sets that choose components: named `…__choice__`, or with a value in the name of a child."""
     found = {
         name
         for name, parameter in space.parameters.items()
-        if _may_decide(parameter) and _last_part(name) == CHOICE_SUFFIX
+        if _may_decide(parameter) and name.rpartition(":")[2] == CHOICE_SUFFIX
     }
     for child, condition in space.conditions.items():
         inner = set(path_parts(child)[:-1])
-        for test in value_tests(condition):
-            if test.operator == "in" and _may_decide(space.parameters[test.parameter]):
-                found.update([test.parameter] if inner.intersection(map(str, test.values)) else ())
+        found |= {
+            test.parameter
+            for test in value_tests(condition)
+            if test.operator == "in" and _may_decide(space.parameters[test.parameter])
+            if inner.intersection(map(str, test.values))
+        }
     return frozenset(found)
 
 
 def _find_single_variants(space: ConsistentSpace) -> frozenset[str]:
-    """Return the sets of words that are the only parameter with their prefix and always active.
-
-    Such a parameter chooses a variant of the component that the prefix names.
-    """
+    """Return always active sets of words alone with their prefix, which choose a variant of its component."""
     by_prefix = group_by_key((name.rpartition(":")[0], parameter) for name, parameter in space.parameters.items())
     return frozenset(
         several[0].name
@@ -226,5 +216,146 @@ def _is_of_words(parameter: ForeignParameter) -> bool:
     )
 
 
-def _last_part(name: str) -> str:
-    return name.rpartition(":")[2]
+_PREDICTORS = frozenset({"classifier", "regressor", "estimator", "predictor", "learner", "model", "algorithm"})
+
+
+@dataclass(frozen=True, slots=True)
+class NameAssignment:
+    """The names of all parts of an imported space; the name of a stage is the name of its decision at the root."""
+
+    steps: tuple[Path, ...]
+    """The stages (a stage is its decision with the index -1) and steps in pipeline order."""
+    members: dict[tuple[str, Path], str]
+    """The names of hyperparameters and decisions in bodies; stages are at the root."""
+    operators: dict[Path, str]
+    """The operators by the path of their body; an empty string for the alternative `none`."""
+    alternatives: dict[tuple[str, int], str]
+    """The names of alternatives, by decision and index of the value."""
+    catalogue_paths: frozenset[Path]
+    """The paths of operators of the catalogue; all other operators are abstract."""
+    file_names: UniqueNames
+    """The names at the top level of the file."""
+
+    def address(self, path: Path) -> str:
+        """Return the name of a body in expressions."""
+        (first, place), *rest = path
+        if not first:
+            return self.operators[path]
+        words = [self.members[first, ROOT], self.alternatives[first, int(place)]]
+        above = path[:1]
+        for decision, inner in rest:
+            words += [self.members[decision, above], self.alternatives[decision, int(inner)]]
+            above = (*above, (decision, inner))
+        return ".".join(words)
+
+    def key(self, name: str, path: Path) -> str:
+        """Return the configuration key of a hyperparameter or decision in a body."""
+        if path and not path[0][0]:
+            return f"{self.operators[path]}.{self.members[name, path]}"
+        words = [self.members[decision, path[:place]] for place, (decision, _) in enumerate(path)]
+        return ".".join([*words, self.members[name, path]])
+
+
+def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use_catalogue: bool) -> NameAssignment:
+    """Return names for a tree of parameters.
+
+    With `use_catalogue`, an alternative becomes an operator of the catalogue if it has the name of one and only has
+    parameters of that operator. All other operators are abstract and get names that the catalogue does not have.
+    """
+    file = UniqueNames(frozenset(catalogue))
+    members: dict[tuple[str, Path], str] = {}
+    stages = [name for name, paths in shape.paths.items() if name in shape.decisions and paths == (ROOT,)]
+    for stage in stages:
+        # A stage from a parameter such as `component:strategy` is named after the component.
+        members[stage, ROOT] = file.reserve(
+            *candidate_names(stage.rpartition(":")[0] if stage in shape.variants else stage)
+        )
+    steps = _in_pipeline_order(shape, stages)
+    bodies = frozenset(path for paths in shape.paths.values() for path in paths)
+    _name_members(shape, members)
+    operators: dict[Path, str] = {}
+    alternatives: dict[tuple[str, int], str] = {}
+    for step in steps:
+        if not step[0][0]:
+            prefix = str(step[0][1])
+            operators[step] = file.reserve(*(candidate_names(prefix) if prefix else (space_name, "hyperparameters")))
+    last = steps[-1][0][0] if steps else ""
+    known: set[Path] = set()
+    for name, parameter in shape.space.parameters.items():
+        if name in shape.decisions:
+            path = shape.paths[name][0]
+            named = _name_alternatives(parameter, path, bodies, members, is_last=name == last)
+            for place, word in enumerate(named):
+                alternatives[name, place] = word
+                below = (*path, (name, place))
+                entry = catalogue.get(word) if use_catalogue and path == ROOT else None
+                inside = {member for (_, body), member in members.items() if body == below}
+                if entry is not None and inside <= entry.parameters.keys():
+                    known.add(below)
+                    operators[below] = word
+                else:
+                    operators[below] = file.reserve(word, f"{members[name, path]}_{word}") if word != "none" else ""
+    return NameAssignment(steps, members, operators, alternatives, frozenset(known), file)
+
+
+def _in_pipeline_order(shape: SpaceTree, stages: list[str]) -> tuple[Path, ...]:
+    """Return stages and steps in the order of the file, but with predictors last."""
+    places = {name: place for place, name in enumerate(shape.space.file_order)}
+    first: dict[Path, int] = {((stage, -1),): places[stage] for stage in stages}
+    for name, paths in shape.paths.items():
+        for path in paths:
+            if path and not path[0][0]:
+                first[path] = min(first.get(path, places[name]), places[name])
+
+    def predicts(path: Path) -> bool:
+        words = path_parts(path[0][0] or str(path[0][1]))
+        return not _PREDICTORS.isdisjoint((words[0], words[-1]))
+
+    return tuple(sorted(first, key=lambda path: (predicts(path), first[path])))
+
+
+def _name_members(shape: SpaceTree, members: dict[tuple[str, Path], str]) -> None:
+    scopes: dict[Path, UniqueNames] = {}
+    for name in shape.space.file_order:
+        for path in shape.paths[name]:
+            if path != ROOT:
+                below = _usual_prefix(shape, path)
+                members[name, path] = scopes.setdefault(path, UniqueNames(parameters=True)).reserve(
+                    *candidate_names(name, below)
+                )
+
+
+def _usual_prefix(shape: SpaceTree, path: Path) -> tuple[str, ...]:
+    decision, place = path[-1]
+    if not decision:
+        return path_parts(str(place))
+    domain = shape.space.parameters[decision].domain
+    assert isinstance(domain, ForeignValues)
+    return (*path_parts(decision), str(domain.values[int(place)]))
+
+
+def _name_alternatives(
+    parameter: ForeignParameter,
+    path: Path,
+    bodies: frozenset[Path],
+    members: dict[tuple[str, Path], str],
+    *,
+    is_last: bool,
+) -> list[str]:
+    domain = parameter.domain
+    assert isinstance(domain, ForeignValues)
+    scope = UniqueNames()
+    decision = members[parameter.name, path]
+    named: list[str] = []
+    for place, value in enumerate(domain.values):
+        is_bare = (*path, (parameter.name, place)) not in bodies
+        if is_bare and not is_last and _is_nothing(value) and "none" not in named:
+            named.append("none")
+        else:
+            word = f"no_{decision}" if _is_nothing(value) else str(value)
+            named.append(scope.reserve(word, f"{decision}_{word}"))
+    return named
+
+
+def _is_nothing(value: Value) -> bool:
+    return value is None or (isinstance(value, str) and convert_words((value,)) == (None,))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign_files import (
+from spacelang.diagnostics.other_tools import (
     ContradictoryDeclaration,
     GuidanceDropped,
     NotExpressible,
@@ -33,7 +33,6 @@ from spacelang.text import Source, Span
 
 MAX_COMBINATIONS: Final = 1_000
 """The maximal number of combinations that one forbidden clause may expand to."""
-
 _Order: TypeAlias = Literal["<", "<=", ">", ">="]
 _TESTS: Final[dict[str, Literal["in", "!=", "<", "<=", ">", ">="]]] = {
     "EQ": "in", "EQUALS": "in", "IN": "in", "NEQ": "!=", "LT": "<", "GT": ">",
@@ -67,8 +66,6 @@ class Json:
 
 
 class _DocumentReader:
-    """A reader of one document that collects diagnostics."""
-
     def __init__(self) -> None:
         self._diagnostics: list[Diagnostic] = []
 
@@ -173,11 +170,7 @@ def _default(item: PositionedValue, domain: Domain) -> Value:
 
 
 def _with_step(item: PositionedValue, name: str, domain: ForeignRange) -> ForeignRange:
-    """Return a range with the step `q`.
-
-    Older versions of ConfigSpace count multiples from 0 or from the lower bound. Only a `q` for which both agree is
-    accepted.
-    """
+    """Return a range with the step `q`; old ConfigSpace counts from 0 or from the lower bound, which must agree."""
     from fractions import Fraction
 
     step = _number(item, "q")
@@ -191,9 +184,6 @@ def _with_step(item: PositionedValue, name: str, domain: ForeignRange) -> Foreig
     if domain.kind == "int" and step == int(step):
         step = int(step)
     return ForeignRange(domain.kind, domain.lower, domain.upper, step=step)
-
-
-# ---- conditions
 
 
 def _conditional(item: PositionedValue) -> ForeignCondition:
@@ -216,9 +206,6 @@ def _test(item: PositionedValue, role: str, kind: str, what: str) -> ValueTest:
         raise _ProblemError(UnreadableDeclaration(primary=_member(item, "type").span, problem=problem))
     values = _values(_member(item, "values")) if kind == "IN" else (_value(_member(item, "value")),)
     return ValueTest(_text(item, role), _TESTS[kind], values, item.span)
-
-
-# ---- forbidden clauses
 
 
 def _clauses(item: PositionedValue) -> Iterator[ForbiddenClause]:
@@ -261,9 +248,6 @@ def _relation(item: PositionedValue, kind: str) -> ParameterComparison:
         problem = f"unknown relation `{sign}`"
         raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem))
     return ParameterComparison(_text(item, "left"), _RELATIONS[sign], _text(item, "right"), item.span)
-
-
-# ---- members of objects
 
 
 def _members(item: PositionedValue, expected: str = "an object") -> dict[str, PositionedValue]:

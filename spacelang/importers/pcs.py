@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign_files import ContradictoryDeclaration, IneffectiveDeclaration, UnreadableDeclaration
+from spacelang.diagnostics.other_tools import ContradictoryDeclaration, IneffectiveDeclaration, UnreadableDeclaration
 from spacelang.importers._foreign_space import (
     Condition,
     ForbiddenClause,
@@ -114,9 +114,6 @@ def _trailing_warnings(source: Source) -> Iterator[IneffectiveDeclaration]:
             )
 
 
-# ---- hyperparameters
-
-
 def _parameter(text: str, span: Span) -> ForeignParameter | Diagnostic:
     found = _DECLARATION.fullmatch(text.strip())
     if found is None:
@@ -154,10 +151,7 @@ def _of_range(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic
 
 
 def _flags(kind: str | None, flags: str) -> tuple[bool, bool] | None:
-    """Return whether a range is of integers and whether it is logarithmic; None for invalid flags.
-
-    The new style has the word `log`, the old style the letters `i` and `l`.
-    """
+    """Return if a range is of integers, and if logarithmic (new: `log`, old: `i`, `l`); None for other flags."""
     if kind is not None:
         return (kind == "integer", flags == "log") if flags in ("", "log") else None
     return ("i" in flags, "l" in flags) if set(flags) <= {"i", "l"} else None
@@ -165,9 +159,6 @@ def _flags(kind: str | None, flags: str) -> tuple[bool, bool] | None:
 
 def _as_integer(value: float) -> float:
     return int(value) if value == int(value) else value
-
-
-# ---- conditions
 
 
 def _conditional(text: str, span: Span) -> ForeignCondition | Diagnostic:
@@ -207,9 +198,6 @@ def _conjunction(text: str, start: int, source: Source) -> Condition | None:
 
 def _stripped(text: str, start: int, source: Source) -> Span:
     return Span(source, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
-
-
-# ---- forbidden clauses
 
 
 def _clause(text: str, span: Span) -> ForbiddenClause | Diagnostic:

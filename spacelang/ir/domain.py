@@ -13,8 +13,7 @@ from typing import Final, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.frozen import CachedPropertyMixin, frozen
-from spacelang.ir.rationals import to_fraction, to_rational
-from spacelang.ir.value import Value, are_same, identity_key, is_number
+from spacelang.ir.value import Value, are_same, identity_key, is_number, to_fraction, to_rational
 
 
 class NotFound:
@@ -27,7 +26,7 @@ class NotFound:
 NOT_FOUND: Final = NotFound()
 
 
-@renamed_attributes(at="value_at")
+@renamed_attributes(at="value_at", middle="representative")
 @frozen
 class Real:
     """A continuous range from `lower` to `upper`; either end may be excluded, and the scale may be logarithmic."""
@@ -80,7 +79,7 @@ class Real:
         return NOT_FOUND if is_excluded else number
 
     @property
-    def middle(self) -> Value:
+    def representative(self) -> Value:
         """A member in the middle of the range: the geometric mean of the ends under `log`, else the arithmetic mean."""
         if self.lower == self.upper:
             return self.lower
@@ -92,7 +91,7 @@ class Real:
         return following if following < self.upper else (self.upper if self.lower_open else self.lower)
 
 
-@renamed_attributes(at="value_at")
+@renamed_attributes(at="value_at", middle="representative")
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
     """A finite sequence of evenly spaced numbers: lower, lower + step, ... up to `upper`.
@@ -189,14 +188,14 @@ class Grid:
         return number if 0 <= index <= self.last_index and self.value_at(index) == number else NOT_FOUND
 
     @property
-    def middle(self) -> Value:
+    def representative(self) -> Value:
         """A middle member: at the geometric mean for integers under `log`, else the one with the middle index."""
         if self.log and self.is_integral:
             return self.value_at(self.index_of(math.isqrt(int(self.lower) * int(self.upper))))
         return self.value_at(self.last_index // 2)
 
 
-@renamed_attributes(at="value_at")
+@renamed_attributes(at="value_at", middle="representative")
 @dataclass(frozen=True)
 class Categorical(CachedPropertyMixin):
     """A finite set of values without an order."""
@@ -239,7 +238,7 @@ class Categorical(CachedPropertyMixin):
         return NOT_FOUND if place is None else self.values[place]
 
     @property
-    def middle(self) -> Value:
+    def representative(self) -> Value:
         """The first value, because an unordered set has no middle."""
         return self.values[0]
 
@@ -252,7 +251,7 @@ class Ordinal(Categorical):
     """
 
     @property
-    def middle(self) -> Value:
+    def representative(self) -> Value:
         """The middle value of the order; the lower of the two middle values if their number is even."""
         return self.values[(len(self.values) - 1) // 2]
 
@@ -282,9 +281,9 @@ class Union:
         return NOT_FOUND
 
     @property
-    def middle(self) -> Value:
+    def representative(self) -> Value:
         """The middle of the first part."""
-        return self.parts[0].middle
+        return self.parts[0].representative
 
 
 def exact_float(value: Value) -> float | None:

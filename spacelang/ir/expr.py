@@ -13,8 +13,16 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from spacelang.frozen import frozen
-from spacelang.ir.rationals import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, NumberInterval, compare_numbers, to_number
-from spacelang.ir.value import Value, are_same, identity_key
+from spacelang.ir.value import (
+    ARITHMETIC_OPERATIONS,
+    NUMERIC_FUNCTIONS,
+    NumberInterval,
+    Value,
+    are_same,
+    compare_numbers,
+    identity_key,
+    to_number,
+)
 from spacelang.text import NO_SPAN, Span
 
 

@@ -1,8 +1,22 @@
-"""Values of hyperparameters: plain literals and their JSON form."""
+"""Values of hyperparameters, and exact arithmetic on decimal numbers.
+
+A float stands for the shortest decimal that it prints as, so that 0.1 + 0.2 is 0.3. An irrational square root or
+logarithm is represented by the interval between two floats that contains it. Two numbers whose intervals overlap count
+as equal:
+
+    NUMERIC_FUNCTIONS["sqrt"](Fraction(9, 100)) == Fraction(3, 10)
+    compare_numbers(NUMERIC_FUNCTIONS["sqrt"](2), to_fraction(1.4142)) == 1
+
+"""
 
 import json
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from spacelang.frozen import frozen
 
 Value: TypeAlias = bool | int | float | str | tuple["Value", ...] | None
 """A value: `none`, `true` or `false`, a number, a word or string, or a tuple of values."""
@@ -52,3 +66,138 @@ def from_json(value: object) -> Value:
 def canonical_json(values: Mapping[str, Value]) -> str:
     """Return one line of JSON with sorted keys; equal mappings give equal texts on every machine."""
     return json.dumps({key: to_json(value) for key, value in values.items()}, sort_keys=True, ensure_ascii=False)
+
+
+Rational: TypeAlias = int | Fraction
+
+
+@frozen
+class NumberInterval:
+    """A number that is only known to lie in a closed interval."""
+
+    low: Rational
+    high: Rational
+
+
+Number: TypeAlias = int | Fraction | NumberInterval
+
+
+@lru_cache(maxsize=1 << 16, typed=True)
+def to_fraction(number: float | Fraction) -> Fraction:
+    """Return a finite number as the exact decimal that it prints as; raise ValueError for infinities and nan."""
+    return Fraction(float.__repr__(number)) if isinstance(number, float) else Fraction(number)
+
+
+def to_rational(value: object) -> Rational | None:
+    """Return the exact number that a value is written as, or None if it is not a finite number."""
+    if isinstance(value, float):
+        return to_fraction(value) if math.isfinite(value) else None
+    return value if isinstance(value, int | Fraction) and not isinstance(value, bool) else None
+
+
+def to_number(value: object) -> Number | None:
+    """Return a value or an arithmetic result as an exact number, or None if it is not a number."""
+    return value if isinstance(value, NumberInterval) else to_rational(value)
+
+
+def compare_numbers(left: Number, right: Number) -> int:
+    """Return -1 if `left` is less, 1 if it is greater, and 0 if both are equal or cannot be distinguished."""
+    low, high = _ends(left)
+    other_low, other_high = _ends(right)
+    return (low > other_high) - (high < other_low)
+
+
+def _ends(number: Number) -> tuple[Rational, Rational]:
+    return (number.low, number.high) if isinstance(number, NumberInterval) else (number, number)
+
+
+# ---- arithmetic: ZeroDivisionError, ValueError and OverflowError mean that the result is undefined
+
+
+def _extend_by_corners(function: Callable[[Rational, Rational], Rational]) -> Callable[[Number, Number], Number]:
+    """Return a binary operation extended to intervals; its extreme values must lie at the corners."""
+
+    def apply(left: Number, right: Number) -> Number:
+        if not isinstance(left, NumberInterval) and not isinstance(right, NumberInterval):
+            return function(left, right)
+        corners = [function(one, other) for one in _ends(left) for other in _ends(right)]
+        return _make_interval(min(corners), max(corners))
+
+    return apply
+
+
+def _extend_monotone(function: Callable[..., Rational]) -> Callable[..., Number]:
+    """Return a non-decreasing function extended to intervals."""
+
+    def apply(*numbers: Number) -> Number:
+        lows, highs = zip(*map(_ends, numbers), strict=True)
+        return _make_interval(function(*lows), function(*highs))
+
+    return apply
+
+
+def _make_interval(low: Rational, high: Rational) -> Number:
+    return low if low == high else NumberInterval(low, high)
+
+
+def _divide(left: Number, right: Number) -> Number:
+    low, high = _ends(right)
+    if low <= 0 <= high:
+        raise ZeroDivisionError
+    return _divide_nonzero(left, right)
+
+
+_divide_nonzero: Final = _extend_by_corners(lambda left, right: Fraction(left) / right)
+
+
+def _square_root(number: Number) -> Number:
+    low, high = _ends(number)
+    if high < 0:
+        raise ValueError("square root of a negative number")
+    least, greatest = _square_root_of_rational(max(low, 0)), _square_root_of_rational(high)
+    return _make_interval(_ends(least)[0], _ends(greatest)[1])
+
+
+def _square_root_of_rational(number: Rational) -> Number:
+    above, below = math.isqrt(number.numerator), math.isqrt(number.denominator)
+    if above * above == number.numerator and below * below == number.denominator:
+        return Fraction(above, below)
+    return _widen(math.sqrt(number), math.sqrt(number))
+
+
+def _logarithm(number: Number) -> Number:
+    low, high = _ends(number)
+    if low <= 0:
+        raise ValueError("logarithm of a number that is not positive")
+    return _make_interval(_ends(_logarithm_of_rational(low))[0], _ends(_logarithm_of_rational(high))[1])
+
+
+def _logarithm_of_rational(number: Rational) -> Number:
+    above, below = number.numerator, number.denominator
+    if not above & (above - 1) and not below & (below - 1):
+        return above.bit_length() - below.bit_length()
+    if isinstance(number, int):
+        return _widen(math.log2(number), math.log2(number))
+    near = float(number)
+    return _widen(math.log2(math.nextafter(near, 0)), math.log2(math.nextafter(near, math.inf)))
+
+
+def _widen(low: float, high: float) -> NumberInterval:
+    """Return an interval that contains the true value of two floats that were each rounded once."""
+    return NumberInterval(Fraction(math.nextafter(low, -math.inf)), Fraction(math.nextafter(high, math.inf)))
+
+
+ARITHMETIC_OPERATIONS: Final[Mapping[str, Callable[[Number, Number], Number]]] = {
+    "+": _extend_by_corners(lambda left, right: left + right),
+    "-": _extend_by_corners(lambda left, right: left - right),
+    "*": _extend_by_corners(lambda left, right: left * right),
+    "/": _divide,
+}
+NUMERIC_FUNCTIONS: Final[Mapping[str, Callable[..., Number]]] = {
+    "min": _extend_monotone(min),
+    "max": _extend_monotone(max),
+    "ceil": _extend_monotone(math.ceil),
+    "floor": _extend_monotone(math.floor),
+    "sqrt": _square_root,
+    "log2": _logarithm,
+}

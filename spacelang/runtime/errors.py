@@ -2,11 +2,13 @@
 
 import signal
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from spacelang.errors import UserError
 from spacelang.ir.task import BYTES, SECONDS, format_quantity
-from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.trial import Status, Work
+
+R = TypeVar("R")
 
 
 class InputError(UserError):
@@ -26,10 +28,7 @@ class BuildError(InputError):
 
 
 class DifferentSearchError(InputError):
-    """An earlier session of the run has a trial that this search does not ask for.
-
-    `trial` is the number of that trial.
-    """
+    """An earlier session of the run has a trial, with the number `trial`, that this search does not ask for."""
 
     def __init__(self, trial: int) -> None:
         message = f"trial {trial} of the earlier sessions is not one that this search asks for"
@@ -53,16 +52,13 @@ class Failure:
     reason: str
     seconds: float = 0.0
 
-    def to_trial(self, request: Request, kind: type[Trial] = Trial) -> Trial:
-        """Return the failed trial of a request, as an instance of `kind`."""
-        return kind(request, None, self.seconds, self.status, self.reason)
+    def result_of(self, work: Work[R]) -> R:
+        """Return the result of work that ended like this, such as the failed trial of a request."""
+        return work.make_failed(self.status, self.reason, self.seconds)
 
 
 def exception_failure(error: BaseException, seconds: float = 0.0) -> Failure:
-    """Return the failure of an evaluation that raised an exception.
-
-    MemoryError gives the status MEMORY, SystemExit gives CRASH, and all others give ERROR.
-    """
+    """Return the failure of an exception: MEMORY for MemoryError, CRASH for SystemExit, and ERROR for all others."""
     match error:
         case MemoryError():
             return Failure(Status.MEMORY, describe_exception(error), seconds)
@@ -115,11 +111,10 @@ def exit_failure(exit_code: int, seconds: float) -> Failure:
 
 
 def kill_failure(limit: float | None, taken: float, seconds: float, *, is_memory_out: bool = False) -> Failure:
-    """Return the failure of an evaluation that something else ended by SIGKILL.
+    """Return the failure of an evaluation that something else ended by SIGKILL; `limit` and `taken` are in bytes.
 
-    `limit` and `taken` are the limit and the memory use in bytes. `is_memory_out` is True if the system ran out of
-    memory and killed processes since the evaluation started. The failure is attributed to memory in that case, and if
-    more than `MEMORY_KILL_SHARE` of the limit was in use.
+    It is attributed to memory if more than `MEMORY_KILL_SHARE` of the limit was in use, or if the system ran out of
+    memory since the start (`is_memory_out`).
     """
     if is_memory_out:
         return Failure(Status.MEMORY, "the system ended the worker process because memory ran out", seconds)

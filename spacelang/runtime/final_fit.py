@@ -1,19 +1,22 @@
 """The final fit of a run: fit the best pipeline, or the next best that can be fitted, on all rows; its jobs."""
 
 import pickle
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
-from spacelang.ir.task import UNLIMITED, AnyBound, Limits
-from spacelang.ir.trial import Request, Status, TestScore, Trial, UnseenMeasurement
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import UNLIMITED, Limits
+from spacelang.ir.trial import Status, TestScore, Trial, UnseenMeasurement
 from spacelang.runtime.errors import describe_exception
-from spacelang.runtime.executors import Executor, Job
+from spacelang.runtime.executors import Executor, FinishedJob, Job
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.objective import Refittable
 from spacelang.runtime.pipelines import PipelineInput
 
+V = TypeVar("V")
 MAX_ATTEMPTS: Final = 5
 """The maximum number of pipelines that are tried."""
 MIN_SECONDS: Final = 60.0
@@ -21,15 +24,54 @@ MIN_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class UnseenScoreRequest(Request):
-    """A request to score the fitted pipeline of a configuration on the test rows, which no trial saw.
+class WorkResult(Generic[V]):
+    """The value of work after a search, or the status and the reason of its failure; `cost` is its time in seconds."""
 
-    Without the confidence interval (`has_interval`) it takes far less time.
+    value: V | None = field(default=None, compare=False, repr=False)
+    cost: float = 0.0
+    status: Status = Status.SUCCESS
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FinalWork(Generic[V]):
+    """Work after a search, which needs the pipeline of a configuration for features of the kind `form`."""
+
+    configuration: Configuration
+    form: PipelineInput = PipelineInput.TABLE
+
+    @property
+    def seconds(self) -> float | None:
+        """None: only the job limits the time."""
+        return None
+
+    def make_failed(self, status: Status, reason: str, cost: float) -> WorkResult[V]:
+        """Return the result of the work if it failed."""
+        return WorkResult(None, cost, status, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class RefitWork(FinalWork["SerializedPayload"]):
+    """Fit a pipeline on all rows that trials may use, held out or not; its value is the pipeline, if requested.
+
+    A member of an ensemble (`is_member`) learns class codes, which the ensemble decodes.
     """
 
-    form: PipelineInput = PipelineInput.TABLE
+    returns_pipeline: bool = False
+    is_member: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenScoreWork(FinalWork[TestScore]):
+    """Score a fitted pipeline on the test rows, which no trial saw; without `has_interval` it takes far less time."""
+
     pipeline: "SerializedPayload | None" = field(default=None, compare=False, repr=False)
     has_interval: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenBoundsWork(FinalWork[tuple[UnseenMeasurement, ...]]):
+    """Measure every bound on the test rows, in order, for a pipeline fitted on all other rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,56 +125,42 @@ def fit_best_pipeline(
     for number, record in enumerate(islice(rank_candidates(outcome, objective.training_size), MAX_ATTEMPTS), start=1):
         announce(record, passed_over)
         configuration = record.trial.request.configuration
-        request = RefitRequest(configuration, form=form, returns_pipeline=is_wanted or objective.test_rows > 0)
+        work = RefitWork(configuration, form, returns_pipeline=is_wanted or objective.test_rows > 0)
         seconds = allowed_seconds(record, outcome, objective, limits)
-        (trial,) = run_jobs(executor, Job(-number, request, seconds))
-        trial = replace_unreadable_by_failure(trial) if is_wanted else trial
-        if isinstance(trial, RefitTrial) and trial.status is Status.SUCCESS:
-            pipeline = trial.pipeline.open() if is_wanted and trial.pipeline is not None else None
-            wish = UnseenScoreRequest(configuration, form=form, pipeline=trial.pipeline, has_interval=has_interval)
+        (fit,) = run_jobs(executor, Job(-number, work, seconds))
+        fit = replace_unreadable_by_failure(fit) if is_wanted else fit
+        if fit.status is Status.SUCCESS:
+            pipeline = fit.value.open() if is_wanted and fit.value is not None else None
+            wish = UnseenScoreWork(configuration, form, fit.value, has_interval)
             score = _score_and_bounds(wish, objective, executor, seconds)
-            return FinalFit(record, objective.rows, trial.cost, passed_over, pipeline, score)
-        passed_over = (*passed_over, SkippedTrial(record, trial.status, trial.reason))
+            return FinalFit(record, objective.rows, fit.cost, passed_over, pipeline, score)
+        passed_over = (*passed_over, SkippedTrial(record, fit.status, fit.reason))
     return FinalFit(None, objective.rows, skipped=passed_over)
 
 
-def score_on_unseen_rows(executor: Executor, job: Job, rows: int) -> TestScore | None:
-    """Run a scoring job and return its score on the test rows; None if `rows` is 0.
-
-    If the job fails, the score has no loss and says why.
-    """
+def score_on_unseen_rows(executor: Executor, job: Job[UnseenScoreWork], rows: int) -> TestScore | None:
+    """Run a scoring job; return its score, without a loss if it fails, or None for no rows."""
     if not rows:
         return None
-    (trial,) = run_jobs(executor, job)
-    if isinstance(trial, UnseenScoreTrial):
-        return trial.score
-    return TestScore(None, None, None, rows, trial.reason)
+    (found,) = run_jobs(executor, job)
+    return found.value or TestScore(None, None, None, rows, found.reason)
 
 
 def _score_and_bounds(
-    wish: UnseenScoreRequest, objective: Refittable, executor: Executor, seconds: float
+    wish: UnseenScoreWork, objective: Refittable, executor: Executor, seconds: float
 ) -> TestScore | None:
     score = score_on_unseen_rows(executor, Job(-MAX_ATTEMPTS - 1, wish, max(seconds, MIN_SECONDS)), objective.test_rows)
     if score is None or not objective.bounds:
         return score
     # A separate job, so that the score is not lost if this one hangs or crashes.
-    job = Job(-MAX_ATTEMPTS - 2, UnseenBoundsRequest(wish.configuration), seconds + MIN_SECONDS)
-    return replace(score, constraints=_bounds_on_unseen_rows(executor, job, objective.bounds))
-
-
-def _bounds_on_unseen_rows(executor: Executor, job: Job, bounds: tuple[AnyBound, ...]) -> tuple[UnseenMeasurement, ...]:
-    """Run a job that measures each bound on the test rows; if it fails, every bound says why."""
-    (trial,) = run_jobs(executor, job)
-    if isinstance(trial, UnseenBoundsTrial) and trial.status is Status.SUCCESS:
-        return trial.reached
-    return tuple(UnseenMeasurement(bound, None, reason=trial.reason) for bound in bounds)
+    job = Job(-MAX_ATTEMPTS - 2, UnseenBoundsWork(wish.configuration), seconds + MIN_SECONDS)
+    (found,) = run_jobs(executor, job)
+    unknown = (UnseenMeasurement(bound, None, reason=found.reason) for bound in objective.bounds)
+    return replace(score, constraints=tuple(unknown) if found.value is None else found.value)
 
 
 def rank_candidates(outcome: Outcome, training_size: int) -> Iterator[TrialRecord]:
-    """Yield the successful trials, best first, one for each configuration.
-
-    Trials within the bounds come before all others, and among them trials on all training rows before those on fewer.
-    """
+    """Yield the best trial of each configuration: first within the bounds, and there with all training rows."""
     seen = set()
     for record in sorted(outcome.records, key=lambda record: _rank(record, outcome, training_size)):
         configuration = record.trial.request.configuration
@@ -150,10 +178,9 @@ def _rank(record: TrialRecord, outcome: Outcome, training_size: int) -> tuple[bo
 
 
 def allowed_seconds(record: TrialRecord, outcome: Outcome, objective: Refittable, limits: Limits) -> float:
-    """Return the seconds that fitting a trial's pipeline on all rows may take.
+    """Return the seconds that a fit on all rows may take: the trial limit times the square of the growth in rows.
 
-    The trial limit is scaled by the square of the growth in rows. Without a trial limit, the seconds of the whole run
-    take its place, and the result is at least `MIN_SECONDS`.
+    Without a limit, it is the seconds of the run instead of the limit, and at least `MIN_SECONDS`.
     """
     growth = (objective.rows / (record.trial.request.fidelity or objective.training_size)) ** 2
     if limits.trial_seconds is not None:
@@ -161,72 +188,38 @@ def allowed_seconds(record: TrialRecord, outcome: Outcome, objective: Refittable
     return max(round(outcome.seconds * growth, 3), MIN_SECONDS)
 
 
-def run_jobs(executor: Executor, *jobs: Job) -> list[Trial]:
-    """Run jobs on all workers of an executor and return their trials in the order of the jobs."""
+def run_jobs(executor: Executor, *jobs: Job[FinalWork[V]]) -> list[WorkResult[V]]:
+    """Run jobs on all workers of an executor and return the results of their work in the order of the jobs."""
     waiting = [*jobs]
-    found: dict[int, Trial] = {}
+    found: dict[int, WorkResult[V]] = {}
     while len(found) < len(jobs):
         for worker in list(executor.free)[: len(waiting)]:
             executor.start(worker, waiting.pop(0))
-        found |= {finished.job.number: finished.trial for finished in executor.wait()}
+        found |= {finished.job.number: _own_result(finished) for finished in executor.wait()}
     return [found[job.number] for job in jobs]
 
 
-def replace_unreadable_by_failure(trial: Trial) -> Trial:
-    """Return the trial unchanged, or a failed trial if its fitted pipeline cannot be unpickled here."""
-    if not isinstance(trial, RefitTrial) or trial.pipeline is None:
-        return trial
+def _own_result(finished: FinishedJob[Any]) -> WorkResult[Any]:
+    """Return the result of final work; executors up to version 0.2 return a failed trial for any work that fails."""
+    result = finished.result
+    if isinstance(result, WorkResult):
+        return result
+    assert isinstance(result, Trial)
+    what = "an executor returned a trial for other work that failed: let it return `job.work.make_failed(...)`"
+    warnings.warn(what, DeprecationWarning, stacklevel=2)
+    status = Status.ERROR if result.status is Status.SUCCESS else result.status
+    return WorkResult(None, result.cost, status, result.reason)
+
+
+def replace_unreadable_by_failure(fit: WorkResult["SerializedPayload"]) -> WorkResult["SerializedPayload"]:
+    """Return the result of a fit unchanged, or a failure if its pipeline cannot be unpickled here."""
     try:
-        trial.pipeline.open()
+        if fit.value is not None:
+            fit.value.open()
     except Exception as error:  # noqa: BLE001 - a user's class may raise anything when it is unpickled
         reason = f"the fitted pipeline cannot be read by this process: {describe_exception(error)}"
-        return Trial(trial.request, None, trial.cost, Status.ERROR, reason)
-    return trial
-
-
-@dataclass(frozen=True, slots=True)
-class RefitRequest(Request):
-    """A request to fit the pipeline of a configuration on all rows that trials may use, held out or not.
-
-    `form` is the kind of features that it takes. `returns_pipeline` is True if the fitted pipeline is to be returned. A
-    member of an ensemble (`is_member`) learns class codes, which the ensemble decodes.
-    """
-
-    form: PipelineInput = PipelineInput.TABLE
-    returns_pipeline: bool = False
-    is_member: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RefitTrial(Trial):
-    """The answer to a `RefitRequest`: a pipeline fitted on all rows. There is no loss, because no row was held out.
-
-    If fitting failed, `status` and `reason` say why, as for any trial.
-    """
-
-    pipeline: "SerializedPayload | None" = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class UnseenScoreTrial(Trial):
-    """The answer to an `UnseenScoreRequest`. If the pipeline raised, the score holds the reason."""
-
-    score: TestScore | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class UnseenBoundsRequest(Request):
-    """A request to measure every bound on the test rows, for the pipeline of a configuration fitted on all rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnseenBoundsTrial(Trial):
-    """The measured value of each bound on the unseen test rows, in the order of the bounds.
-
-    It answers an `UnseenBoundsRequest`. If a bound could not be measured, its `reason` says why.
-    """
-
-    reached: tuple[UnseenMeasurement, ...] = ()
+        return WorkResult(None, fit.cost, Status.ERROR, reason)
+    return fit
 
 
 class SerializedPayload:

@@ -7,8 +7,7 @@ from enum import StrEnum
 from statistics import median
 from typing import Protocol, TypeAlias
 
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
-from spacelang.ir.trial import Request, SortKey, Status, Trial, sort_key
+from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, SortKey, Status, Trial, sort_key
 
 Clock: TypeAlias = Callable[[], float]
 Key: TypeAlias = tuple[bytes, int | None]
@@ -63,10 +62,7 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """The seconds that the optimizer itself took in a session with `trials` new trials (at least one).
-
-    `median` is the median cost of all trials of the run, in seconds.
-    """
+    """The optimizer's seconds in a session with `trials` >= 1 new trials; `median` is the cost over the whole run."""
 
     seconds: float
     trials: int
@@ -230,7 +226,6 @@ class History:
     """The earlier sessions that were not replayed yet."""
 
     def __post_init__(self) -> None:
-        """Load the trials and sessions of the storage, to be replayed."""
         self.start_time = self.clock() - self.storage.seconds
         self.trials_to_replay, self.sessions_to_replay = (
             deque(self.storage.records()),
@@ -254,11 +249,7 @@ class History:
         return request.configuration.digest, None if everything else fidelity
 
     def next_session_workers(self) -> int | None:
-        """Return the number of workers of the earlier session that starts here; None if none does.
-
-        A session starts here if it started after as many trials as there are now. It is removed from the sessions to
-        replay.
-        """
+        """Remove and return the workers of the session that starts after the trials so far; None if none does."""
         if self.sessions_to_replay and self.sessions_to_replay[0].after == len(self.records):
             return self.sessions_to_replay.popleft().workers
         return None
@@ -274,10 +265,7 @@ class History:
         return {proposal: request for proposal, request in kept if proposal is not None}
 
     def charge_budget_and_get_trial(self, request: Request) -> Trial:
-        """Return the trial of a committed request that is reported for the first time.
-
-        It counts in the trial budget. The first success sets the loss scale if there is none yet.
-        """
+        """Return and charge a committed trial reported for the first time; the first success may set the loss scale."""
         record = self.memory[self.cache_key(request)]
         self.wasted_speculative.discard(record.index)
         self.reported_trials += 1
@@ -294,11 +282,7 @@ class History:
         return trial if is_held else replace(trial, request=request, scale=scale)
 
     def answer_from_memory(self, request: Request) -> Trial:
-        """Return the known trial of a request that has just been committed.
-
-        The first time, a speculative trial is charged as any other. Otherwise this is a repetition that costs 0
-        seconds.
-        """
+        """Return the known trial of a request: a speculative one is charged once, a repetition costs 0 seconds."""
         if self.memory[self.cache_key(request)].index in self.wasted_speculative:
             return self.charge_budget_and_get_trial(request)
         self.answered_from_memory += 1
@@ -386,5 +370,4 @@ def _is_better(loss: float, record: TrialRecord | None) -> bool:
 
 
 def _violation_key(record: TrialRecord) -> tuple[float, SortKey]:
-    """Return the sort key of infeasible trials: by their violation, then by their loss."""
     return record.trial.excess, sort_key(record.trial)

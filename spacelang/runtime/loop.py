@@ -10,9 +10,8 @@ from functools import wraps
 from time import perf_counter
 from typing import Final, ParamSpec, TypeAlias, TypeVar
 
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.search_protocol import Ask, Search, SearchEvent, StalledSearchError
-from spacelang.ir.trial import Request, Trial
+from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import Executor, FinishedJob, Job, PendingJobsError
@@ -62,7 +61,7 @@ class Dispatcher:
     """The speculative requests, the likeliest first."""
     _from_memory: deque[CommittedRequest] = field(default_factory=deque)
     """The committed requests that are reported next, as their trials were known already."""
-    _finished_jobs: deque[FinishedJob] = field(default_factory=deque)
+    _finished_jobs: deque[FinishedJob[Trial]] = field(default_factory=deque)
     """The finished jobs that are reported after that; until then they count as running."""
     _workers: int = 0
     """The number of workers when a trial was last reported, or when the session started."""
@@ -73,21 +72,16 @@ class Dispatcher:
     """True if all trials of earlier sessions were replayed."""
 
     def accept(self, ask: Ask) -> None:
-        """Accept the requests of an ask: commit to some of them and replace the speculative ones.
-
-        Lazy requests are made here. Requests that are already known are answered from memory by `next_event`.
-        """
+        """Commit to the requests of an ask, making lazy ones, and replace the speculative ones."""
         self._commit(map(self.lazy_requests.commit, ask.requests))
         self._speculative = dict(self._new_requests(ask.speculative))
 
     def next_event(self) -> SearchEvent | None:
         """Return the next event for the search, or None if the budget ends before there is one.
 
-        Events come in this order: requests answered from memory, a change in the number of idle workers, trials of
-        earlier sessions, finished jobs. If none of them is available, this waits for the executor.
-
-        Raises StalledSearchError if there can never be another event, and DifferentSearchError if an earlier session
-        was a different search.
+        The order: requests answered from memory, a change in idle workers, trials of earlier sessions, finished jobs;
+        else this waits for the executor. Raises StalledSearchError if there can never be another event, and
+        DifferentSearchError if an earlier session was a different search.
         """
         while not self._is_over():
             if self._from_memory:
@@ -106,8 +100,8 @@ class Dispatcher:
     def close(self, *, is_interrupted: bool = False) -> None:
         """Store all finished jobs and the remaining trials of earlier sessions, without sending them to the search.
 
-        Raises DifferentSearchError if an earlier session has sent further trials to its search. An interrupted run may
-        end before they are replayed, so it raises nothing.
+        Raises DifferentSearchError if those were sent to a search, unless the run was interrupted before replaying
+        them.
         """
         while self._finished_jobs:
             self._finish_job(self._finished_jobs.popleft())
@@ -120,11 +114,7 @@ class Dispatcher:
     # ---- what earlier sessions have left
 
     def _starts_session(self) -> bool:
-        """Return True if a session starts at this point, and note its number of workers.
-
-        This is an earlier session if the next one started after the trials replayed so far. It is the present session
-        if everything was replayed.
-        """
+        """Return True if an earlier session, or the present one after all trials, starts here; note its workers."""
         workers = self.history.next_session_workers()
         if workers is None:
             if self.history.trials_to_replay:
@@ -137,10 +127,7 @@ class Dispatcher:
         return True
 
     def _replay_next(self) -> SearchEvent:
-        """Return the event that an earlier session sent for the next stored trial.
-
-        Raises DifferentSearchError if this search has not asked for that trial.
-        """
+        """Return the event of the next stored trial; raise DifferentSearchError if this search has not asked for it."""
         record = self.history.trials_to_replay.popleft()
         self._workers = record.workers
         wish = self._answered_request(record.trial)
@@ -154,10 +141,7 @@ class Dispatcher:
     # ---- what goes on
 
     def _advance(self) -> bool:
-        """Start jobs and wait for one to finish; return False if no committed request may run.
-
-        That is so if the budget is used up. Raises StalledSearchError if no committed request is pending.
-        """
+        """Start jobs, wait for one; return False if none may run. Raise StalledSearchError if none is committed."""
         if not self._committed:
             raise StalledSearchError
         self._start_jobs()
@@ -167,10 +151,7 @@ class Dispatcher:
         return True
 
     def _start_jobs(self) -> None:
-        """Give every idle worker a job while time is left.
-
-        If committed requests wait and no worker is idle, the least likely speculative job is stopped.
-        """
+        """Give every idle worker a job; stop the least likely speculative one if committed requests lack a worker."""
         while self.budget.seconds_left(self.history.now()) != 0:
             if not (free := self.executor.free):
                 if not self.queue or self._trials_left() == 0 or not self._stop_least_likely():
@@ -179,27 +160,23 @@ class Dispatcher:
             job = self.queue.take_job(free[0], self.history.cache_key, self._trials_left()) or self._speculative_job()
             if job is None:
                 return
-            self.running[self.history.cache_key(job.request)] = _StartedJob(job, free[0], self.history.now())
+            self.running[self.history.cache_key(job.work)] = _StartedJob(job, free[0], self.history.now())
             self.executor.start(free[0], job)
 
     def _trials_left(self) -> int | None:
-        """Return how many more committed jobs may start within the trial budget, or None without a limit."""
         left = self.budget.trials_left(self.history.reported_trials)
         under_way = sum(key in self._committed for key in self.running)
         return None if left is None else max(left - under_way, 0)
 
-    def _speculative_job(self) -> Job | None:
-        """Return a job for the likeliest speculative request that is not running, or None.
-
-        Committed requests come first, so this is None while any of them waits or if the trial budget is used up.
-        """
+    def _speculative_job(self) -> Job[Request] | None:
+        """Return a job for the likeliest speculative request; None while committed ones wait, or without budget."""
         if self.queue or self._trials_left() == 0:
             return None
         request = next((each for key, each in self._speculative.items() if key not in self.running), None)
         return None if request is None else self.queue.make_job(request)
 
     def _stop_least_likely(self) -> bool:
-        """Stop the least likely speculative job; return False if no such job is running."""
+        """Stop the least likely speculative job; return False without one."""
         finished = {each.job.number for each in self._finished_jobs}
         unwanted = [
             key for key, each in self.running.items() if key not in self._committed and each.job.number not in finished
@@ -211,16 +188,15 @@ class Dispatcher:
         self.executor.stop((self.running.pop(least).worker,))
         return True
 
-    def _finish_job(self, finished: FinishedJob) -> SearchEvent:
-        """Record a finished job and return the event for the search.
+    def _finish_job(self, finished: FinishedJob[Trial]) -> SearchEvent:
+        """Record a finished job and return its event: speculative if nobody has asked, or the budget is used up.
 
-        The trial is reported as speculative if nobody has committed to it, or if the trial budget is already used up.
-        If it was started speculatively with less time than is wanted now, the committed request is queued again.
+        If it was started speculatively, with less time than is wanted now, the committed request is queued again.
         """
-        key = self.history.cache_key(finished.job.request)
+        key = self.history.cache_key(finished.job.work)
         began = self.running.pop(key).began
         self._workers = self._worker_count()
-        trial = replace(finished.trial, request=finished.job.request)
+        trial = replace(finished.result, request=finished.job.work)
         wish = self._answered_request(trial)
         # A trial that ends together with the last one of the budget is not reported, even if it is committed.
         is_told = wish is not None and self.budget.trials_left(self.history.reported_trials) != 0
@@ -242,7 +218,7 @@ class Dispatcher:
     # ---- telling
 
     def _has_capacity_event(self) -> bool:
-        """Return True if a change in the number of idle workers must be reported by an event of its own.
+        """Return True if a change in idle workers needs an event of its own.
 
         This is so after a session starts with other workers, and if no committed trial is pending that could carry the
         number.
@@ -265,7 +241,6 @@ class Dispatcher:
         return self._make_event(first)
 
     def _report_speculative(self, record: TrialRecord) -> SearchEvent:
-        """Store a trial that no committed request has asked for yet, and return its speculative event."""
         self._store(record)
         self._reported_idle_workers, self._has_worker_change = self._idle_workers, False
         return SearchEvent(None, self._idle_workers, self.history.trial_for(record.trial.request))
@@ -275,7 +250,6 @@ class Dispatcher:
         self.listener.trial(held, self.history.best or held)
 
     def _make_event(self, wish: CommittedRequest | None, *, is_known: bool = False) -> SearchEvent:
-        """Return the event for a committed request, or for a change in idle workers if `wish` is None."""
         self._reported_idle_workers, self._has_worker_change = self._idle_workers, False
         if wish is None:
             return SearchEvent(None, self._idle_workers)
@@ -307,12 +281,11 @@ class Dispatcher:
         self.queue.add(fresh)
 
     def _answered_request(self, trial: Trial) -> CommittedRequest | None:
-        """Return the first committed request that the trial answers; None if there is none."""
         wishes = self._committed.get(self.history.cache_key(trial.request))
         return wishes[0] if wishes and trial.is_answer_to(wishes[0].request) else None
 
     def _new_requests(self, requests: Iterable[Request]) -> "Iterable[tuple[Key, Request]]":
-        """Yield the requests, with their keys, that are neither answered in memory nor committed."""
+        """Yield requests, with keys, that are neither known nor committed."""
         for request in requests:
             key = self.history.cache_key(request)
             if not self.history.is_known(request) and key not in self._committed:
@@ -334,18 +307,15 @@ class Dispatcher:
 
 @dataclass(frozen=True, slots=True)
 class _StartedJob:
-    """A job that a worker is evaluating, and its start in seconds since the start of the run."""
+    """A running job and its start in seconds of the run."""
 
-    job: Job
+    job: Job[Request]
     worker: str
     began: float
 
 
 def run_to_completion(stepping: Callable[P, Steps[T]]) -> Callable[P, T]:
-    """Return a function that runs the generator to its end without pausing, and returns its result.
-
-    It is for executors that can always wait for trials by themselves.
-    """
+    """Return a function that runs the generator to its end, for executors that wait for trials by themselves."""
 
     @wraps(stepping)
     def run(*given: P.args, **named: P.kwargs) -> T:

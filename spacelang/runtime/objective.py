@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.task import AnyBound, Validation
-from spacelang.ir.trial import Request, Trial
+from spacelang.ir.trial import LossScale, Request, Trial
 from spacelang.runtime.request_queue import PrefixKeyFunction
 from spacelang.runtime.storage.header import DataFacts
 
@@ -89,10 +88,7 @@ class ObjectiveInfo(Protocol):
 
     @property
     def route(self) -> PrefixKeyFunction | None:
-        """A function that returns the prefix key of a request; None if trials share no work.
-
-        Requests whose keys begin alike can share that part of the work (see `RequestQueue`).
-        """
+        """The prefix key of requests, which can share the work of equal beginnings (see `RequestQueue`), or None."""
 
 
 @runtime_checkable
@@ -110,10 +106,7 @@ class HasPositiveClass(Protocol):
 
     @property
     def positive_class(self) -> PositiveClass | None:
-        """The class that binary scorers refer to; None if no such scorer is used.
-
-        This covers the scorers of the loss, of recorded metrics and of bounds.
-        """
+        """The class that binary scorers of the loss, metrics or bounds refer to; None without such scorers."""
 
 
 @runtime_checkable
@@ -121,10 +114,7 @@ class Evaluator(Protocol):
     """A protocol for evaluators of trials. cloudpickle serializes `evaluate` for other processes."""
 
     def evaluate(self, request: Request) -> Trial:
-        """Return the trial of a request; a failed trial with its reason if there is no loss.
-
-        Raises InputError for a mistake that concerns the run as a whole.
-        """
+        """Return the trial of a request, failed without a loss; raise InputError for mistakes in the whole run."""
 
 
 @runtime_checkable
@@ -134,10 +124,9 @@ class Objective(ObjectiveInfo, Evaluator, Protocol):
 
 @runtime_checkable
 class Refittable(Evaluator, Protocol):
-    """A protocol for objectives whose `evaluate` can also fit a pipeline on all rows and score it on test rows.
+    """A protocol for objectives whose `evaluate` also does the work of a final fit (`runtime.final_fit.FinalWork`).
 
-    It answers a `RefitRequest`. It answers an `UnseenScoreRequest` if there are test rows, and a `UnseenBoundsRequest`
-    if there are bounds, too (see `runtime.evaluation.refitting`).
+    That is `RefitWork`, `UnseenScoreWork` if there are test rows, and `UnseenBoundsWork` if there are bounds, too.
     """
 
     @property
@@ -159,10 +148,7 @@ class Refittable(Evaluator, Protocol):
 
 @runtime_checkable
 class EnsembleObjective(Refittable, Protocol):
-    """A protocol for refittable objectives whose pipelines can vote in an ensemble.
-
-    The ensemble is scored on the predictions of its members for the held-out rows.
-    """
+    """A refittable objective whose pipelines vote in an ensemble, scored on their predictions for the held-out rows."""
 
     @property
     def metric(self) -> "Metric":

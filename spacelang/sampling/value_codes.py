@@ -1,11 +1,12 @@
 """Codes: values of one hyperparameter as arrays, each the index of a domain part and a number within that part."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import DTypeLike, NDArray
 
 from spacelang.ir.domain import (
@@ -21,6 +22,8 @@ from spacelang.ir.domain import (
 from spacelang.ir.value import Value
 
 Array: TypeAlias = NDArray[Any]
+CodeSampler: TypeAlias = Callable[[int, Generator], Array]
+"""A function that draws `count` codes of a simple domain; all that does not depend on the draw is precomputed."""
 EXACT_INTEGER_LIMIT: Final = 2**53
 """Floats represent all integers below this exactly."""
 

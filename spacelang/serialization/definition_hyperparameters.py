@@ -23,9 +23,8 @@ from spacelang.ir.expr import (
     Reference,
 )
 from spacelang.ir.prior import PRIORS, Prior, expected_arguments, name_and_parameters, parameter_names
-from spacelang.ir.rationals import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS
 from spacelang.ir.space import Choice, Hyperparameter
-from spacelang.ir.value import Value, identity_key
+from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, Value, identity_key
 from spacelang.serialization.codec import (
     BOOLEAN,
     FLOAT,
@@ -99,8 +98,6 @@ def _range(domain: Grid | Real) -> JsonObject:
 
 
 def _finite_set(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[Parts, str, ReadingContext], T]:
-    """Return a constructor of finite sets of values; it raises DefinitionError for duplicate values."""
-
     def make(parts: Parts, path: str, _: ReadingContext) -> T:
         seen: set[object] = set()
         for place, each in enumerate(parts["values"]):
@@ -183,8 +180,6 @@ _DOMAIN: Final[JsonCodec[Domain]] = UnionCodec(
     "The values that a hyperparameter may have.", "a domain", {**_SIMPLE, "union": _UNION}, _kind_of_domain
 )
 
-# ---- annotations
-
 
 def _prior(parts: Parts, path: str, _: ReadingContext) -> Prior:
     name, numbers = parts["distribution"], parts["parameters"]
@@ -246,7 +241,6 @@ def _key_of_expression(expression: Expr) -> str:  # noqa: PLR0911 - one for each
 
 
 def _binary_codec(kind: Callable[..., Expr], sign: str, about: str) -> ObjectCodec[Expr]:
-    """Return the codec of a binary expression, written as `{sign: [left, right]}`."""
     sides = ObjectKey(sign, ArrayCodec(EXPRESSION, 2, 2, "sides"), part="sides")
     return ObjectCodec(about, (sides,), lambda parts, _, __: kind(sign, *parts["sides"]), _sides)
 
@@ -326,10 +320,7 @@ def key_if_not_address(node: Hyperparameter | Choice) -> str | None:
 
 
 def register_address(parts: Parts, path: str, context: ReadingContext) -> None:
-    """Register the address of a part with its path, and set the key to the address if no key is given.
-
-    Raises DefinitionError if another part has the same address.
-    """
+    """Register the address, which is the default of the key; raise DefinitionError if another part has it."""
     context.paths.add(parts["address"], path)
     parts["key"] = parts["key"] or parts["address"]
 

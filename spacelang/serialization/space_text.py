@@ -31,24 +31,20 @@ from spacelang.ir.space import (
     order_name,
     value_name,
 )
-from spacelang.ir.step_addresses import PIPELINE_GROUP, is_sequence, join_address, operator_address, step_groups
 from spacelang.ir.task import Task, describe_bound, describe_limits, describe_validation, format_number
+from spacelang.ir.walk import PIPELINE_GROUP, is_sequence, join_address, operator_address, step_groups
 from spacelang.serialization.syntax_nodes import ExpressionNames, domain_node
 from spacelang.syntax import ast, synthetic_nodes
-from spacelang.syntax.structure_titles import title
+from spacelang.syntax.inline_printer import title
 from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value, make_word
 from spacelang.text import NO_SPAN, unique_name
 
 DEFAULT_CATALOGUE: Final = "sklearn"
 """The catalogue whose operators need no prefix and no `use` line."""
-
 FIRST_CHOICE_NAME: Final = "choice_1"
 """The automatic name of the first unnamed choice at a place."""
-
-
 Alternative: TypeAlias = ast.NoneStep | ast.OperatorReference | ast.Parenthesised
 Marks: TypeAlias = tuple[ast.Annotation, ...]
-
 _NONE: Final = ast.NoneStep((), NO_SPAN)
 
 
@@ -73,10 +69,7 @@ def as_text(space: Space) -> str:
 
 
 class _SpaceWriter:
-    """A writer for one space.
-
-    It visits the space in reading order, so that automatically numbered names get the same numbers again.
-    """
+    """A writer for one space, in reading order, so that automatically numbered names get the same numbers again."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -120,8 +113,6 @@ class _SpaceWriter:
         ]
         task = [] if space.task is None else [_task_block(space.task)]
         return ast.File((*head, *stages, pipeline, *self._forbidden, *rules, *task), NO_SPAN)
-
-    # ---- structures
 
     def _structure(self, node: Node, prefix: str) -> ast.Structure:
         """Return the structure for a node; `prefix` is the address of the place that it is in."""
@@ -241,7 +232,6 @@ class _SpaceWriter:
         return _group(own, None, marks)
 
     def _nested_alternative(self, branch: Branch, choice: Choice) -> ast.Domain:
-        """Return one alternative of a decision that is the domain of a parameter."""
         if branch.value is not None:
             return self._value(branch, choice)
         if isinstance(branch.node, Hyperparameter):
@@ -249,10 +239,7 @@ class _SpaceWriter:
         return self._alternative(branch, choice)
 
     def _value(self, branch: Branch, choice: Choice) -> ast.Domain:
-        """Return a plain value, as an alternative of a decision, as a set with one member.
-
-        Raises UnwritableSpaceError if the value has a weight or another name: a set cannot express them.
-        """
+        """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
         if branch.weight != 1.0 or branch.name != value_name(branch.value) or not _has_structures(choice):
             raise UnwritableSpaceError(
                 f"the language cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
@@ -274,8 +261,6 @@ class _SpaceWriter:
             )
         return domain_node(node.domain)
 
-    # ---- names
-
     def _stage_names(self) -> dict[str, str]:
         """Return the decisions that become stages, by address, with stage names that no operator has."""
         operators_ = {name for operator in operators(self._space.root) for name in (operator.name, operator.catalogue)}
@@ -291,10 +276,7 @@ class _SpaceWriter:
         return found
 
     def _reserve_name(self, usual: str, called: str, address: str, prefix: str) -> bool:
-        """Reserve a name at a place; return True if reading the text gives the same name automatically.
-
-        Raises UnwritableSpaceError if the address does not consist of the prefix and this name.
-        """
+        """Reserve a name; return if reading gives it anyway. Raises UnwritableSpaceError for another address."""
         if address != join_address(prefix, called) or not is_bare_word(called):
             raise UnwritableSpaceError(
                 f"the language cannot express `{address}` as the name of a step in `{prefix or 'the pipeline'}`"
@@ -306,8 +288,6 @@ class _SpaceWriter:
             name = f"{usual.removesuffix('_1')}_{number}"
         taken.add(called)
         return name == called
-
-    # ---- operators
 
     def _operator(self, operator: Operator, prefix: str) -> ast.OperatorReference:
         base = operator_address(operator)
@@ -365,18 +345,11 @@ class _SpaceWriter:
 
 
 def _has_structures(choice: Choice) -> bool:
-    """Return True if an alternative is an operator or a pipeline.
-
-    Otherwise the text would be read as a domain of values instead of a decision.
-    """
+    """Return True if an alternative is an operator or a pipeline: otherwise the text would be a domain of values."""
     return any(each.node != SKIPPED_STEP and not isinstance(each.node, Hyperparameter) for each in choice.branches)
 
 
-# ---- parts of a tree
-
-
 def _joining_sign(structure: ast.Structure) -> str:
-    """Return the sign that joins a structure (`->`, `&`, `|` or `?`); empty for a structure without one."""
     match structure:
         case ast.JoinedStructures(sign=sign):
             return sign
@@ -405,7 +378,6 @@ def _annotations(
     prior: Prior | None = None,
     split: int | None = None,
 ) -> Marks:
-    """Return the annotations for all arguments that differ from their defaults."""
     found: list[tuple[str, tuple[ast.Value, ...]]] = [("first", ())] if first else []
     found += [("weight", (make_value(weight),))] if weight != 1.0 else []
     found += [("default", ())] if default else []

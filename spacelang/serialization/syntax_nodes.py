@@ -36,8 +36,8 @@ from spacelang.ir.expr import (
     with_children,
 )
 from spacelang.ir.space import Hyperparameter, Space
-from spacelang.ir.tree_rewriting import rebuild_tree
 from spacelang.ir.value import are_same
+from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_reference
 from spacelang.syntax.synthetic_nodes import make_choice_test, make_value, make_word
@@ -97,10 +97,7 @@ class ExpressionNames:
         return _dotted(self._paths[address])
 
     def find_shadowed(self, expression: Expr, siblings: Collection[str]) -> str | None:
-        """Return the first address in an expression that is also the name of a sibling parameter, or None.
-
-        Inside the operator, the text could only refer to the sibling.
-        """
+        """Return the first address in an expression that would mean a sibling inside the operator, or None."""
         return next((address for address in scope(expression) if address in siblings), None)
 
     def expression_node(self, expression: Expr, around: str = "", siblings: Collection[str] = ()) -> ast.Expression:
@@ -195,10 +192,7 @@ def spelled_names(space: Space) -> dict[str, str]:
 
 
 def expression_speller(space: Space) -> Callable[[Expr], Expr]:
-    """Return a function that converts an expression for display.
-
-    The converted expression has names as texts write them in place of addresses, so it can no longer be evaluated.
-    """
+    """Return a function that, for display only, writes names as texts do in place of addresses."""
     names = spelled_names(space)
 
     def spell(expression: Expr) -> Expr:
@@ -214,10 +208,7 @@ def expression_speller(space: Space) -> Callable[[Expr], Expr]:
 
 
 def with_spelled_names(space: Space) -> Space:
-    """Return the space for display, with names as texts write them in its conditions and constraints.
-
-    These conditions and constraints can no longer be evaluated.
-    """
+    """Return the space, for display only, with names as texts write them in its conditions and constraints."""
     spell = expression_speller(space)
 
     def spell_condition(node: Hyperparameter) -> Hyperparameter:
@@ -242,7 +233,6 @@ def show_expression(expression: Expr) -> str:
 
 
 def _parenthesized(expression: Expr, around: int) -> str:
-    """Return an expression as text, in parentheses if it binds less tightly than `around`."""
     text, strength = _text_and_precedence(expression)
     return f"({text})" if strength is not None and strength < around else text
 

@@ -6,18 +6,31 @@ with.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import assert_never
 
 from spacelang.grouping import group_by_key
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, contains, members, parts, subgrid
-from spacelang.ir.rationals import Rational, to_fraction
-from spacelang.ir.value import Value
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, members, parts, subgrid
+from spacelang.ir.expr import (
+    Active,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Is,
+    Reference,
+    is_true,
+    logical_atoms,
+    nodes,
+    references,
+)
+from spacelang.ir.value import Rational, Value, identity_key, to_fraction, to_rational
+from spacelang.solver.linear import difference
 
 Signature = Callable[[Value], tuple[object, ...]]
 """A function that returns a key of a value; an expression cannot distinguish values with equal keys."""
-
 MAX_ENUMERATED = 10_000
 """The maximum size of a domain that is enumerated because an atom relates several hyperparameters."""
 
@@ -97,21 +110,23 @@ def _cut_interval(part: Real, cuts: Sequence[Rational]) -> list[SimpleDomain]:
     lower, lower_open = part.lower, part.lower_open
     for cut in inner:
         before = replace(part, lower=lower, lower_open=lower_open, upper=cut, upper_open=True)
-        if contains(before, before.middle):
+        if contains(before, before.representative):
             result.append(before)
         inside = (cut > part.lower or not part.lower_open) and (cut < part.upper or not part.upper_open)
         if inside:
             result.append(replace(part, lower=cut, upper=cut, lower_open=False, upper_open=False))
         lower, lower_open = cut, True
     after = replace(part, lower=lower, lower_open=lower_open)
-    return [*result, after] if contains(after, after.middle) else result
+    return [*result, after] if contains(after, after.representative) else result
 
 
 def _share_of_members(cell: SimpleDomain, part: SimpleDomain) -> float | None:
-    if cell.size is None or not contains(part, cell.middle):
+    if cell.size is None or not contains(part, cell.representative):
         return None
     if isinstance(part, Grid) and part.log:
-        lower, upper = (cell.lower, cell.upper) if isinstance(cell, Grid) else (cell.middle, cell.middle)
+        lower, upper = (
+            (cell.lower, cell.upper) if isinstance(cell, Grid) else (cell.representative, cell.representative)
+        )
         return log_share(lower, upper, part)  # type: ignore[arg-type]
     assert part.size is not None
     return cell.size / part.size
@@ -155,3 +170,148 @@ def _share_of_length(cell: SimpleDomain, part: SimpleDomain) -> float | None:
     if part.log:
         return log_ratio(cell.lower, cell.upper) / log_ratio(part.lower, part.upper)
     return (cell.upper - cell.lower) / (part.upper - part.lower)
+
+
+def atoms_of(expression: Expr) -> Iterator[Expr]:
+    """Return an iterator over the atoms of a condition that use the value of a hyperparameter."""
+    return (leaf for leaf in logical_atoms(expression) if references(leaf))
+
+
+def is_multivariate(atom: Expr) -> bool:
+    """Return True if the truth of an atom depends on more than one variable."""
+    return len(references(atom)) > 1 or any(isinstance(node, Is | Active) for node in nodes(atom))
+
+
+def is_always_decidable(expression: Expr) -> bool:
+    """Return True if each atom uses a single hyperparameter and its cut points are known, so it is decidable."""
+    return not any(is_multivariate(atom) or cut_points_of(atom) is None for atom in atoms_of(expression))
+
+
+def cut_points_of(atom: Expr) -> tuple[Rational, ...] | None:
+    """Return the numbers at which an atom over one hyperparameter may change its truth.
+
+    The result is None if they are not known.
+    """
+    match atom:
+        case Reference():
+            return ()
+        case In(item=Reference()):
+            return tuple(cut for value in atom.values for cut in _cut_point(value))
+        case (
+            Compare(left=Reference(), right=Constant() as constant)
+            | Compare(left=Constant() as constant, right=Reference())
+        ):
+            return _cut_point(constant.value)
+        case Compare():
+            form = difference(atom)
+            return None if form is None else form.roots
+        case _:
+            return None
+
+
+def can_be_cut(domain: Domain, atom: Expr) -> bool:
+    """Return True if the cut points of an atom over one hyperparameter are known, or its domain is small."""
+    return cut_points_of(atom) is not None or (domain.size is not None and domain.size <= MAX_ENUMERATED)
+
+
+def distinguished_cells(domain: Domain, atoms: Sequence[Expr], *, by_value: bool = False) -> tuple[SimpleDomain, ...]:
+    """Return the cells into which atoms over a single hyperparameter divide its domain.
+
+    Every atom must pass `can_be_cut`. With `by_value`, each value of a categorical set gets a cell of its own.
+    """
+    if not atoms and not by_value:
+        return parts(domain)
+    cuts = [cut_points_of(atom) for atom in atoms]
+    if None in cuts:
+        return singleton_cells(domain)
+
+    def signature(value: Value) -> tuple[object, ...]:
+        return (*(is_true(atom, lambda _: value) for atom in atoms), identity_key(value) if by_value else None)
+
+    return cut_into_cells(domain, [place for places in cuts for place in places or ()], signature)
+
+
+def _cut_point(value: Value) -> tuple[Rational, ...]:
+    number = to_rational(value)
+    return () if number is None else (number,)
+
+
+def join_pieces(domain: Domain, pieces: Sequence[SimpleDomain]) -> Domain:
+    """Return one domain with the values of one or more disjoint pieces of `domain`.
+
+    It has the order, scale and steps of `domain`. The pieces are those that `cut_into_cells` and `singleton_cells`
+    return. All pieces together give the original domain.
+    """
+    found = [part for whole in parts(domain) for part in _joined_part(whole, _pieces_within(whole, pieces))]
+    if tuple(found) == parts(domain):
+        return domain
+    return found[0] if len(found) == 1 else Union(tuple(found))
+
+
+def _pieces_within(whole: SimpleDomain, pieces: Iterable[SimpleDomain]) -> list[SimpleDomain]:
+    return [piece for piece in pieces if contains(whole, piece.representative)]
+
+
+def _joined_part(whole: SimpleDomain, pieces: Sequence[SimpleDomain]) -> list[SimpleDomain]:
+    if not pieces:
+        return []
+    match whole:
+        case Categorical():
+            values = tuple(value for value in whole.values if any(contains(piece, value) for piece in pieces))
+            return [type(whole)(values)]
+        case Grid():
+            return _join_grid(whole, pieces)
+        case Real():
+            return _join_intervals(whole, pieces)
+        case _:
+            assert_never(whole)
+
+
+def _join_grid(whole: Grid, pieces: Sequence[SimpleDomain]) -> list[SimpleDomain]:
+    """Return grids for the runs of neighbouring members."""
+    ends = sorted(_end_indices(whole, piece) for piece in pieces)
+    runs = [ends[0]]
+    for first, last in ends[1:]:
+        runs[-1:] = [(runs[-1][0], last)] if first == runs[-1][1] + 1 else [runs[-1], (first, last)]
+    every = 0, whole.last_index
+    return [whole if ends == every else subgrid(whole, *ends) for ends in runs]
+
+
+def _end_indices(whole: Grid, piece: SimpleDomain) -> tuple[int, int]:
+    """Return the indices of the first and last member of a piece."""
+    return whole.index_of(piece.value_at(0)), whole.index_of(piece.value_at(piece.last_index))
+
+
+def _join_intervals(whole: Real, pieces: Sequence[SimpleDomain]) -> list[SimpleDomain]:
+    """Return the intervals with those merged that touch each other; a point is an interval of length 0."""
+    spans = sorted(map(_as_interval, pieces), key=lambda span: (span.lower, span.lower_open, span.upper))
+    found = [spans[0]]
+    for span in spans[1:]:
+        last = found[-1]
+        if _are_adjacent(last, span):
+            found[-1] = replace(last, upper=span.upper, upper_open=span.upper_open)
+        else:
+            found.append(span)
+    if len(found) == 1 and (found[0].least, found[0].greatest) == (whole.least, whole.greatest):
+        return [whole]
+    return [replace(span, log=whole.log) for span in found]
+
+
+def _are_adjacent(left: Real, right: Real) -> bool:
+    """Return True if no float lies between two disjoint intervals, of which `left` ends first."""
+    if left.upper == right.lower:
+        return not (left.upper_open and right.lower_open)
+    return right.least == math.nextafter(left.greatest, math.inf)
+
+
+def _as_interval(piece: SimpleDomain) -> Real:
+    match piece:
+        case Real():
+            return piece
+        case Categorical():
+            assert isinstance(piece.representative, float)
+            return Real(piece.representative, piece.representative)
+        case Grid():
+            raise TypeError("a grid does not lie in a continuous range")
+        case _:
+            assert_never(piece)

@@ -26,8 +26,8 @@ from spacelang.ir.space import (
     expressions_of,
 )
 from spacelang.ir.walk import Structure
+from spacelang.solver.elimination import group_variables
 from spacelang.solver.model import SolverModel
-from spacelang.solver.variable_groups import group_variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Conditioning:
                 found.setdefault(address, []).append(DecisionDependency(component, below, others))
         return found
 
-    def situation(self, component: Component, structure: Structure) -> tuple[int, ...]:
+    def relevant_branch_classes(self, component: Component, structure: Structure) -> tuple[int, ...]:
         """Return the class of the branch that a structure takes, for each decision that matters to the component."""
         return tuple([ask.by_branch[structure.get(ask.address)] for ask in component.decisions])
 
@@ -215,22 +215,22 @@ class _ConditionedParts:
             return None
         return replace(node, condition=None if condition == Constant(True) else condition)
 
-    def residual_constraint(self, residual_constraint: Constraint) -> Constraint | None:
+    def residual_constraint(self, constraint: Constraint) -> Constraint | None:
         """Simplify a constraint under the known decisions; None if it is inapplicable or always holds."""
-        found = [self.residual_hyperparameter(address) for address in residual_constraint.scope]
+        found = [self.residual_hyperparameter(address) for address in constraint.scope]
         if any(node is None for node in found):
             return None
-        truth = left_of(residual_constraint.expression, self._known_value)
-        if truth == Constant(not residual_constraint.forbidden):
+        truth = left_of(constraint.expression, self._known_value)
+        if truth == Constant(not constraint.forbidden):
             return None
         named = set(references(truth))
         lost = [n for n in found if n is not None and n.condition is not None and n.address not in named]
         if not lost:
-            return replace(residual_constraint, expression=truth)
+            return replace(constraint, expression=truth)
         # The constraint applies only if all that it named is active: names that vanished are tested explicitly.
-        kept = Not(truth) if residual_constraint.forbidden else truth
+        kept = Not(truth) if constraint.forbidden else truth
         inactive = Not(And(tuple(Active(node.address) for node in lost)))
-        return replace(residual_constraint, expression=Or((inactive, kept)), forbidden=False)
+        return replace(constraint, expression=Or((inactive, kept)), forbidden=False)
 
     def _known_value(self, address: str) -> ExpressionValue | Unknown:
         """Return the known value of a decision or of an inactive hyperparameter, otherwise OPEN."""

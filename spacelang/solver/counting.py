@@ -12,7 +12,7 @@ from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.expr import scope
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, expressions_of
 from spacelang.ir.walk import Structure, default_structure
-from spacelang.solver.atoms import is_always_decidable
+from spacelang.solver.cells import is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, Polynomials, State, Table
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
@@ -23,10 +23,10 @@ class CountWeights(Weights):
 
     existential = False
 
-    def cell_weight(self, hyperparameter: Hyperparameter, cell_weight: SimpleDomain) -> float:  # noqa: ARG002
+    def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002
         """Return the number of values in the cell."""
-        assert cell_weight.size is not None
-        return cell_weight.size
+        assert cell.size is not None
+        return cell.size
 
 
 class DiscrepancyWeights(Weights):

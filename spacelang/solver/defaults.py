@@ -8,9 +8,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, SimpleDomain, contains
 from spacelang.ir.membership import first_exclusion, is_violated
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
-from spacelang.ir.tree_rewriting import rebuild_tree
 from spacelang.ir.value import Value
-from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, walk_reached
+from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, rebuild_tree, walk_reached
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import State, draw_states
@@ -101,7 +100,7 @@ class DefaultCompleter:
 
     def component_values(self, component: Component, structure: Structure) -> Mapping[str, Value]:
         """Return the values of the active members of a component, by key, in a structure that reaches it."""
-        return self._cached_component(component, self.conditioning.situation(component, structure))
+        return self._cached_component(component, self.conditioning.relevant_branch_classes(component, structure))
 
     def _make_independent(self, context: Context) -> Mapping[str, Value]:
         found: dict[str, Value] = {}
@@ -126,7 +125,7 @@ class DefaultCompleter:
     def _changed_values(self, network: Network, states: Mapping[str, State]) -> dict[str, Value]:
         cells = {a: mine[states[a]] for a, mine in network.cells.items() if states[a] != UNREACHED}
         defaults = {address: self._space.variables[address].hyperparameter.default for address in cells}
-        kept = {a: defaults[a] if contains(cell, defaults[a]) else cell.middle for a, cell in cells.items()}
+        kept = {a: defaults[a] if contains(cell, defaults[a]) else cell.representative for a, cell in cells.items()}
         ranges, needed = network.required_comparisons(states)
         return {**kept, **_nearest_values(ranges, needed, defaults)}
 
@@ -150,9 +149,9 @@ class DefaultPreference(Weights):
 
     existential = False
 
-    def cell_weight(self, hyperparameter: Hyperparameter, cell_weight: SimpleDomain) -> float:
+    def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:
         """Return a million for the cell that contains the default, otherwise 1."""
-        return 1_000_000 if contains(cell_weight, hyperparameter.default) else 1
+        return 1_000_000 if contains(cell, hyperparameter.default) else 1
 
 
 def _index_of_maximum(weights: Sequence[float]) -> int:

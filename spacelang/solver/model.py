@@ -50,7 +50,7 @@ class Weights:
         """Return the weight of taking a branch, in addition to the weights of its contents."""
         return 1
 
-    def cell_weight(self, hyperparameter: Hyperparameter, cell_weight: SimpleDomain) -> float:  # noqa: ARG002
+    def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002
         """Return the weight of a cell of a hyperparameter."""
         return 1
 

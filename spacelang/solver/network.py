@@ -97,7 +97,7 @@ class Network(FactorGraph):
         """
         over = {address for atom in self.ranges.values() for address in references(atom)}
         cells = {address: self.cells[address][states[address]] for address in over if states[address] != UNREACHED}
-        numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
+        numbers = {address: cell for address, cell in cells.items() if is_number(cell.representative)}
         needed = [
             alternative_systems(atom, bool(states[name]))
             for name, atom in self.ranges.items()

@@ -26,11 +26,22 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.space import Choice, Constraint, Variable, expressions_of
 from spacelang.ir.value import is_number
-from spacelang.solver.atoms import atoms_of, can_be_cut, distinguished_cells, is_multivariate
-from spacelang.solver.cells import MAX_ENUMERATED, singleton_cells
-from spacelang.solver.elimination import Factor, State, Table
-from spacelang.solver.inequalities import SearchTooLongError
-from spacelang.solver.linear import InequalitySystem, difference, is_feasible_system, to_integer_comparison
+from spacelang.solver.cells import (
+    MAX_ENUMERATED,
+    atoms_of,
+    can_be_cut,
+    distinguished_cells,
+    is_multivariate,
+    singleton_cells,
+)
+from spacelang.solver.elimination import Factor, State, Table, UnionFind, VariableGroup, group_variables
+from spacelang.solver.linear import (
+    InequalitySystem,
+    SearchTooLongError,
+    difference,
+    is_feasible_system,
+    to_integer_comparison,
+)
 from spacelang.solver.network import (
     UNREACHED,
     Network,
@@ -38,7 +49,6 @@ from spacelang.solver.network import (
     UndecidableError,
     alternative_systems,
 )
-from spacelang.solver.variable_groups import UnionFind, VariableGroup, group_variables
 
 MAX_JOINT_VALUES: Final = 100_000
 """The maximum number of joint values of the hyperparameters of one atom that are enumerated."""
@@ -269,7 +279,7 @@ class _NetworkCompiler:
         if name not in self.members:
             return "true" if state else "false"
         node = self.members[name].node
-        return node.branches[state].name if isinstance(node, Choice) else self.cells[name][state].middle
+        return node.branches[state].name if isinstance(node, Choice) else self.cells[name][state].representative
 
     def _feasibility_factor(self, truths: Sequence[str]) -> Factor:
         """Return a factor that admits the feasible joint states of cells and truths of comparisons between ranges.

@@ -13,10 +13,10 @@ from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Spac
 from spacelang.ir.value import Value
 from spacelang.ir.walk import with_dependencies
 from spacelang.solver.cells import singleton_cells
+from spacelang.solver.elimination import UnionFind, common_context
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
 from spacelang.solver.network_compiler import evaluate_combinations
-from spacelang.solver.variable_groups import UnionFind, common_context
 
 MAX_TRIED_VALUES: Final = 64
 """The maximum size of a domain whose values are all tried; of a larger one, a few are tried."""
@@ -157,7 +157,7 @@ def _samples(variable: Variable, taken: Mapping[str, str]) -> list[Value]:
         return [branch.name for branch in variable.node.branches] if known is None else [known]
     domain = variable.node.domain
     if domain.size is not None and domain.size <= MAX_TRIED_VALUES:
-        return [cell.middle for cell in singleton_cells(domain)]
+        return [cell.representative for cell in singleton_cells(domain)]
     return _some_values(domain)
 
 
@@ -167,9 +167,9 @@ def _some_values(domain: Domain) -> list[Value]:
         if isinstance(part, Categorical):
             found.extend(part.values[:MAX_TRIED_VALUES])
         elif isinstance(part, Grid):
-            found.extend(dict.fromkeys((part.value_at(0), part.middle, part.greatest)))
+            found.extend(dict.fromkeys((part.value_at(0), part.representative, part.greatest)))
         else:
-            ends = (part.lower, part.middle, part.upper)
+            ends = (part.lower, part.representative, part.upper)
             found.extend(value for value in dict.fromkeys(ends) if contains(part, value))
     return found
 

@@ -184,7 +184,7 @@ class NoneStep:
 
 
 @frozen
-class Operator:
+class OperatorReference:
     """A class, a stage or an abstract operator by its name, with an optional alias and body."""
 
     name: DottedName
@@ -243,7 +243,9 @@ class Permute:
     labels: tuple[Word | None, ...] = ()
 
 
-Structure: TypeAlias = NoneStep | Operator | JoinedStructures | OptionalStructure | Parenthesised | Columns | Permute
+Structure: TypeAlias = (
+    NoneStep | OperatorReference | JoinedStructures | OptionalStructure | Parenthesised | Columns | Permute
+)
 
 
 # ---- domains and bodies
@@ -287,7 +289,7 @@ class UnionDomain:
     span: Span = field(compare=False, repr=False)
 
 
-Domain: TypeAlias = Range | Booleans | Values | UnionDomain | NoneStep | Operator | Parenthesised
+Domain: TypeAlias = Range | Booleans | Values | UnionDomain | NoneStep | OperatorReference | Parenthesised
 """A domain. The last three are structures as values, that is, a nested decision."""
 
 

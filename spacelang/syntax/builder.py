@@ -1,4 +1,4 @@
-"""The builder of the syntax tree, with one method for each rule of the grammar.
+"""Reading of a text into a syntax tree, up to the first syntax error, with one method for each rule of the grammar.
 
 The parser calls a method whenever it reduces a rule, so inner nodes are built first. No tree is walked afterwards, and
 deep nesting cannot exhaust the stack.
@@ -7,10 +7,14 @@ deep nesting cannot exhaust the stack.
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from threading import Lock
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from spacelang.frozen import frozen
 from spacelang.syntax import ast
-from spacelang.syntax.lr_driver import Token
+from spacelang.syntax.lr_driver import LrDriver, Token, UnexpectedToken
+from spacelang.syntax.parser_tables import load
 from spacelang.text import Source, Span
 
 Child: TypeAlias = Any
@@ -120,10 +124,10 @@ class Builder:
         labels, parts = zip(*_of_type(children, tuple), strict=True)
         return ast.Permute(parts, annotations, self._span(children), labels if any(labels) else ())
 
-    def operator(self, children: list[Child]) -> ast.Operator:
+    def operator(self, children: list[Child]) -> ast.OperatorReference:
         body = next(iter(_of_type(children, ast.Body)), None)
         annotations = _of_type(children, ast.Annotation)
-        return ast.Operator(children[0], self._alias(children), body, annotations, self._span(children))
+        return ast.OperatorReference(children[0], self._alias(children), body, annotations, self._span(children))
 
     # ---- bodies
 
@@ -360,3 +364,39 @@ def _is_terminal(child: Child, terminal: str) -> bool:
 
 def _is_sign(child: Child) -> bool:
     return isinstance(child, Token) and child.type not in ("NAME", "NUMBER", "QUANTITY")
+
+
+_LOCK = Lock()
+"""The builder holds the source of the current parse, so only one text can be parsed at a time."""
+
+
+@frozen
+class ParsedItems:
+    """The items and bodies before the first syntax error (all, if there is none), and the error."""
+
+    items: tuple[ast.Item, ...]
+    bodies: tuple[ast.Body, ...]
+    highest_expression: tuple[int, Span] | None
+    """The height and the place of the highest expression."""
+
+    error: UnexpectedToken | None
+
+
+def read(source: Source, text: str, shift: int = 0) -> ParsedItems:
+    """Parse `text`, which begins at offset `shift` of the source."""
+    driver, builder = _driver_and_builder()
+    with _LOCK:
+        builder.reset(source, shift)
+        outcome = driver.parse(text)
+        if outcome.error is None:
+            return ParsedItems(outcome.value.items, tuple(builder.bodies), builder.highest_expression, None)
+        items = tuple(outcome.value)
+        end = items[-1].span.end if items else shift
+        bodies = tuple(body for body in builder.bodies if body.span.end <= end)
+        return ParsedItems(items, bodies, builder.highest_expression if items else None, outcome.error)
+
+
+@cache
+def _driver_and_builder() -> tuple[LrDriver, Builder]:
+    builder = Builder()
+    return LrDriver(load(), builder), builder

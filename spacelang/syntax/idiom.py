@@ -7,7 +7,6 @@ from typing import Final, TypeAlias
 
 _RemedyTemplate: TypeAlias = str | Callable[[re.Match[str]], str]
 """A template with the groups of the pattern, or a function from a match to the text."""
-
 _STRING: Final = r'"(?:[^"\\\r\n]|\\[^\r\n])*"'
 
 
@@ -84,3 +83,96 @@ def idiom_of(
     """Return an idiom. Without a remedy, the remedy is to write `instead`."""
     before = None if behind is None else re.compile(behind, re.MULTILINE)
     return ForeignIdiom(re.compile(pattern, re.MULTILINE), remedy or f"write `{instead}`", instead, everywhere, before)
+
+
+def _joined_names(text: str, sign: str) -> str:
+    """Join the names of a list by a sign. If the list contains anything else, use `…` instead of the names."""
+    parts = [part.strip().strip("\"'") for part in text.strip("[] ").split(",") if part.strip()]
+    return sign.join(parts) if parts and all(re.fullmatch(r"[\w.]+", part) for part in parts) else f"…{sign}…"
+
+
+def as_alternatives(match: re.Match[str]) -> str:
+    """Return a remedy that writes a list as the alternatives of a stage."""
+    return f"separate alternatives with `|`: write `{_joined_names(match['list'], ' | ')}`"
+
+
+def as_steps(match: re.Match[str]) -> str:
+    """Return a remedy that writes a list as the steps of a pipeline."""
+    return f"join steps with `->`: write `{_joined_names(match['list'], ' -> ')}`"
+
+
+def as_set(match: re.Match[str]) -> str:
+    """Return a remedy that writes a list as a set of values."""
+    return f"write `{{{match['list'].strip()}}}`"
+
+
+def as_constraint(match: re.Match[str]) -> str:
+    """Return a remedy that writes a list of forbidden values as a `forbid` constraint."""
+    clause = re.sub(r"\s*(?<![=!<>])=(?!=)\s*(?=[A-Z])", " is ", match["list"].strip())
+    clause = re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", clause)
+    return f"write `forbid {re.sub(r' *, *', ' and ', clause)}`"
+
+
+def as_fraction(match: re.Match[str]) -> str:
+    """Return a remedy that writes a percentage as a fraction."""
+    return f"percentages are not supported: write `{float(match[1]) / 100:.6g}`, or `{match[1]}` for a percentile"
+
+
+def as_name(match: re.Match[str]) -> str:
+    """Return a remedy that replaces the signs in a name by underscores."""
+    return f"names consist of letters, digits and `_`: write `{re.sub(r'[-. ]+', '_', match['at'].strip())}`"
+
+
+def as_alternatives_or_set(match: re.Match[str]) -> str:
+    """Return a remedy for alternatives after `=`: operators joined by `|`, other values as a set."""
+    name, parts = match["name"], [part.strip() for part in match["list"].split("|")]
+    is_of_operators = any(part[:1].isupper() for part in parts)
+    several = " | ".join(parts) if is_of_operators else f"{{{', '.join(parts)}}}"
+    return f"`=` fixes one value: write `{name} : {several}`"
+
+
+def with_unit(number: str, unit: str) -> str:
+    """Return a quantity with the short form of its unit."""
+    short = {"h": "h", "m": "min", "s": "s"}.get(unit[0])
+    return f"{number}{short or unit.replace('i', '')}"
+
+
+def _range_of(match: re.Match[str]) -> str:
+    """Return a range between two numbers: an `int` range if both are integers, else a `float` range."""
+    low, high = match["low"], match["high"]
+    is_whole = all(re.fullmatch(r"-?\d+", end) for end in (low, high))
+    return f"{'int' if is_whole else 'float'}[{low}, {high}]"
+
+
+def as_range(match: re.Match[str]) -> str:
+    """Return a remedy that writes two numbers as the bounds of a range."""
+    return f"write `{_range_of(match)}`"
+
+
+def as_range_or_set(match: re.Match[str]) -> str:
+    """Return a remedy for two numbers in brackets without a type: a range, a set, or a tuple."""
+    ends = f"{match['low']}, {match['high']}"
+    or_tuple = f", `{{({ends})}}` for a tuple" if match["at"].startswith("(") else ""
+    return f"{as_range(match)} for a range, `{{{ends}}}` for two values{or_tuple}"
+
+
+def as_range_from_configspace(match: re.Match[str]) -> str:
+    """Return a remedy that writes a hyperparameter of ConfigSpace as a range."""
+    kind = "int" if match["kind"].startswith("Int") else "float"
+    return f"write `{kind}[{match['low']}, {match['high']}]{' log' if match['log'] else ''}`"
+
+
+def as_union_with_range(match: re.Match[str]) -> str:
+    """Return a remedy for a set that contains a range: a union of the set and the range."""
+    others = [part.strip() for part in f"{match['before']},{match['after']}".split(",") if part.strip()]
+    ordinary = f"{{{', '.join(others)}}} | " if others else ""
+    return f"a set cannot contain a range: write `{ordinary}{match['range']}`"
+
+
+BACKTICK_REMEDY: Final = "write parameter names with other characters in backticks"
+"""The remedy for parameter names with characters that plain words do not have."""
+
+
+def as_parameter_name(match: re.Match[str]) -> str:
+    """Return a remedy for a parameter name with signs: replace them, or write the name in backticks."""
+    return f"{as_name(match)}; {BACKTICK_REMEDY}"

@@ -6,9 +6,10 @@ They are tried only where the parser has found an error, so correct text is neve
 from collections.abc import Sequence
 from typing import Final
 
-from spacelang.syntax.idiom import ForeignIdiom, ForeignIdiomMatch, idiom_of
-from spacelang.syntax.remedies import (
+from spacelang.syntax.idiom import (
     BACKTICK_REMEDY,
+    ForeignIdiom,
+    ForeignIdiomMatch,
     as_alternatives,
     as_alternatives_or_set,
     as_constraint,
@@ -21,6 +22,7 @@ from spacelang.syntax.remedies import (
     as_set,
     as_steps,
     as_union_with_range,
+    idiom_of,
     with_unit,
 )
 

@@ -1,10 +1,10 @@
 """A printer that writes every node of a syntax tree on one line; `printer.py` breaks the lines.
 
-It adds the parentheses that operator precedence requires.
+It adds the parentheses that operator precedence requires. Structures also have short titles.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 
@@ -12,7 +12,6 @@ from spacelang.syntax import ast
 
 RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "None"})
 """Words that are not strings where a value is expected: constants, and their Python spellings, which are errors."""
-
 _NO_REFERENCES: Final = RESERVED_VALUES | {"not"}
 _WORD: Final = r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_]*"
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
@@ -242,7 +241,7 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
     match structure:
         case ast.NoneStep(annotations=annotations):
             return f"none{spell_annotations(annotations)}"
-        case ast.Operator(name=name, body=body):
+        case ast.OperatorReference(name=name, body=body):
             inside = f" {spell_body(body)}" if body is not None else ""
             return f"{name.text}{spell_alias(structure)}{inside}{spell_annotations(structure.annotations)}"
         case ast.JoinedStructures(sign=sign, parts=parts):
@@ -278,7 +277,7 @@ def spell_selector(selector: ast.Word | ast.Text) -> str:
     return selector.text if isinstance(selector, ast.Word) else spell_text(selector.value)
 
 
-def spell_alias(node: ast.Operator | ast.Parenthesised | ast.Import) -> str:
+def spell_alias(node: ast.OperatorReference | ast.Parenthesised | ast.Import) -> str:
     """Return ` as name`, or an empty string without an alias."""
     return f" as {spell_name(node.alias)}" if node.alias is not None else ""
 
@@ -340,7 +339,7 @@ def spell_condition(condition: ast.Expression | None) -> str:
 def has_annotatable_end(domain: ast.Domain) -> bool:
     """Return True if an annotation directly after a domain belongs to the last part of the domain."""
     last = domain.parts[-1] if isinstance(domain, ast.UnionDomain) else domain
-    return isinstance(last, ast.Operator | ast.NoneStep | ast.Parenthesised)
+    return isinstance(last, ast.OperatorReference | ast.NoneStep | ast.Parenthesised)
 
 
 def spell_domain(domain: ast.Domain) -> str:
@@ -354,7 +353,7 @@ def spell_domain(domain: ast.Domain) -> str:
             return f"{'ordered ' if ordered else ''}{{{', '.join(map(spell_value, values))}}}"
         case ast.UnionDomain(parts=parts):
             return " | ".join(map(spell_domain, parts))
-        case ast.NoneStep() | ast.Operator() | ast.Parenthesised():
+        case ast.NoneStep() | ast.OperatorReference() | ast.Parenthesised():
             return spell_structure(domain)
         case _:
             assert_never(domain)
@@ -365,3 +364,39 @@ def _spell_range(domain: ast.Range) -> str:
     bounds = f"{opening}{spell_arithmetic(domain.lower)}, {spell_arithmetic(domain.upper)}{closing}"
     step = f" step {spell_arithmetic(domain.step)}" if domain.step is not None else ""
     return f"{domain.kind}{bounds}{' log' if domain.log is not None else ''}{step}"
+
+
+def title(structure: ast.Structure) -> str:
+    """Return the title of a structure: its alias or, without one, its text without bodies."""
+    match structure:
+        case ast.NoneStep():
+            return "none"
+        case ast.OperatorReference():
+            return structure.name.text if structure.alias is None else structure.alias.text
+        case ast.Parenthesised():
+            return f"({title(structure.part)})" if structure.alias is None else structure.alias.text
+        case ast.OptionalStructure():
+            return f"{title(structure.part)}?"
+        case ast.JoinedStructures():
+            return f" {structure.sign} ".join(map(title, structure.parts))
+        case ast.Columns():
+            return f"columns({', '.join(f'{_selector_text(each)}: {title(part)}' for each, part in structure.parts)})"
+        case ast.Permute():
+            return f"permute({', '.join(_labelled_steps(structure))})"
+
+
+def labels_of(permutation: ast.Permute) -> tuple[str, ...]:
+    """Return the name of each permuted step as used in the orders: its label or, without one, its title."""
+    given = permutation.labels or (None,) * len(permutation.parts)
+    return tuple(title(p) if label is None else label.text for p, label in zip(permutation.parts, given, strict=True))
+
+
+def _labelled_steps(permutation: ast.Permute) -> Iterator[str]:
+    given = permutation.labels or (None,) * len(permutation.parts)
+    for part, label in zip(permutation.parts, given, strict=True):
+        yield f"{label.span.text or spell_label(label)}: {title(part)}" if label is not None else title(part)
+
+
+def _selector_text(selector: ast.Word | ast.Text) -> str:
+    """Return the selector as its author wrote it, or a canonical text if it has no source."""
+    return selector.span.text or spell_selector(selector)

@@ -1,22 +1,56 @@
-"""Pretty-printing: documents mark where lines may be broken, and a writer breaks them where necessary.
+"""Lexemes with their comments, and pretty-printing of documents.
 
-A group is written on one line if it fits, together with the text after it. Otherwise it is broken at all of its breaks
-(P. Wadler, "A prettier printer", 2003). A comment always ends its line, inside a group or not.
+The parser drops comments. Here, a comment after a lexeme on the same line belongs to that lexeme, and a comment on a
+line of its own belongs to the next lexeme. So the lexemes can be written again in any layout. Documents mark where
+lines may be broken: a group is written on one line if it fits, together with the text after it. Otherwise it is broken
+at all of its breaks (P. Wadler, "A prettier printer", 2003). A comment always ends its line, inside a group or not.
 """
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, assert_never
 
-from spacelang.syntax.lexemes import Comment, Lexeme
+from spacelang.syntax import ast
 
 WIDTH: Final = 120
 """Lines are broken before they exceed this many characters, if there is a place to break them."""
-
 INDENT: Final = 2
 _SPACES_BEFORE_COMMENT: Final = 2
 _INDENT_AFTER_COMMENT: Final = 4
 """The extra indent of a line that begins only because a comment ended the line before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment on a line of its own, including its `#`."""
+
+    text: str
+    blank: bool
+    """True if a blank line precedes it."""
+
+    indented: bool
+    """True if it does not begin at the left margin."""
+
+
+@dataclass(slots=True)
+class Lexeme:
+    """A word, number, string or punctuation mark, with its comments.
+
+    The last lexeme of a text is empty and has the comments at the end of the text.
+    """
+
+    text: str
+    start: int
+    leading: list[Comment] = field(default_factory=list)
+    """The comments on the lines before it."""
+
+    blank: bool = False
+    """True if a blank line precedes it, after its leading comments."""
+
+    trailing: tuple[str, ...] = ()
+    """The comment after it on its line, and comments directly below in the same column that continue it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,3 +343,138 @@ def _comment_column(run: Sequence[FormattedLine]) -> int:
     column = max((begin for begin, _ in commented), default=0)
     fits = all(column + length <= WIDTH for begin, length in commented if begin + length <= WIDTH)
     return column if fits else 0
+
+
+_LEXEME: Final = re.compile(
+    r'(?P<comment>#[^\n]*)|"(?:[^"\\\n]|\\[^\n])*"|`[^`\n]*`|@?[A-Za-z_]\w*|\.?\d[\w.]*(?:(?<=[eE])[+-]\w+)?'
+    r"|->|[=!<>]=|[^\s]"
+)
+
+
+def normalise_line_ends(text: str) -> str:
+    r"""Return the text without a byte order mark and with `\n` for every line end."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def lexemes(text: str) -> list[Lexeme]:
+    """Return the lexemes of a normalised text. The comments of commas are moved to their neighbours."""
+    found = list(_with_comments(text))
+    for before, comma, after in zip(found, found[1:], found[2:], strict=False):
+        if comma.text == ",":
+            _move_comments(before, comma, after)
+    return found
+
+
+def _with_comments(text: str) -> Iterator[Lexeme]:
+    last = Lexeme("", 0)
+    leading: list[Comment] = []
+    end = beneath = 0
+    for match in _LEXEME.finditer(text):
+        breaks, begin = text.count("\n", end, match.start()), match.start()
+        column = begin - text.rfind("\n", 0, begin) - 1
+        blank = breaks > 1 and end > 0
+        end = match.end()
+        if match["comment"] is None:
+            last = Lexeme(match[0], begin, leading, blank)
+            leading = []
+            yield last
+        elif last.text and not leading and breaks == (1 if last.trailing else 0) and column == (beneath or column):
+            last.trailing = (*last.trailing, match[0].rstrip())
+            beneath = column
+            continue
+        else:
+            leading.append(Comment(match[0].rstrip(), blank, column > 0))
+        beneath = 0
+    yield Lexeme("", len(text), leading)
+
+
+def _move_comments(before: Lexeme, comma: Lexeme, after: Lexeme) -> None:
+    """Move the comments of a comma to its neighbours, in order. The layout may add and remove commas."""
+    behind: list[Comment] = []
+    if not before.trailing and not comma.leading:
+        before.trailing = comma.trailing
+    else:
+        behind = [Comment(text, blank=False, indented=True) for text in comma.trailing]
+    after.leading = [*comma.leading, *behind, *after.leading]
+    comma.leading, comma.trailing = [], ()
+
+
+_NO_SPACE_BEFORE: Final = frozenset({",", ")", "]", "}", "?", ".", ""})
+_NO_SPACE_AFTER: Final = frozenset({"(", "[", "{", "."})
+_SYMBOL_OPERATORS: Final = frozenset({"=", ":", "|", "&", "->", "+", "-", "*", "/", "<", ">", "<=", ">=", "==", "!="})
+_WORD_OPERATORS: Final = frozenset(
+    {"and", "or", "not", "in", "is", "when", "forbid", "require", "minimize", "maximize", "to"}
+)
+_NOT_TERM_ENDS: Final = _SYMBOL_OPERATORS | _NO_SPACE_AFTER | _WORD_OPERATORS | {",", ""}
+
+
+class Cursor:
+    """A position in a list of lexemes."""
+
+    def __init__(self, all_lexemes: list[Lexeme]) -> None:
+        self.lexemes = all_lexemes
+        self.place = 0
+        self.after_unary_minus = False
+        """True if the last lexeme was a unary minus, which no space separates from its term."""
+
+    def peek(self) -> str:
+        """Return the text of the next lexeme without moving."""
+        return self.lexemes[self.place].text
+
+    def take(self) -> Lexeme:
+        """Return the next lexeme and move behind it."""
+        self.place += 1
+        self.after_unary_minus = False
+        return self.lexemes[self.place - 1]
+
+    def skip_comma(self) -> None:
+        """Skip the next lexeme if it is a comma. No comments are lost, as commas have none."""
+        if self.peek() == ",":
+            self.place += 1
+
+    def pass_comments_on(self, dropped: Lexeme | None) -> None:
+        """Give the comments of a dropped lexeme to the next lexeme. Do nothing for None."""
+        if dropped is not None:
+            behind = [Comment(text, blank=False, indented=True) for text in dropped.trailing]
+            following = self.lexemes[self.place]
+            following.leading = [*dropped.leading, *behind, *following.leading]
+
+    def index_at(self, offset: int) -> int:
+        """Return the index of the lexeme that begins at an offset of the text."""
+        return bisect_left(self.lexemes, offset, key=lambda lexeme: lexeme.start)
+
+    def sign_before(self, node: ast.Structure, sign: str) -> Lexeme:
+        """Return the nearest lexeme before the node whose text is `sign`."""
+        place = self.index_at(node.span.start) - 1
+        while self.lexemes[place].text != sign:
+            place -= 1
+        return self.lexemes[place]
+
+    def take_until_offset(self, end: int) -> list[Document]:
+        """Take all lexemes before the offset `end`, and return them with the spaces between them."""
+        found: list[Document] = []
+        while self.lexemes[self.place].start < end:
+            before = self.lexemes[self.place - 1].text if self.place else ""
+            text = self.peek()
+            if not self.after_unary_minus and _needs_space(before, text):
+                found.append(Spacing())
+            found.append(self.take())
+            self.after_unary_minus = text == "-" and not _ends_term(before)
+        return found
+
+
+def _needs_space(before: str, text: str) -> bool:
+    """Return True if a space belongs between two lexemes of one line."""
+    if text in _NO_SPACE_BEFORE or before in _NO_SPACE_AFTER:
+        return False
+    if text in ("(", "["):
+        return not _ends_term(before)
+    return bool(before)
+
+
+def _ends_term(before: str) -> bool:
+    """Return True if a lexeme ends a term.
+
+    Then a call or a binary operator may follow, but no new term.
+    """
+    return before not in _NOT_TERM_ENDS

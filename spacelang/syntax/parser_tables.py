@@ -7,22 +7,23 @@ After a change of the grammar, update the file with `python -m spacelang.syntax.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-from spacelang.resources import resource_folder
+from spacelang.files import resource_folder
 
 if TYPE_CHECKING:
     from lark import Lark
     from lark.grammar import Rule
 
+
 GRAMMAR: Final = "spacelang.lark"
 TABLES: Final = "spacelang.tables.json"
 END: Final = "$END"
 """The terminal at the end of every text."""
-
 _KEYWORD: Final = re.compile(r"([a-z]+)\\[bs]")
 """The beginning of the pattern of a keyword: its word, followed by the end of the word."""
 
@@ -162,3 +163,38 @@ def _shifts(actions: Iterable[tuple[str, tuple[object, Any]]], shift: object) ->
 
 if __name__ == "__main__":
     (resource_folder("grammars") / TABLES).write_text(dump(), encoding="utf-8")
+
+KINDS: Final = {
+    "COMMENT": "comment",
+    "STRING": "string",
+    "TICKED": "string",
+    "AT": "annotation",
+    "QUANTITY": "number",
+    "NUMBER": "number",
+}
+"""The kinds of pieces that are not keywords, by terminal."""
+
+
+def highlight(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of a text in order, as pairs of kind and text. Joined, they are the whole text.
+
+    Kinds are `keyword`, `comment`, `string`, `annotation`, `number`, and an empty string for everything else. A name
+    that is spelled like a keyword counts as a keyword, as only a parser could tell the two apart.
+    """
+    place = 0
+    for match in _pattern().finditer(text):
+        if match.start() > place:
+            yield "", text[place : match.start()]
+        yield KINDS.get(match.lastgroup or "", "keyword" if match.lastgroup == "KEYWORD" else ""), match[0]
+        place = match.end()
+    if place < len(text):
+        yield "", text[place:]
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Compile a pattern from the terminals of the grammar, with keywords before names."""
+    tables = load()
+    keywords = "|".join(tables.terminals[name] for name in tables.keywords.values())
+    kinds = "|".join(f"(?P<{name}>{tables.terminals[name]})" for name in KINDS)
+    return re.compile(f"{kinds}|(?P<KEYWORD>{keywords})|(?P<NAME>{tables.terminals['NAME']})")

@@ -11,23 +11,26 @@ from itertools import pairwise
 from typing import Final, assert_never
 
 from spacelang.syntax import ast
-from spacelang.syntax.cursor import Cursor
+from spacelang.syntax.builder import read
 from spacelang.syntax.inline_printer import spell_file
 from spacelang.syntax.layout import (
     INDENT,
     Break,
+    Comment,
+    Cursor,
     Document,
     Either,
     FormattedLine,
     Indented,
+    Lexeme,
     Spacing,
     Writer,
     is_broken,
+    lexemes,
+    normalise_line_ends,
     render_lines,
 )
 from spacelang.syntax.layout import make_group as grouped
-from spacelang.syntax.lexemes import Comment, Lexeme, lexemes, normalise_line_ends
-from spacelang.syntax.read_items import read
 from spacelang.text import Source
 
 MAX_STAGE_LINE: Final = 80
@@ -178,7 +181,7 @@ class _Layout(Cursor):
         match structure:
             case ast.NoneStep():
                 return self.take_until_offset(structure.span.end)
-            case ast.Operator(body=body):
+            case ast.OperatorReference(body=body):
                 inside = (
                     [*self.take_until_offset(body.span.start), Spacing(), *self._body(body)] if body is not None else []
                 )
@@ -324,7 +327,7 @@ class _Layout(Cursor):
                 return [*head, *self._list(values)]
             case ast.Booleans():
                 return self.take_until_offset(domain.span.end)
-            case ast.NoneStep() | ast.Operator() | ast.Parenthesised():
+            case ast.NoneStep() | ast.OperatorReference() | ast.Parenthesised():
                 return self._structure(domain)
             case _:
                 assert_never(domain)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.syntax.builder import ParsedItems, read
 from spacelang.syntax.lr_driver import UnexpectedToken
-from spacelang.syntax.read_items import ParsedItems, read
 from spacelang.syntax.syntax_errors import WHITESPACE, SyntaxMistake, diagnose, locate
 from spacelang.text import Source
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.files import NotText, OutsideImport, TooLarge, UnreadableFile, UnreadableImport
+from spacelang.files import resource_folder
 from spacelang.frozen import frozen
-from spacelang.resources import resource_folder
 from spacelang.suggest import nearest_name
 from spacelang.text import Origin, Source, Span
 

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -10,28 +11,24 @@ from spacelang.diagnostics.syntax import ForeignSyntax, UnclosedString, Unexpect
 from spacelang.suggest import nearest_name
 from spacelang.syntax.lr_driver import UnexpectedToken
 from spacelang.syntax.parser_tables import END
-from spacelang.syntax.terminal_names import expectation, first_token, keywords
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:
     from spacelang.syntax.idiom import ForeignIdiomMatch
+
 
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
 _TICKED = re.compile(r"`[^`\r\n]*`")
 _BRACKET = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]')
 _SIGNS: Final = frozenset("=!<>|&?-+*/.,:@#\"`'()[]{}")
 """Characters that the language uses, apart from letters, digits and `_`."""
-
 WHITESPACE: Final = " \t\r\n\f"
 """Whitespace of the language. Unicode has more."""
-
 _BEFORE_EXPRESSIONS: Final = frozenset({"when", "forbid", "require", "and", "or", "not"})
 _LOOKBACK_CHARACTERS: Final = 2000
 """The number of characters before a mistake that are searched for its cause."""
-
 _MAX_SHOWN_CHARACTERS: Final = 60
 """The number of characters of an idiom that a message shows."""
-
 _UNITS: Final = ("us", "ms", "s", "min", "m", "h", "kB", "KB", "MB", "GB", "TB")
 _UNFINISHED = re.compile(
     r"(?P<sign>->|[:=|&,]|\b(?:when|forbid|require|include|and|or|not|in|is|as)\b)\s*?\n\s*[A-Za-z_][\w.]*\s*$"
@@ -311,3 +308,76 @@ def _hint_behind_word(found: str, last: str) -> str | None:
         return f"`{last} : …` lets it vary, `{last} = …` fixes it, `include {last}` includes a group"
     meant = nearest_name(last, ("when", "include", "forbid", "require"))
     return f"did you mean `{meant} {found}`?" if meant else None
+
+
+_DESCRIPTIONS = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "QUANTITY": "a quantity with a unit",
+    "STRING": "a string",
+    "COMPARE": "a comparison",
+    "ARROW": "`->`",
+    "AT": "an annotation",
+    "LSQB": "`[`",
+    "RSQB": "`]`",
+    "LPAR": "`(`",
+    "RPAR": "`)`",
+    "LBRACE": "`{`",
+    "RBRACE": "`}`",
+    "COMMA": "`,`",
+    "COLON": "`:`",
+    "EQUAL": "`=`",
+    "VBAR": "`|`",
+    "AMPERSAND": "`&`",
+    "QMARK": "`?`",
+    "DOT": "`.`",
+    "PLUS": "`+`",
+    "MINUS": "`-`",
+    "STAR": "`*`",
+    "SLASH": "`/`",
+    "SUBJECT": "`subject to`",
+    "$END": "the end of the file",
+}
+_ITEMS = {"SPACE", "IMPORT", "USE", "PARAMS", "ABSTRACT", "STAGE", "PIPELINE", "TASK", "FORBID", "REQUIRE", "$END"}
+_ARITHMETIC_SIGNS = {"PLUS", "MINUS", "STAR", "SLASH"}
+_VALUES = {"TRUE", "FALSE", "NONE", "STRING", "NUMBER", "NAME"}
+_DOMAINS = {"FLOAT", "INT", "BOOL", "ORDERED"}
+_GROUPS = ((_DOMAINS, "a domain (`float int bool {…} ordered`)"), (_VALUES, "a value"), (_ITEMS, "a new item"))
+_MOST = 7
+_TOKEN = re.compile(
+    r"'[^'\r\n]*'|" r'"(?:[^"\\\r\n]|\\[^\r\n])*"|`[^`\r\n]*`|@?[^\W\d]\w*|\d[\w.]*|->|[=!<>]=|&&|\|\||\*\*|.',
+    re.DOTALL,
+)
+
+
+def first_token(text: str) -> str:
+    """Return the first token of a text. The text may be invalid."""
+    found = _TOKEN.match(text)
+    return found[0] if found else ""
+
+
+def keywords(terminals: Set[str]) -> list[str]:
+    """Return the keywords among the terminals, as they are written."""
+    words = [name.lower() for name in terminals if name.isalpha() and name not in _DESCRIPTIONS]
+    return [*words, *(["subject"] if "SUBJECT" in terminals else [])]
+
+
+def expectation(terminals: Set[str]) -> str:
+    """Return a list in words of the terminals that could be in a place, the likely ones first.
+
+    Groups of terminals, such as all values, are summarised by one name.
+    """
+    left = set(terminals) - {"TICKED"}  # A plain name is allowed wherever a name in backticks is.
+    words: list[str] = []
+    for group, name in _GROUPS:
+        if group <= left:
+            left -= group
+            words.append(name)
+    if "PLUS" in left:  # All of them are allowed after a term, even if the parser expects only a sum by now.
+        left -= _ARITHMETIC_SIGNS
+        words.append("an arithmetic sign")
+    ordered = sorted(left, key=lambda name: (name not in _DESCRIPTIONS, name))
+    words = [*(_DESCRIPTIONS.get(name, f"`{name.lower()}`") for name in ordered), *words]
+    if len(words) > _MOST:
+        words = [*words[:_MOST], "…"]
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1] if words else "something else"

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Ask, Search, ask_all
+from spacelang.ir.search_protocol import Ask, Problem, Search, ask_all
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers.random import Random

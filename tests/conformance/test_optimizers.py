@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cheap import HEAVY, OPTIONS, PARTIAL
 
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, PluginRegistry
 from spacelang.testing import OptimizerConformance

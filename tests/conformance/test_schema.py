@@ -12,8 +12,8 @@ from trying import IS_FULL
 from spacelang.analysis import check
 from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.api.schemas import SCHEMAS, format_json
+from spacelang.files import resource_folder
 from spacelang.ir.space import Space
-from spacelang.resources import resource_folder
 from spacelang.serialization.definition import VERSION, from_json
 from spacelang.solver.counting import Structures
 from spacelang.syntax.sources import bundled_names, read_source

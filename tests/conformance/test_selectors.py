@@ -7,8 +7,7 @@ from typing import ClassVar, TypeVar
 
 import pytest
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._selection import SelectionProblem, Selector, observe_idle_workers
 from spacelang.plugins import NestedPlugin, nested_plugin

@@ -8,7 +8,7 @@ import pytest
 
 from spacelang.analysis import check
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
-from spacelang.diagnostics.fixes import find_fixes
+from spacelang.diagnostics.json_output import find_fixes
 from spacelang.text import Source
 from tests.errors.test_errors import NAMES, found, source_of, surroundings_of
 

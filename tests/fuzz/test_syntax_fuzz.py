@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spacelang.resources import resource_folder
+from spacelang.files import resource_folder
 from tests.laws.example import EXAMPLE
 from tests.laws.test_syntax import read
 

@@ -13,8 +13,8 @@ from printed import show
 
 from spacelang.analysis import CheckResult, check
 from spacelang.diagnostics.terminal import render
+from spacelang.files import resource_folder
 from spacelang.ir.space import Space
-from spacelang.resources import resource_folder
 from spacelang.solver.defaults import default_configuration
 from spacelang.solver.statistics import statistics
 from spacelang.text import Source

@@ -16,8 +16,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.solver.atoms import cut_points_of
-from spacelang.solver.cells import cut_into_cells
+from spacelang.solver.cells import cut_into_cells, cut_points_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.numbering import ConfigurationNumbers
 from spacelang.solver.satisfiability import Statement, possible_truths
@@ -136,7 +135,7 @@ def test_a_long_grid_is_cut_where_rational_arithmetic_says(step: float, start: i
     found = cut_into_cells(grid, cuts, lambda value: (is_true(atom, lambda _: value),))
     assert len(found) <= 3
     for cell in found:
-        ends = {is_true(atom, lambda _, value=value: value) for value in (cell.value_at(0), cell.middle)}
+        ends = {is_true(atom, lambda _, value=value: value) for value in (cell.value_at(0), cell.representative)}
         assert len(ends) == 1
     assert sum(cell.size or 0 for cell in found) == grid.size
     at = Fraction(repr(float(limit))) / 3

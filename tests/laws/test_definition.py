@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 
 from spacelang.analysis import check
 from spacelang.diagnostics.terminal import render
+from spacelang.files import resource_folder
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Space
-from spacelang.resources import resource_folder
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.serialization.definition import VERSION, from_json, to_json
 from spacelang.serialization.json_fields import DefinitionError, decision_keys

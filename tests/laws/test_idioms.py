@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.diagnostics.fixes import find_fixes
+from spacelang.diagnostics.json_output import find_fixes
 from spacelang.syntax.idioms import IDIOMS, idiom_at
 from spacelang.syntax.parser import parse
 from spacelang.text import Source

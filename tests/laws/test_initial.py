@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from trying import IS_FULL
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Ask, Search
+from spacelang.ir.search_protocol import Ask, Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS

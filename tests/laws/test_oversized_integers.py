@@ -22,11 +22,9 @@ from spacelang.sampling.batch_builder import BatchBuilder
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
-from spacelang.solver.atoms import cut_points_of
-from spacelang.solver.cells import cut_into_cells, probability_of_cell
+from spacelang.solver.cells import cut_into_cells, cut_points_of, join_pieces, probability_of_cell
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter, nearest_to_default
-from spacelang.solver.domain_pieces import join_pieces
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.numbering import ConfigurationNumbers
 from spacelang.solver.satisfiability import Statement, possible_truths

@@ -15,7 +15,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.sampling.uniform import UniformSampler
+from spacelang.sampling.uniform import ValueSampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 
@@ -130,7 +130,7 @@ def test_integers_under_log_have_the_share_of_their_interval(domain: Grid) -> No
     edges = [domain.lower - min(domain.step, domain.lower) / 2, *(member + half for member in members)]
     shares = np.diff(np.log(edges)) / (math.log(edges[-1]) - math.log(edges[0]))
     rng = np.random.default_rng(2)
-    free = Counter(UniformSampler(domain).draw(3000, rng).codes.tolist())
+    free = Counter(ValueSampler(domain).draw(3000, rng).codes.tolist())
     assert stats.chisquare([free[member] for member in members], shares * 3000).pvalue > ALPHA
     # Tied to another hyperparameter it is drawn from cells, with the same shares.
     rule = require(Compare("<", x(0), Arithmetic("+", x(1), Constant(100))))

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, ask_all
+from spacelang.ir.search_protocol import Problem, Search, ask_all
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS

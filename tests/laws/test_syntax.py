@@ -14,7 +14,7 @@ from hypothesis.extra.lark import from_lark
 from lark import Lark
 from trying import IS_FULL
 
-from spacelang.resources import resource_folder
+from spacelang.files import resource_folder
 from spacelang.syntax import ast
 from spacelang.syntax.builder import Builder
 from spacelang.syntax.lr_driver import LrDriver, Token

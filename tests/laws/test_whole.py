@@ -11,9 +11,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.analysis import CheckContext, CheckResult, check, imports
-from spacelang.analysis.data_symbols import DataSymbols
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis import CheckContext, CheckResult, check, modules
+from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog import load
@@ -69,7 +68,7 @@ def resolved(drawn: Drawn) -> Space:
     with TemporaryDirectory() as folder:
         source = read_source(str(drawn.save(Path(folder))))
         assert isinstance(source, Source)
-        draft = StageReader(imports.read_modules(source, report), Catalogues(load()), report).read()
+        draft = StageReader(modules.read_modules(source, report), Catalogues(load()), report).read()
         space = resolve(Space("law", draft.root), draft, report)
     assert not report.has_errors
     return replace(space, root=unfolded(space.root))

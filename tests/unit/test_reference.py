@@ -14,9 +14,9 @@ from spacelang.analysis import CheckResult, check
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.diagnostics.registry import KINDS
 from spacelang.diagnostics.terminal import render
+from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
-from spacelang.resources import resource_folder
 from spacelang.text import Source
 
 REFERENCE = (resource_folder("grammars") / "REFERENCE.md").read_text(encoding="utf-8")

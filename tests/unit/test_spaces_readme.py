@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from spacelang.analysis import CheckContext, check
-from spacelang.resources import resource_folder
+from spacelang.files import resource_folder
 from spacelang.solver.statistics import HyperparameterCounts, Statistics, statistics
 from spacelang.text import Source
 

@@ -17,7 +17,7 @@ from spacelang.serialization.json_fields import DefinitionError, decision_keys
 if TYPE_CHECKING:
     from spacelang.runtime.history import TrialRecord
     from spacelang.runtime.storage.stored_run import StoredRun
-    from spacelang.sampling.batch import Batch
+    from spacelang.sampling.batch_builder import Batch
     from spacelang.sampling.value_codes import Array
 
 
@@ -50,10 +50,7 @@ class RunData:
 
     @cached_property
     def trials_in_space(self) -> "TrialsInSpace | None":
-        """The trials as columns, or None without trials.
-
-        Trials of a foreign file whose configurations are not members are left out.
-        """
+        """The trials as columns, without those of a foreign file that are not members; None without trials."""
         if self.space is None:
             return None
         found, tabulator = self.records, BatchBuilder(self.space)

@@ -13,12 +13,11 @@ from spacelang.runtime.errors import InputError
 
 if TYPE_CHECKING:
     from spacelang.report.page.run_data import RunData
-    from spacelang.sampling.batch import Batch
+    from spacelang.sampling.batch_builder import Batch
     from spacelang.sampling.value_codes import Array
 
 MAX_LINES: Final = 400
 """The maximum number of lines of a tree that are shown."""
-
 MAX_DEPTH: Final = 8
 """The maximum indentation; deeper lines are indented as this level."""
 

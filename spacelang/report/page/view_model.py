@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.report.next_steps import next_steps
 from spacelang.report.page.axes import format_seconds
 from spacelang.report.page.curves import Curves, curve_of, curves_of, line_css_classes
 from spacelang.report.page.importance import Importances, importances
@@ -21,7 +20,7 @@ from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_pl
 from spacelang.report.page.ranking import RankedPipeline, constraints_on_test_set, held_out_rows, ranking
 from spacelang.report.page.run_data import RunData
 from spacelang.report.page.structure_tree import StructureTree, searched_tree, tree_of_decisions
-from spacelang.report.stored_runs import count_failures_by_status, setting_rows
+from spacelang.report.stored_runs import count_failures_by_status, next_steps, setting_rows
 from spacelang.report.trial_results import describe_counts as told_failures
 from spacelang.report.trial_results import describe_interval
 from spacelang.runtime.storage.header import SHOWN_DIGITS
@@ -177,7 +176,6 @@ def _warnings(run_data: RunData) -> Iterator[str]:
 
 
 def _interval_notes(run_data: RunData) -> Iterator[str]:
-    """Yield sentences that explain the intervals of the best pipelines, or why there are none."""
     header, test, best = run_data.run.header, run_data.run.test, run_data.run.best
     if not run_data.has_rows:
         return
@@ -201,7 +199,7 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
 def space_lines(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:
     """Return the lines of a space as tokens; empty if the space is unknown or cannot be written as text."""
     from spacelang.serialization.space_text import UnwritableSpaceError, as_text
-    from spacelang.syntax.highlighting import highlight
+    from spacelang.syntax.parser_tables import highlight
 
     if space is None:
         return ()
@@ -253,10 +251,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ComparableRuns:
-    """Runs whose losses can be compared.
-
-    `differences` has every setting that is not the same for all of them, with its value for each run.
-    """
+    """Runs with comparable losses; `differences` has each setting that is not the same, with its value for each run."""
 
     title: str
     metric: str

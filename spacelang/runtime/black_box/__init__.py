@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.task import AnyBound, Validation
+from spacelang.ir.trial import LossScale
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import UNNAMED_LOSS, LossName
 from spacelang.runtime.request_queue import PrefixKeyFunction

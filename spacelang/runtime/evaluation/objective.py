@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar, overload
 
 import numpy as np
 import pandas as pd
 
-from spacelang.catalog.resolve import allow_imports, allowed_folders
+from spacelang.catalog.packages import allow_imports, allowed_folders
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Measure, Validation
-from spacelang.ir.trial import Request, Trial
+from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenMeasurement
 from spacelang.runtime.archives.meta_features import meta_features
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.data.tables import data_facts
@@ -40,13 +39,12 @@ from spacelang.runtime.evaluation.folds import (
 from spacelang.runtime.evaluation.prefix_cache import CacheSeconds, PrefixCache
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
 from spacelang.runtime.final_fit import (
-    RefitRequest,
-    RefitTrial,
+    FinalWork,
+    RefitWork,
     SerializedPayload,
-    UnseenBoundsRequest,
-    UnseenBoundsTrial,
-    UnseenScoreRequest,
-    UnseenScoreTrial,
+    UnseenBoundsWork,
+    UnseenScoreWork,
+    WorkResult,
 )
 from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.pipelines import PipelineInput
@@ -61,6 +59,7 @@ from spacelang.runtime.scoring.pipeline_scorer import FoldScores, HeldOutRows, h
 from spacelang.runtime.scoring.unseen_scores import measure_bounds, score_with_interval
 from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, SHOWN_DIGITS, DataFacts
 
+V = TypeVar("V")
 Clock: TypeAlias = Callable[[], float]
 """A monotonic clock: seconds since a fixed moment."""
 SEED_COUNT: Final = 2**32
@@ -86,10 +85,7 @@ class DataObjective:
         tested: Dataset | None = None,
         clock: Clock = time.perf_counter,
     ) -> None:
-        """Prepare the evaluation; `tested` are test rows, which no trial sees.
-
-        Test rows have the columns and the class codes of the other rows. None means that there are no test rows.
-        """
+        """Prepare the evaluation; `tested` are test rows with the same columns and class codes, which no trial sees."""
         self._space = space
         self._dataset = dataset
         self._settings = DEFAULT_SETTINGS if settings is None else settings
@@ -232,23 +228,19 @@ class DataObjective:
         """The random state of every pipeline of the run."""
         return self._settings.seed % SEED_COUNT
 
-    def evaluate(self, request: Request) -> Trial:
-        """Evaluate a request and return the trial with the mean loss over the folds.
+    @overload
+    def evaluate(self, request: Request) -> Trial: ...
+    @overload
+    def evaluate(self, request: FinalWork[V]) -> WorkResult[V]: ...
+    def evaluate(self, request: Request | FinalWork[Any]) -> Trial | WorkResult[Any]:
+        """Evaluate a request and return the trial with the mean loss over the folds; or do the work of a final fit.
 
         On each fold, the pipeline is fitted on the first `fidelity` training rows and scored on the held-out rows. A
         pipeline that raises, or whose score is not finite, gives a failed trial with the reason. Raise BuildError if
         the configuration does not belong to the space, which is a bug of the caller.
-
-        Other kinds of requests have their own answers: a `RefitRequest` (fit on all rows) gives a `RefitTrial`, an
-        `UnseenScoreRequest` (loss on the test rows) an `UnseenScoreTrial`, and a `UnseenBoundsRequest` (bounds on the
-        test rows) a `UnseenBoundsTrial`.
         """
-        if isinstance(request, RefitRequest):
-            return self._refit_trial(request)
-        if isinstance(request, UnseenScoreRequest):
-            return self._unseen_score_trial(request)
-        if isinstance(request, UnseenBoundsRequest):
-            return self._unseen_bounds_trial(request)
+        if isinstance(request, FinalWork):
+            return self._do_final_work(request)
         started, account = self._clock(), CacheSeconds()
         # One pipeline per fold: with `warm_start`, fitting a pipeline again would continue from the earlier fit.
         pipelines = [self._build(request.configuration) for _ in self._folds]
@@ -261,29 +253,21 @@ class DataObjective:
                     fitted = fit(pipeline, rows, self._prefixes, account, guarded=self._has_user_functions)
                     judged.append(self._scorer.score(fitted, fold, request.fidelity))
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
-            failure, reason = (
-                exception_failure(error, self._clock() - started),
-                reason_of(error, pipelines[len(judged)]),
-            )
-            return replace(
-                failure.to_trial(request), reason=reason, cost_alone=_unshared_seconds(failure.seconds, account)
-            )
+            failure = exception_failure(error, self._clock() - started)
+            reason, alone = reason_of(error, pipelines[len(judged)]), _unshared_seconds(failure.seconds, account)
+            return replace(failure.result_of(request), reason=reason, cost_alone=alone)
         cost = self._clock() - started
         return self._scorer.make_trial(request, judged, cost, _unshared_seconds(cost, account))
 
     def make_pipeline(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
-        """Return the unfitted pipeline of a configuration, with the preparation that trials have before its steps.
+        """Return the unfitted pipeline, with preparation, for features of this form and labels as the user wrote them.
 
-        It takes features of the given form, and labels as the user wrote them. For a table or an array it consists only
-        of objects of the libraries of the space.
+        For a table or an array it consists only of objects of the libraries of the space.
         """
         return adapt_to_labels(self._build_with_preparation(configuration, form), self._dataset.classes)
 
     def make_member(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
-        """Return the same pipeline as a member of an ensemble, which learns and predicts numbers or class codes.
-
-        A classifier gives probabilities; one that has none gives 1 to the class that it predicts.
-        """
+        """Return the pipeline as a member, which predicts numbers or probabilities: without any, 1 for its class."""
         return voting_member(
             self._build_with_preparation(configuration, form), is_classifier=self._dataset.kind == "classification"
         )
@@ -303,49 +287,48 @@ class DataObjective:
         with self._controlled_environment():
             return pipeline.fit(features, self._dataset.target.to_numpy() if is_member else self._dataset.labels)
 
-    def _refit_trial(self, request: RefitRequest) -> Trial:
+    def _do_final_work(self, work: FinalWork[Any]) -> WorkResult[Any]:
+        """Do work after the search. A pipeline that raises makes it fail, but for scoring, whose errors are raised."""
         started = self._clock()
         try:
-            pipeline = self.refit(request.configuration, request.form, is_member=request.is_member)
+            match work:
+                case RefitWork():
+                    pipeline = self.refit(work.configuration, work.form, is_member=work.is_member)
+                    value: Any = SerializedPayload(pipeline) if work.returns_pipeline else None
+                case UnseenBoundsWork():
+                    value = self._measure_unseen_bounds(work.configuration)
+                case _:
+                    assert isinstance(work, UnseenScoreWork)
+                    value = self._score_unseen_rows(work)
         except BuildError:
             raise
-        except Exception as error:  # noqa: BLE001 - a pipeline may raise anything when it is fitted on all rows
-            return exception_failure(error, self._clock() - started).to_trial(request, RefitTrial)
-        parcel = SerializedPayload(pipeline) if request.returns_pipeline else None
-        return RefitTrial(request, None, self._clock() - started, pipeline=parcel)
+        except Exception as error:
+            if isinstance(work, UnseenScoreWork):
+                raise
+            return exception_failure(error, self._clock() - started).result_of(work)
+        return WorkResult(value, self._clock() - started)
 
-    def _unseen_score_trial(self, request: UnseenScoreRequest) -> UnseenScoreTrial:
-        started = self._clock()
+    def _score_unseen_rows(self, work: UnseenScoreWork) -> TestScore:
         assert self.tested is not None
-        assert request.pipeline is not None
-        features = as_floats(self.tested.features) if request.form is PipelineInput.ARRAY else self.tested.features
+        assert work.pipeline is not None
+        features = as_floats(self.tested.features) if work.form is PipelineInput.ARRAY else self.tested.features
         with self._controlled_environment():
-            pipeline, seed = request.pipeline.open(), self._settings.seed
-            found = score_with_interval(
-                pipeline, features, self.tested, self.metric, seed, has_interval=request.has_interval
+            pipeline, seed = work.pipeline.open(), self._settings.seed
+            return score_with_interval(
+                pipeline, features, self.tested, self.metric, seed, has_interval=work.has_interval
             )
-        return UnseenScoreTrial(request, found.loss, self._clock() - started, score=found)
 
-    def _unseen_bounds_trial(self, request: UnseenBoundsRequest) -> Trial:
-        """Fit the pipeline again, as trials do, and measure its bounds on the test rows.
-
-        Bounds are measured on such a pipeline, not on the refitted one, and the functions of users expect class codes.
-        """
-        started = self._clock()
+    def _measure_unseen_bounds(self, configuration: Configuration) -> tuple[UnseenMeasurement, ...]:
+        """Fit the pipeline as trials do, since functions of users expect class codes, and measure its bounds."""
         assert self.tested is not None
-        pipeline = self._build(request.configuration)
-        try:
-            with self._controlled_environment():
-                columns = _grouping_columns(self._settings)
-                fold = make_test_fold(self._dataset, self.tested, self.preparation, columns)
-                pipeline.fit(*fold.training_rows(None, own=writes_in_place(pipeline)))
-                found = measure_bounds(self._scorer, pipeline, fold, self._settings.seed)
-        except Exception as error:  # noqa: BLE001 - a pipeline may raise anything
-            return exception_failure(error, self._clock() - started).to_trial(request, UnseenBoundsTrial)
-        return UnseenBoundsTrial(request, None, self._clock() - started, reached=found)
+        pipeline = self._build(configuration)
+        with self._controlled_environment():
+            columns = _grouping_columns(self._settings)
+            fold = make_test_fold(self._dataset, self.tested, self.preparation, columns)
+            pipeline.fit(*fold.training_rows(None, own=writes_in_place(pipeline)))
+            return measure_bounds(self._scorer, pipeline, fold, self._settings.seed)
 
     def _build_with_preparation(self, configuration: Configuration, form: PipelineInput) -> Any:
-        """Build the unfitted pipeline with the preparation as its first step."""
         return build(
             self._space,
             configuration,
@@ -357,7 +340,6 @@ class DataObjective:
 
     @property
     def _has_user_functions(self) -> bool:
-        """True if functions of the user get pipelines, which they might modify."""
         return bool(self._settings.constraints)
 
     def _build(self, configuration: Configuration) -> Any:
@@ -369,7 +351,6 @@ class DataObjective:
 
     @cached_property
     def _threads(self) -> Any:
-        """The controller of the thread pools of all libraries that the space uses, which are imported first."""
         from threadpoolctl import ThreadpoolController
 
         self._import_operators()
@@ -380,26 +361,19 @@ class DataObjective:
             class_of(operator)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for another process: without the thread pools, and with the folders of sibling packages."""
         return {name: value for name, value in vars(self).items() if name != "_threads"} | {
             _SIBLING_PACKAGES: allowed_folders()
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the state and import everything that trials need.
-
-        Workers that are forked from this process then start at once.
-        """
+        """Restore the state and import all that trials need, so that workers forked from this process start at once."""
         allow_imports(state.pop(_SIBLING_PACKAGES))
         vars(self).update(state)
         _ = self._threads
 
     @contextmanager
     def _controlled_environment(self) -> Iterator[None]:
-        """Limit third-party code to one thread, silence its warnings, and seed the global random generators.
-
-        Afterwards the global random state, NumPy's error handling and scikit-learn's configuration are as before.
-        """
+        """Limit code to one thread, silence warnings and seed the global random generators; restore all afterwards."""
         from sklearn import config_context
 
         with (
@@ -417,7 +391,6 @@ class DataObjective:
 
 
 def _unshared_seconds(cost: float, account: CacheSeconds) -> float | None:
-    """Return the seconds that a trial would have taken without the cache, or None if the cache saved nothing."""
     return max(cost - account.spent, 0.0) + account.saved if account.saved else None
 
 

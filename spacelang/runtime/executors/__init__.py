@@ -1,4 +1,4 @@
-"""The interface of executors, which evaluate trials, and their registry.
+"""The interface of executors, which evaluate trials and other work, and their registry.
 
 Each module without a leading underscore is one executor. The run loop knows only this interface.
 
@@ -8,15 +8,17 @@ its processes.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.task import UNLIMITED, Limits
-from spacelang.ir.trial import Request, Trial
+from spacelang.ir.trial import Work
 from spacelang.plugins import PluginRegistry
 
-Evaluate: TypeAlias = Callable[[Request], Trial]
-"""A function that evaluates a request. For another process cloudpickle must be able to serialize it."""
+W_co = TypeVar("W_co", bound=Work[Any], covariant=True)
+R_co = TypeVar("R_co", covariant=True)
+Evaluate: TypeAlias = Callable[[Any], Any]
+"""A function from work to its result, such as a request to its trial, that cloudpickle can send to a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,45 +37,36 @@ class WorkerSettings:
 
 
 EXECUTORS: Final = PluginRegistry("spacelang.runtime.executors", "spacelang.executors")
-"""The registry of executors by name.
-
-An executor that users can name has a class method `create(evaluate, workers, forks=...)`, where `workers` is a
-`WorkerSettings`.
-"""
+"""The registry of executors; those that users can name have `create(evaluate, workers: WorkerSettings, forks=...)`."""
 ONE_WORKER: Final = WorkerSettings()
 """One worker process on this machine, without limits."""
 
 
-@renamed_attributes(allowed="allowed_seconds")
+@renamed_attributes(allowed="allowed_seconds", request="work")
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A request that is to be evaluated; `number` identifies it within a run.
-
-    `seconds` overrides the time limit that the executor applies to all jobs.
-    """
+class Job(Generic[W_co]):
+    """Numbered work, such as a request; `seconds` overrides the time limit that the executor applies to all jobs."""
 
     number: int
-    request: Request
+    work: W_co
     seconds: float | None = None
 
     def allowed_seconds(self, limits: Limits) -> float | None:
-        """Return the time limit of this job in seconds, None for no limit.
-
-        It is the smaller one of the limit of the job (`seconds`, or that of `limits`) and the limit in its request.
-        """
+        """Return the time limit in seconds, the smaller of that of the job (`seconds` or `limits`) and its work."""
         most = limits.trial_seconds if self.seconds is None else self.seconds
-        return min((each for each in (most, self.request.seconds) if each is not None), default=None)
+        return min((each for each in (most, self.work.seconds) if each is not None), default=None)
 
 
+@renamed_attributes(trial="result")
 @dataclass(frozen=True, slots=True)
-class FinishedJob:
-    """A job that has ended, with its trial.
+class FinishedJob(Generic[R_co]):
+    """A job that has ended, with the result of its work (a trial for a request), after `attempts` starts.
 
-    `worker` is the name of the worker that evaluated it; `attempts` counts how often the job was started.
+    Work that failed outside of its evaluation has the result `job.work.make_failed(status, reason, cost)`.
     """
 
-    job: Job
-    trial: Trial
+    job: Job[Any]
+    result: R_co
     worker: str = ""
     attempts: int = 1
 
@@ -83,40 +76,30 @@ class PendingJobsError(Exception):
 
 
 class Executor(Protocol):
-    """An interface of workers, each of which evaluates one request at a time within its time limit.
+    """An interface of workers, each of which does one job at a time within its time limit.
 
-    Every started job is answered exactly once, even if processes die, unless it is stopped or the executor is closed
-    before.
+    Every started job is answered exactly once, even if processes die, unless it is stopped or the executor closed.
     """
 
     def ready(self) -> None:
-        """Block until trials can be started; the clock of a run starts then.
-
-        Raises InputError if the executor can never start trials.
-        """
+        """Block until trials can start, which starts the clock; raise InputError if they never can."""
 
     @property
     def free(self) -> Sequence[str]:
         """The names of the workers that can be given a job now."""
 
-    def start(self, worker: str, job: Job) -> None:
+    def start(self, worker: str, job: Job[Any]) -> None:
         """Give a job to a free worker."""
 
-    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
-        """Return the jobs that have ended since the last call.
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:
+        """Return the jobs that have ended since the last call, at once if none is pending.
 
-        Without a pending job it returns at once. Else it blocks until at least one job has ended, or until `seconds`
-        have passed.
-
-        Raises errors of the executor as a whole, never those of a pipeline. Raises PendingJobsError if the caller
-        itself evaluates the pending jobs.
+        Else it blocks until at least one has ended, or `seconds` have passed. Raises errors of the executor as a whole,
+        never those of a pipeline, and PendingJobsError if the caller itself evaluates the pending jobs.
         """
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Stop the jobs of these workers, or of all workers for None.
-
-        The stopped jobs are never answered. The workers are free for other jobs.
-        """
+        """Stop the jobs of these workers, or all for None: they are never answered, and the workers are free again."""
 
     def close(self) -> None:
         """End all running jobs and processes at once, without waiting for results. Closing again does nothing."""

@@ -17,12 +17,12 @@ import time
 import weakref
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 from spacelang.ir.task import BYTES, UNLIMITED, Limits, format_quantity
-from spacelang.ir.trial import Status, Trial
+from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception, format_megabytes
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.executors._processes.communication import (
@@ -55,10 +55,7 @@ RESPONSE_TIMEOUT: Final = 10.0
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use.
-
-    It is limited by the machine, the CPU affinity of the process and the CPU quota of its container.
-    """
+    """Return the number of cores for this process by the machine, its CPU affinity and the quota of its container."""
     import joblib
 
     return int(joblib.cpu_count())
@@ -111,7 +108,7 @@ class Processes:
         self._forks = forks
         self._workers = {name: _WorkerState(name) for name in map(str, range(1, workers + 1))}
         self._next_number = count(1)
-        self._finished: list[FinishedJob] = []
+        self._finished: list[FinishedJob[Any]] = []
         self._error: InputError | None = None
         self._loaded_at: float | None = None
         self._failed_loads = 0
@@ -132,7 +129,7 @@ class Processes:
         """The names of the workers without a job: "1", "2" and so on."""
         return tuple(worker.name for worker in self._workers.values() if worker.job is None)
 
-    def start(self, worker: str, job: Job) -> None:
+    def start(self, worker: str, job: Job[Any]) -> None:
         """Give a job to a free worker, without waiting for the worker."""
         assert self._finalizer.alive, "the executor is closed"
         chosen = self._workers[worker]
@@ -141,14 +138,8 @@ class Processes:
         chosen.job, chosen.attempts = job, 0
         self._send_job(chosen)
 
-    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
-        """Return the jobs that have ended since the last call.
-
-        Without a pending job it returns at once. Else it blocks until at least one job has ended, or until `seconds`
-        have passed.
-
-        Raises the InputError that an evaluation has raised, and what `ready` raises.
-        """
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:
+        """Return ended jobs as every executor; raise the InputError of an evaluation, and what `ready` raises."""
         until = None if seconds is None else time.monotonic() + seconds
         while not self._finished and any(worker.job for worker in self._workers.values()):
             self._raise_error()
@@ -161,10 +152,7 @@ class Processes:
         return tuple(finished)
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Kill every busy worker, or only those named in `workers`, with all descendant processes.
-
-        Their jobs are never answered. New processes replace them when the next jobs start.
-        """
+        """Kill these workers, or all busy ones, with all descendants; the next jobs start new processes."""
         stopped = self._workers.keys() if workers is None else set(workers)
         self._finished = [each for each in self._finished if each.worker not in stopped]
         for worker in self._workers.values():
@@ -185,7 +173,6 @@ class Processes:
             raise self._error
 
     def _start_zygote(self) -> None:
-        """Start a zygote."""
         self._loaded_at = None
         self._connections[:] = [
             ZygoteConnection(self._evaluate, ConfigureWorkers(self._limits, self._isolates), forks=self._forks)
@@ -194,9 +181,8 @@ class Processes:
         self._selector.register(self._connections[0].channel, selectors.EVENT_READ)
 
     def _send_job(self, worker: "_WorkerState") -> None:
-        """Send a worker its job; fork the worker first if it has no process."""
         assert worker.job is not None
-        request = pickle.dumps(worker.job.request, pickle.HIGHEST_PROTOCOL)
+        request = pickle.dumps(worker.job.work, pickle.HIGHEST_PROTOCOL)
         channel = worker.channel or self._fork_worker(worker)
         worker.attempts += 1
         worker.sequence = next(self._next_number)
@@ -208,10 +194,7 @@ class Processes:
             self._abandon_worker(worker)
 
     def _fork_worker(self, worker: "_WorkerState") -> Channel:
-        """Order the zygote to fork a process for a worker and return the connection to it.
-
-        What is sent before the process exists waits in the connection.
-        """
+        """Order the zygote to fork a process; what is sent earlier waits in the connection, which is returned."""
         worker.process_token = next(self._next_number)
         ours, theirs = socket.socketpair()
         worker.channel = Channel(ours, RESPONSE_TIMEOUT)
@@ -233,7 +216,6 @@ class Processes:
         return bool(events)
 
     def _read_results(self, worker: "_WorkerState") -> None:
-        """Read the results of a worker; end a worker that has closed its connection."""
         channel = worker.channel
         if channel is None:
             return
@@ -259,10 +241,7 @@ class Processes:
         self._retry(worker, answer.failure)
 
     def _abandon_worker(self, worker: "_WorkerState") -> None:
-        """Have the zygote end a worker that cannot be reached.
-
-        If it has a job, the way in which it ended becomes the answer to that job.
-        """
+        """Have the zygote end a worker that cannot be reached; the way in which it ended answers its job."""
         self._connections[0].send(EndUnreachableWorker(worker.process_token))
         if worker.job is None:
             self._forget_process(worker)
@@ -271,7 +250,6 @@ class Processes:
                 self._selector.unregister(worker.channel)
 
     def _forget_process(self, worker: "_WorkerState") -> None:
-        """Forget the process of a worker and close the connection to it."""
         worker.process_token, channel, worker.channel = 0, worker.channel, None
         if channel is not None:
             with suppress(KeyError):
@@ -279,7 +257,6 @@ class Processes:
             channel.close()
 
     def _read_zygote_messages(self) -> None:
-        """Read the messages of the zygote; replace a zygote that has ended."""
         link = self._connections[0]
         for news in link.receive_messages():
             self._handle_message(news)
@@ -305,11 +282,7 @@ class Processes:
                 assert_never(news)
 
     def _handle_worker_end(self, worker: "_WorkerState", news: WorkerEnded) -> None:
-        """Handle the end of a worker.
-
-        Results that it sent before count. Otherwise the way in which it ended answers its job, or the job is started
-        again.
-        """
+        """Handle the end of a worker: what it sent before counts, else its job fails or is started again."""
         self._read_results(worker)
         if worker.process_token != news.token:
             return
@@ -357,8 +330,7 @@ class Processes:
                 self._connections[0].kill()
                 return
 
-    def _time_limit(self, job: Job | None) -> float | None:
-        """Return the time limit of a job in seconds, None for no job or no limit."""
+    def _time_limit(self, job: Job[Any] | None) -> float | None:
         return None if job is None else job.allowed_seconds(self._limits)
 
     def _retry(self, worker: "_WorkerState", failure: Failure) -> None:
@@ -368,7 +340,7 @@ class Processes:
         else:
             self._finish_job(worker, failure)
 
-    def _finish_job(self, worker: "_WorkerState", answer: Trial | Failure | InputError) -> None:
+    def _finish_job(self, worker: "_WorkerState", answer: Answer) -> None:
         job, worker.job = worker.job, None
         assert job is not None
         match answer:
@@ -376,13 +348,8 @@ class Processes:
                 self._error = self._error or answer
                 return
             case Failure():
-                trial = answer.to_trial(job.request)
-            case Trial():
-                # Share one request object: a run holds thousands of trials.
-                trial = replace(answer, request=job.request) if answer.request == job.request else answer
-            case _:
-                assert_never(answer)
-        self._finished.append(FinishedJob(job, trial, worker.name, worker.attempts))
+                answer = answer.result_of(job.work)
+        self._finished.append(FinishedJob(job, answer, worker.name, worker.attempts))
 
 
 @dataclass(slots=True)
@@ -394,7 +361,7 @@ class _WorkerState:
     """The number by which the zygote identifies its process; 0 without a process."""
     channel: Channel | None = None
     """The connection to its process; None without a process."""
-    job: Job | None = None
+    job: Job[Any] | None = None
     attempts: int = 0
     sequence: int = 0
     """The number by which its process identifies the job."""

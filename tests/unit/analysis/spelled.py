@@ -5,7 +5,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.ir.domain import literal
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Choice, Hyperparameter, Space
-from spacelang.serialization.expression_printer import show_expression
+from spacelang.serialization.syntax_nodes import show_expression
 from spacelang.text import Source
 
 

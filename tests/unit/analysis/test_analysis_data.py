@@ -7,7 +7,7 @@ from spacelang.analysis.context import BindingError, check_bindings
 from spacelang.ir.domain import describe
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter
-from spacelang.serialization.expression_printer import show_expression
+from spacelang.serialization.syntax_nodes import show_expression
 from spacelang.solver.defaults import default_configuration
 from spacelang.text import Source
 

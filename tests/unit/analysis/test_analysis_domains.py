@@ -3,7 +3,7 @@
 import pytest
 from spelled import decision, default, found, hyperparameter, one, space
 
-from spacelang.analysis.overlap import common_value
+from spacelang.analysis.domains import common_value
 from spacelang.ir.domain import NOT_FOUND, Categorical, Grid, Ordinal, Real, Union
 from spacelang.ir.prior import Normal
 from spacelang.ir.space import NamedObject, operators

@@ -50,7 +50,7 @@ def test_huge_integers_are_exact() -> None:
     domain = Grid(2**63, 2**64)
     assert domain.size == 2**63 + 1
     assert domain.find(HUGE) == HUGE
-    assert domain.middle == 2**63 + 2**62
+    assert domain.representative == 2**63 + 2**62
     assert Grid(10**400, 10**400 + 5).find(10**400 + 3) == 10**400 + 3
     assert Grid(10**400, 10**400 + 5).find(1.0) is NOT_FOUND
     assert Real(0.0, 1e30).find(HUGE) is NOT_FOUND  # no float is that number
@@ -67,7 +67,7 @@ def test_a_grid_is_of_the_decimals_that_were_written() -> None:
     assert grid(0.0, 0.35, 0.1, upper_open=True) == tenths
     assert grid(0.0, 0.1, 0.1, lower_open=True, upper_open=True).size == 0
     assert grid(1, 10, 4, lower_open=True) == Grid(5, 9, step=4)
-    assert Grid(0.5, 2.0, step=0.7).middle == 1.2
+    assert Grid(0.5, 2.0, step=0.7).representative == 1.2
 
 
 def test_integers_and_floats_are_told_apart() -> None:
@@ -91,20 +91,20 @@ def test_every_place_of_a_grid_is_found_again(lower: int, members: int, step: in
 def test_a_point_is_a_range_of_one_value() -> None:
     point = Real(0.1, 0.1, log=True)
     assert point.size == 1
-    assert point.middle == 0.1
+    assert point.representative == 0.1
     assert point.value_at(0) == 0.1
 
 
 def test_middles() -> None:
-    assert Real(0.0, 1.0).middle == 0.5
-    assert Real(1e-4, 1e4, log=True).middle == pytest.approx(1.0)
-    assert Real(-1e308, 1e308).middle == 0.0
-    assert Grid(1, 10_000, log=True).middle == 100
-    assert Grid(-5, 4).middle == -1
-    assert Grid(1, 10, step=3).middle == 4
-    assert Categorical(("b", "a")).middle == "b"
-    assert Ordinal(("low", "mid", "high", "top")).middle == "mid"
-    assert Union((Categorical((None,)), Grid(1, 3))).middle is None
+    assert Real(0.0, 1.0).representative == 0.5
+    assert Real(1e-4, 1e4, log=True).representative == pytest.approx(1.0)
+    assert Real(-1e308, 1e308).representative == 0.0
+    assert Grid(1, 10_000, log=True).representative == 100
+    assert Grid(-5, 4).representative == -1
+    assert Grid(1, 10, step=3).representative == 4
+    assert Categorical(("b", "a")).representative == "b"
+    assert Ordinal(("low", "mid", "high", "top")).representative == "mid"
+    assert Union((Categorical((None,)), Grid(1, 3))).representative is None
 
 
 @given(st.floats(1e-300, 1e300), st.floats(1e-300, 1e300), st.booleans(), st.booleans(), st.booleans())
@@ -112,7 +112,7 @@ def test_the_middle_of_a_range_lies_in_it(a: float, b: float, log: bool, lower_o
     lower, upper = sorted((a, b))
     if math.nextafter(lower, math.inf) < upper:
         domain = Real(lower, upper, lower_open, upper_open, log)
-        assert contains(domain, domain.middle)
+        assert contains(domain, domain.representative)
 
 
 def test_sets_tell_booleans_from_numbers() -> None:

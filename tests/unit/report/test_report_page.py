@@ -26,7 +26,7 @@ from spacelang.report.page.run_data import read_run_data
 from spacelang.report.stored_runs import document
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.runtime.storage.store import Store
-from spacelang.syntax.highlighting import highlight
+from spacelang.syntax.parser_tables import highlight
 
 SECTIONS = {"time", "best", "mattered", "parallel", "tree", "bounds", "cost", "failed", "space", "run"}
 

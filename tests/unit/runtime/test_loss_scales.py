@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.task import CrossValidation, Goal, Holdout
+from spacelang.ir.trial import UNIT_SCALE, LossScale
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.scoring.metric import (
     AT_MOST_ONE,

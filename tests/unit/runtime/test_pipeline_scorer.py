@@ -22,7 +22,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from storing import header
 
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.task import Bound, CrossValidation, Goal, Holdout, Measure
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import OPTIMIZERS

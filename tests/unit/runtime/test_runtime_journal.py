@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from cheap import NAMES, cheap
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import ask_all
+from spacelang.ir.search_protocol import Problem, ask_all
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.search_protocol import Ask, Search, StalledSearchError, ask_all
 from spacelang.ir.task import Bound, Measure
-from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import EndReason, Outcome

@@ -10,8 +10,8 @@ from laws.spaces import general_spaces
 from storing import TEXT, header, space
 from trying import few
 
-from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.space import Space
+from spacelang.ir.trial import LossScale
 from spacelang.runtime.data.tables import data_facts, fingerprint
 from spacelang.runtime.storage.header import (
     MISSING_VALUES_SETTING,

@@ -7,7 +7,7 @@ import pytest
 from cheap import NAMES, cheap
 from storing import kept
 
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome

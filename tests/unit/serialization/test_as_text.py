@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from spacelang.analysis import CheckContext, check
+from spacelang.files import resource_folder
 from spacelang.ir.domain import BOOLEANS
 from spacelang.ir.expr import Is
 from spacelang.ir.space import (
@@ -20,7 +21,6 @@ from spacelang.ir.space import (
     Space,
 )
 from spacelang.reductions.restriction import restrict_space
-from spacelang.resources import resource_folder
 from spacelang.serialization.space_text import UnwritableSpaceError, as_text
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration as default_of

@@ -63,7 +63,11 @@ def test_branches_that_a_component_cannot_tell_apart_are_one_situation() -> None
     space = space_of(Constraint(And((Is("s", ("S",)), N_IS_LARGE)), forbidden=True), condition=IS_X)
     conditioning = Conditioning(space)
     (component,) = conditioning.by_context[("e", "A"),]
-    assert conditioning.situation(component, {"s": "none"}) == conditioning.situation(component, {"s": "T"})
-    assert conditioning.situation(component, {"s": "none"}) != conditioning.situation(component, {"s": "S"})
+    assert conditioning.relevant_branch_classes(component, {"s": "none"}) == conditioning.relevant_branch_classes(
+        component, {"s": "T"}
+    )
+    assert conditioning.relevant_branch_classes(component, {"s": "none"}) != conditioning.relevant_branch_classes(
+        component, {"s": "S"}
+    )
     (concern,) = conditioning.dependencies_on("e")
     assert (concern.component, concern.below, concern.others) == (component, "A", ())

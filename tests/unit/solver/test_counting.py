@@ -51,7 +51,7 @@ def one(*domains: Domain, constraints: Sequence[Constraint] = (), conditions: Se
     """A space of one operator with the hyperparameters x0, x1, ..."""
     told = [*conditions, *[None] * (len(domains) - len(conditions))]
     children = tuple(
-        Hyperparameter(f"x{k}", f"s.A.x{k}", f"s.x{k}", domain, domain.middle, condition)
+        Hyperparameter(f"x{k}", f"s.A.x{k}", f"s.x{k}", domain, domain.representative, condition)
         for k, (domain, condition) in enumerate(zip(domains, told, strict=True))
     )
     root: Node = Choice("s", "s", "s", (Branch("A", Operator("A", "made", children)),))

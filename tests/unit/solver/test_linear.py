@@ -8,8 +8,16 @@ from trying import few
 
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, Reference
-from spacelang.solver.inequalities import Inequality, SearchTooLongError, solve
-from spacelang.solver.linear import difference, inequalities_for, is_feasible_system, linear_form, witness
+from spacelang.solver.linear import (
+    Inequality,
+    SearchTooLongError,
+    difference,
+    inequalities_for,
+    is_feasible_system,
+    linear_form,
+    solve,
+    witness,
+)
 
 A, B, C = (Reference(name) for name in "abc")
 UNIT = Real(0.0, 1.0)
@@ -143,7 +151,7 @@ def test_witnesses_satisfy_their_system(chosen: list[tuple[str, str, bool, int]]
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.solver.inequalities.MAX_BRANCHINGS", 1)
+    monkeypatch.setattr("spacelang.solver.linear.MAX_BRANCHINGS", 1)
     one = Fraction(1)
     # 3x + w = 2y with w between 0.5 and 1: the middle that is looked at first is not whole.
     bounds = [row for n in "xy" for row in (Inequality({n: -one}, Fraction(-1)), Inequality({n: one}, Fraction(-9)))]

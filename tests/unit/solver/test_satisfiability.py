@@ -25,7 +25,7 @@ Variables = dict[str, Variable]
 
 
 def hyperparameter(address: str, domain: object, condition: Expr | None = None) -> Hyperparameter:
-    return Hyperparameter(address.rsplit(".", 1)[-1], address, address, domain, domain.middle, condition)  # type: ignore[attr-defined,arg-type]
+    return Hyperparameter(address.rsplit(".", 1)[-1], address, address, domain, domain.representative, condition)  # type: ignore[attr-defined,arg-type]
 
 
 DEGREE_CONDITION = Compare("==", Reference("e.SVC.kernel"), Constant("poly"))

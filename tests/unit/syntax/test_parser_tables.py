@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spacelang.resources import resource_folder
+from spacelang.files import resource_folder
 from spacelang.syntax import parser_tables
 
 KEPT = resource_folder("grammars") / parser_tables.TABLES

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spacelang.resources import resource_folder
+from spacelang.files import resource_folder
 from spacelang.syntax.inline_printer import spell_number
 from spacelang.syntax.layout import WIDTH
 from spacelang.syntax.printer import format_file, format_text

@@ -19,8 +19,8 @@ def number(value: float) -> ast.Number:
     return ast.Number(value, NO_SPAN)
 
 
-def operator(name: str) -> ast.Operator:
-    return ast.Operator(dotted(name), None, None, (), NO_SPAN)
+def operator(name: str) -> ast.OperatorReference:
+    return ast.OperatorReference(dotted(name), None, None, (), NO_SPAN)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_groups_columns_and_permutations() -> None:
 
 def test_an_operator_with_everything() -> None:
     found = structure("lib.A as b { include p } @default @weight(2)")
-    assert isinstance(found, ast.Operator)
+    assert isinstance(found, ast.OperatorReference)
     assert (found.name, found.alias) == (dotted("lib.A"), word("b"))
     assert found.body is not None
     assert found.body.span.text == "{ include p }"
@@ -120,7 +120,7 @@ def test_other_domains() -> None:
     assert domain("none") == ast.NoneStep((), NO_SPAN)
     union = domain("{none} | int[2, 50] | A { x = 1 } | (A -> B)")
     assert isinstance(union, ast.UnionDomain)
-    assert [type(part) for part in union.parts] == [ast.Values, ast.Range, ast.Operator, ast.Parenthesised]
+    assert [type(part) for part in union.parts] == [ast.Values, ast.Range, ast.OperatorReference, ast.Parenthesised]
 
 
 def test_a_parameter_with_everything() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from lark import Lark, Token, Tree
 
-from spacelang.resources import resource_folder
-from spacelang.syntax.lexemes import lexemes, normalise_line_ends
+from spacelang.files import resource_folder
+from spacelang.syntax.layout import lexemes, normalise_line_ends
 from spacelang.syntax.parser_tables import lark_parser
 from tests.laws.example import EXAMPLE
 

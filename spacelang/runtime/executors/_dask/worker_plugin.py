@@ -17,7 +17,6 @@ from typing import Any, Final, TypeAlias
 from distributed import Scheduler, SchedulerPlugin, Worker, WorkerPlugin, get_worker
 
 from spacelang.ir.task import Limits
-from spacelang.ir.trial import Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
@@ -26,17 +25,15 @@ POLL_INTERVAL: Final = 0.1
 """The interval at which a thread that waits for a trial checks whether it was stopped, in seconds."""
 TEARDOWN_TIMEOUT: Final = 1.0
 """The maximum wait for those threads at teardown, in seconds."""
-Answer: TypeAlias = Trial | InputError
+Answer: TypeAlias = Any
+"""The result of a job, or an InputError."""
 STOPPED: Final = InputError("the run is over")
 """The answer to a job that was stopped; nobody reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """The result of a job on the dask worker with the address `address`.
-
-    `name` is the name of that worker; the job was started `attempts` times there.
-    """
+    """The pickled answer to a job that was started `attempts` times on the dask worker `name` at `address`."""
 
     address: str
     name: str
@@ -91,10 +88,7 @@ def stop_slot_trials(run: str, generations: Mapping[str, int], dask_worker: Work
 
 
 class EvaluationPlugin(WorkerPlugin):
-    """A worker plugin that evaluates trials, with at most one process for each thread of the dask worker.
-
-    It is created once and sent to all dask workers of the cluster, also to those that join later.
-    """
+    """A plugin, sent to all dask workers, also later ones, that evaluates with at most one process for each thread."""
 
     def __init__(self, payload: bytes, limits: Limits, *, isolate: bool = False) -> None:
         self._payload = payload
@@ -150,10 +144,7 @@ class EvaluationPlugin(WorkerPlugin):
     def evaluate(
         self, slot: str, request: bytes, seconds: float | None = None, generation: int = 0
     ) -> tuple[int, Answer]:
-        """Evaluate a request; return how often it was started here, and the answer.
-
-        A request of an older generation of its slot is stopped, with the answer `STOPPED`.
-        """
+        """Return how often a request was started here, and the answer: `STOPPED` in an older generation of the slot."""
         try:
             self._check_versions()
             bench = self._acquire_process(slot)
@@ -166,7 +157,7 @@ class EvaluationPlugin(WorkerPlugin):
                 if self._is_closing or self.generations.get(slot, 0) > generation:
                     return 1, STOPPED
             is_reusable = True
-            return finished[0].attempts, finished[0].trial
+            return finished[0].attempts, finished[0].result
         except InputError as error:
             return 1, error
         finally:
@@ -196,7 +187,6 @@ class EvaluationPlugin(WorkerPlugin):
             raise
 
     def _release_process(self, bench: "_SlotProcess", is_reusable: bool) -> None:
-        """Keep a process for the next trial, unless it cannot be reused or the plugin is closing."""
         try:
             with self._lock:
                 if is_reusable and not self._is_closing:
@@ -209,7 +199,7 @@ class EvaluationPlugin(WorkerPlugin):
 
 
 class _SlotProcess:
-    """A limited process and the slot that it last evaluated for, which can reuse what the process has cached."""
+    """A limited process and the slot whose trials it caches."""
 
     def __init__(self, slot: str, processes: Processes) -> None:
         self.slot = slot

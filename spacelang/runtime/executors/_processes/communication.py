@@ -7,11 +7,10 @@ from collections import deque
 from contextlib import suppress
 from ctypes import Structure, c_double, c_int64
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from spacelang.ir.task import Limits
-from spacelang.ir.trial import Trial
-from spacelang.runtime.errors import Failure, InputError
+from spacelang.runtime.errors import Failure
 
 HEADER: Final = struct.Struct("!Q")
 """The header of a message: its length in bytes."""
@@ -22,10 +21,7 @@ MAX_FILES: Final = 8
 
 
 class Channel:
-    """One end of a connection; it owns its socket.
-
-    `patience` is the maximum time that sending may block, in seconds, if the receiver does not read; None for no limit.
-    """
+    """One end of a connection, which owns its socket; sending may block `patience` seconds, or for ever for None."""
 
     def __init__(self, end: socket.socket, patience: float | None = None) -> None:
         self._socket = end
@@ -54,10 +50,7 @@ class Channel:
             self._socket.sendall(message)
 
     def receive(self) -> bytes:
-        """Block until the next message has arrived and return it.
-
-        Raises EOFError if the peer has closed the connection.
-        """
+        """Block until the next message has arrived; raise EOFError if the peer has closed the connection."""
         self._socket.settimeout(None)
         while (message := self._pop_message()) is None:
             if self.is_closed_by_peer:
@@ -111,20 +104,14 @@ class ConfigureWorkers:
 
 @dataclass(frozen=True, slots=True)
 class ForkWorker:
-    """A command to fork a worker, identified by `token`.
-
-    The file sent along is the worker's end of its connection to the coordinator.
-    """
+    """A command to fork a worker, identified by `token`; the file sent along is its end of its connection."""
 
     token: int
 
 
 @dataclass(frozen=True, slots=True)
 class JobStartNotice:
-    """A notice that a job is being sent to a worker, so that the zygote enforces its limits.
-
-    `sequence` is the number of the job; `seconds` is its time limit if it has its own.
-    """
+    """A notice that job `sequence` is being sent, so that the zygote enforces its limits, or its own `seconds`."""
 
     token: int
     sequence: int
@@ -158,11 +145,9 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnded:
-    """A notice that a worker process and all its child processes have ended.
+    """A notice that a worker process and its children have ended, with the failure, if any, of its last job `sequence`.
 
-    `sequence` is the number of the last job of the worker that the zygote (the process that forks workers) knows of.
-    `failure` is the failure of that job; it is None if the worker had no job. If `is_final` is false, the worker may
-    have ended for another reason than the job, and another worker should try the job.
+    If `is_final` is false, it may have ended for another reason, and another worker should try the job.
     """
 
     token: int
@@ -181,17 +166,14 @@ ANSWER_HEADER: Final = struct.Struct("!Q?")
 
 @dataclass(frozen=True, slots=True)
 class TransmissionFailure:
-    """An answer for a request or result that could not be transmitted.
-
-    The cause is the object itself, or a change that an earlier job made to the process.
-    """
+    """A request or result that could not be transmitted, for its own sake or that of an earlier job of the process."""
 
     failure: Failure
     """The failure of the job if this happens in every attempt."""
 
 
-Answer: TypeAlias = Trial | Failure | InputError | TransmissionFailure
-"""The answer to a job; an `InputError` ends the whole run."""
+Answer: TypeAlias = Any
+"""The answer to a job: a result, a Failure, a TransmissionFailure, or an InputError, which ends the whole run."""
 
 
 class SharedWorkerState(Structure):

@@ -4,9 +4,7 @@ These are the 37 simple and statistical meta-features of auto-sklearn's archive,
 after Reif et al. 2014), so that data sets can be compared with those in it. Counts and shares are computed directly,
 skewness and kurtosis by SciPy.
 
-The meta-feature library pymfe is not used. It lacks those on missing values and symbols, and it uses other estimators:
-its kurtosis of `pm10` is 5 % off, and its standard deviations divide by n - 1. It returns nothing for constant columns,
-and it needs ten further packages.
+README.md says why the meta-feature library pymfe is not used.
 """
 
 import warnings

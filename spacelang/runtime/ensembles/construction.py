@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,10 @@ from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.final_fit import (
     MAX_ATTEMPTS,
     MIN_SECONDS,
-    RefitRequest,
-    RefitTrial,
+    RefitWork,
     SerializedPayload,
     SkippedTrial,
-    UnseenScoreRequest,
+    UnseenScoreWork,
     allowed_seconds,
     replace_unreadable_by_failure,
     run_jobs,
@@ -218,35 +217,33 @@ def fit_ensemble(
     executor.stop()
     announce(choice.members, ())
     needed = is_wanted or objective.test_rows > 0
-    wishes = [
-        RefitRequest(each.record.trial.request.configuration, form=form, returns_pipeline=needed, is_member=True)
+    works = [
+        RefitWork(each.record.trial.request.configuration, form, returns_pipeline=needed, is_member=True)
         for each in choice.members
     ]
     seconds = [allowed_seconds(member.record, outcome, objective, limits) for member in choice.members]
-    jobs = [Job(FIRST_JOB - place, wish, each) for place, (wish, each) in enumerate(zip(wishes, seconds, strict=True))]
-    trials = [replace_unreadable_by_failure(trial) if needed else trial for trial in run_jobs(executor, *jobs)]
-    pairs = [*zip(choice.members, trials, strict=True)]
-    fitted = [(member, trial) for member, trial in pairs if _is_fitted(trial)]
-    failed = [
-        SkippedTrial(member.record, trial.status, trial.reason) for member, trial in pairs if not _is_fitted(trial)
-    ]
-    members = tuple(replace(member, seconds=trial.cost) for member, trial in fitted)
+    jobs = [Job(FIRST_JOB - place, work, each) for place, (work, each) in enumerate(zip(works, seconds, strict=True))]
+    fits = [replace_unreadable_by_failure(fit) if needed else fit for fit in run_jobs(executor, *jobs)]
+    fitted, failed = [], []
+    for member, fit in zip(choice.members, fits, strict=True):
+        if fit.status is Status.SUCCESS:
+            fitted.append((member, fit))
+        else:
+            failed.append(SkippedTrial(member.record, fit.status, fit.reason))
+    members = tuple(replace(member, seconds=fit.cost) for member, fit in fitted)
     loss = choice.loss_of(members) if members else None
-    found = Ensemble(choice, members, loss, objective.rows, sum(trial.cost for trial in trials), tuple(failed))
+    found = Ensemble(choice, members, loss, objective.rows, sum(fit.cost for fit in fits), tuple(failed))
     if failed and members:
         announce(members, found.left_out)
     if not (needed and members):
         return found
     from spacelang.runtime.ensembles.voting import make_fitted_vote
 
-    pipelines = [trial.pipeline.open() for _, trial in fitted if trial.pipeline is not None]
+    pipelines = [fit.value.open() for _, fit in fitted if fit.value is not None]
     estimator = make_fitted_vote(make_unfitted(objective, members, form), pipelines, objective.held_out.classes)
-    wish = UnseenScoreRequest(
-        members[0].record.trial.request.configuration, form=form, pipeline=SerializedPayload(estimator)
-    )
-    test = score_on_unseen_rows(
-        executor, Job(FIRST_JOB - len(jobs), wish, max(*seconds, MIN_SECONDS)), objective.test_rows
-    )
+    scoring = UnseenScoreWork(members[0].record.trial.request.configuration, form, SerializedPayload(estimator))
+    job = Job(FIRST_JOB - len(jobs), scoring, max(*seconds, MIN_SECONDS))
+    test = score_on_unseen_rows(executor, job, objective.test_rows)
     return replace(found, estimator=estimator if is_wanted else None, test=test)
 
 
@@ -272,10 +269,6 @@ def is_eligible(trial: Trial, training_size: int) -> bool:
 
 def _is_finite(predictions: Predictions | None) -> bool:
     return predictions is not None and bool(np.isfinite(predictions).all())
-
-
-def _is_fitted(trial: Trial) -> TypeGuard[RefitTrial]:
-    return isinstance(trial, RefitTrial) and trial.status is Status.SUCCESS
 
 
 Losses: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]

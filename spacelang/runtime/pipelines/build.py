@@ -273,14 +273,8 @@ class _Builder(PipelineWalk):
 
 LABEL_ENCODING_CLASSIFIERS: Final = frozenset(
     {
-        "BaggingClassifier",
-        "BalancedBaggingClassifier",
-        "EasyEnsembleClassifier",
-        "OneVsOneClassifier",
-        "OneVsRestClassifier",
-        "OutputCodeClassifier",
-        "StackingClassifier",
-        "VotingClassifier",
+        *("BaggingClassifier", "BalancedBaggingClassifier", "EasyEnsembleClassifier", "OneVsOneClassifier"),
+        *("OneVsRestClassifier", "OutputCodeClassifier", "StackingClassifier", "VotingClassifier"),
     }
 )
 """Meta-classifiers that encode labels before they fit the classifiers inside them."""

@@ -6,7 +6,7 @@ store is a sum of `VERSION` and of the number in `OPTIONAL_TABLES` of each optio
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from hashlib import blake2b
 from itertools import combinations
@@ -46,7 +46,7 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One process of a run.
+    """One process of a run; its fields are the columns of its row.
 
     `started` and `ended` are in UTC; `began` and `seconds` are seconds since the start of the run. `after` is the
     number of trials before the session. `workers` is the number of workers with which it continued from them, None if
@@ -139,16 +139,8 @@ TRIAL_TYPES: Final = (
 """The types of the columns of a trial and of its request."""
 
 SESSION_TYPES: Final = (
-    int,
-    str,
-    int,
-    float,
-    str,
-    *(_MAYBE_TEXT,) * 2,
-    _MAYBE_REAL,
-    _MAYBE_INTEGER,
-    int,
-    _MAYBE_INTEGER,
+    *(int, str, int, float, str),
+    *(_MAYBE_TEXT, _MAYBE_TEXT, _MAYBE_REAL, _MAYBE_INTEGER, int, _MAYBE_INTEGER),
 )
 ENSEMBLE_TYPES: Final = (int, int)
 TEST_TYPES: Final = (int, *(_MAYBE_REAL,) * 3, int, str)
@@ -223,21 +215,11 @@ def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
 
 def session_to_row(session: Session) -> Row:
     """Return the row of a session with its digest."""
-    return with_digest(
-        (
-            session.number,
-            session.started,
-            session.process,
-            float(session.began),
-            json.dumps(dict(session.versions), sort_keys=True),
-            session.ended,
-            session.ending,
-            None if session.seconds is None else float(session.seconds),
-            session.trials,
-            session.after,
-            session.workers,
-        )
-    )
+    values = {column.name: getattr(session, column.name) for column in fields(Session)}
+    values["began"] = float(session.began)
+    values["versions"] = json.dumps(dict(session.versions), sort_keys=True)
+    values["seconds"] = None if session.seconds is None else float(session.seconds)
+    return with_digest(tuple(values.values()))
 
 
 def row_to_session(row: Row) -> Session:

@@ -221,8 +221,9 @@ class Store(StoredRun):
         changes = version_changes(self.header.versions, current_versions())
         if self._session is not None:
             with self._guarded_write():
-                ENSEMBLE_TABLE.fetch(self._connection, DELETE_ENSEMBLE, (self._session.number,))
-            self._write_and_close(DELETE_SESSION, (self._session.number,))
+                query = "DELETE FROM ensembles WHERE session = ?"
+                ENSEMBLE_TABLE.fetch(self._connection, query, (self._session.number,))
+            self._write_and_close("DELETE FROM sessions WHERE session = ?", (self._session.number,))
         return different_search_error(self.path, trial, changes)
 
     def close(self) -> None:
@@ -330,8 +331,6 @@ def is_blank(path: Path) -> bool:
 INSERT_TRIAL: Final = f"INSERT INTO trials VALUES ({','.join('?' * 20)})"
 INSERT_SESSION: Final = f"INSERT INTO sessions VALUES ({','.join('?' * 12)})"
 REPLACE_SESSION: Final = f"REPLACE INTO sessions VALUES ({','.join('?' * 12)})"
-DELETE_SESSION: Final = "DELETE FROM sessions WHERE session = ?"
-DELETE_ENSEMBLE: Final = "DELETE FROM ensembles WHERE session = ?"
 
 
 def _timestamp(now: Clock) -> str:

@@ -31,7 +31,7 @@ from spacelang.runtime.ensembles.voting import make_vote
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.final_fit import RefitRequest, RefitTrial, SkippedTrial
+from spacelang.runtime.final_fit import FinalWork, RefitWork, SkippedTrial, WorkResult
 from spacelang.runtime.history import EndReason, Outcome, TrialRecord
 
 SIZE = Bound(Measure.SIZE, 100.0)
@@ -177,13 +177,15 @@ def test_the_fitted_vote_is_the_one_that_fit_makes(name: str) -> None:
 
 
 class TestWhoCannotBeFitted:
-    def failing(self, objective: DataObjective, *numbers: int, of: Outcome) -> Callable[[Request], Trial]:
+    def failing(
+        self, objective: DataObjective, *numbers: int, of: Outcome
+    ) -> Callable[[FinalWork[Any]], WorkResult[Any]]:
         bad = [of.records[number - 1].trial.request.configuration for number in numbers]
 
-        def evaluate(request: Request) -> Trial:
-            if isinstance(request, RefitRequest) and request.configuration in bad:
-                return RefitTrial(request, None, 0.5, Status.CRASH, "signal 11")
-            return objective.evaluate(request)
+        def evaluate(work: FinalWork[Any]) -> WorkResult[Any]:
+            if isinstance(work, RefitWork) and work.configuration in bad:
+                return work.make_failed(Status.CRASH, "signal 11", 0.5)
+            return objective.evaluate(work)
 
         return evaluate
 

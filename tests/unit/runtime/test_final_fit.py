@@ -8,18 +8,18 @@ import pytest
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
 from spacelang.ir.trial import Measurement, Request, Status, TestScore, Trial, UnseenMeasurement
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors import Evaluate, FinishedJob
+from spacelang.runtime.executors.here import Here, JobSlots
 from spacelang.runtime.executors.processes import Processes
 from spacelang.runtime.final_fit import (
     MAX_ATTEMPTS,
     FinalFit,
-    RefitRequest,
-    RefitTrial,
+    FinalWork,
+    RefitWork,
     SerializedPayload,
-    UnseenBoundsRequest,
-    UnseenBoundsTrial,
-    UnseenScoreRequest,
-    UnseenScoreTrial,
+    UnseenBoundsWork,
+    UnseenScoreWork,
+    WorkResult,
     allowed_seconds,
     fit_best_pipeline,
     rank_candidates,
@@ -62,15 +62,15 @@ def outcome(*records: TrialRecord, seconds: float = 8.0) -> Outcome:
     return Outcome(tuple(records), least(full), least(feasible), (), EndReason.BUDGET, seconds, least_infeasible=broken)
 
 
-def late(request: Request) -> Trial:
+def late(work: Request | FinalWork[Any]) -> Trial | WorkResult[Any]:
     """A pipeline that does its deed where it is fitted on all rows."""
-    trial = misbehave(request)
-    if not isinstance(request, RefitRequest):
+    trial = misbehave(work if isinstance(work, Request) else Request(work.configuration))
+    if not isinstance(work, RefitWork):
         return trial
     parcel = SerializedPayload(
-        UnreadablePickle() if request.configuration["number"] == 13 else f"of {request.configuration['number']}"
+        UnreadablePickle() if work.configuration["number"] == 13 else f"of {work.configuration['number']}"
     )
-    return RefitTrial(request, None, trial.cost, pipeline=parcel if request.returns_pipeline else None)
+    return WorkResult(parcel if work.returns_pipeline else None, trial.cost)
 
 
 def told(finale: FinalFit) -> tuple[int | None, list[tuple[int, str]]]:
@@ -153,27 +153,23 @@ class TestPassingOver:
         assert "cannot be read by this process: ImportError" in found.skipped[3].reason
 
     def test_after_some_attempts_it_is_given_up(self) -> None:
-        def refusing(request: Request) -> Trial:
-            return RefitTrial(request, None, 0.0, Status.ERROR, "not on all rows")
+        def refusing(work: FinalWork[Any]) -> WorkResult[Any]:
+            return work.make_failed(Status.ERROR, "not on all rows", 0.0)
 
         found = fit_best_pipeline(outcome(*(record(place, 0.1) for place in range(1, 12))), Rows(), Here(refusing))
         assert told(found) == (None, [(place, "error") for place in range(1, MAX_ATTEMPTS + 1)])
 
     def test_the_one_that_could_be_fitted_is_tested_and_only_that(self) -> None:
-        asked: list[Request] = []
+        asked: list[FinalWork[Any]] = []
 
-        def testing(request: Request) -> Trial:
-            asked.append(request)
-            if isinstance(request, RefitRequest):
+        def testing(work: FinalWork[Any]) -> WorkResult[Any]:
+            asked.append(work)
+            if isinstance(work, RefitWork):
                 status = Status.ERROR if len(asked) == 1 else Status.SUCCESS
-                return RefitTrial(request, None, 0.0, status, pipeline=SerializedPayload("fitted"))
-            if (
-                isinstance(request, UnseenScoreRequest)
-                and request.pipeline is not None
-                and request.pipeline.open() == "fitted"
-            ):
-                return UnseenScoreTrial(request, 0.25, score=TestScore(0.25, 0.1, 0.4, 5))
-            return Trial(request, None, status=Status.CRASH, reason="signal 11")
+                return WorkResult(SerializedPayload("fitted"), 0.0, status)
+            if isinstance(work, UnseenScoreWork) and work.pipeline is not None and work.pipeline.open() == "fitted":
+                return WorkResult(TestScore(0.25, 0.1, 0.4, 5))
+            return work.make_failed(Status.CRASH, "signal 11", 0.0)
 
         objective = Rows()
         objective.test_rows = 5
@@ -181,15 +177,13 @@ class TestPassingOver:
         assert told(found) == (2, [(1, "error")])
         assert found.test == TestScore(0.25, 0.1, 0.4, 5)
         assert found.pipeline is None, "nobody has asked for it"
-        assert [type(each) for each in asked] == [RefitRequest, RefitRequest, UnseenScoreRequest]
+        assert [type(each) for each in asked] == [RefitWork, RefitWork, UnseenScoreWork]
 
     def test_a_pipeline_that_dies_on_the_test_rows_is_the_best_all_the_same(self) -> None:
-        def dying(request: Request) -> Trial:
-            if isinstance(request, RefitRequest):
-                return RefitTrial(request, None, pipeline=SerializedPayload("fitted"))
-            return Trial(
-                request, None, status=Status.CRASH, reason="the worker process was ended by signal 11 (SIGSEGV)"
-            )
+        def dying(work: FinalWork[Any]) -> WorkResult[Any]:
+            if isinstance(work, RefitWork):
+                return WorkResult(SerializedPayload("fitted"))
+            return work.make_failed(Status.CRASH, "the worker process was ended by signal 11 (SIGSEGV)", 0.0)
 
         objective = Rows()
         objective.test_rows = 5
@@ -201,16 +195,16 @@ class TestPassingOver:
     def test_what_is_bounded_is_measured_apart_from_the_score(self, ends: str) -> None:
         """What a user's function does to its process on the test rows costs the run neither pipeline nor score."""
 
-        def testing(request: Request) -> Trial:
-            match request:
-                case RefitRequest():
-                    return RefitTrial(request, None, pipeline=SerializedPayload("fitted"))
-                case UnseenScoreRequest():
-                    return UnseenScoreTrial(request, 0.25, score=TestScore(0.25, 0.1, 0.4, 5))
-                case UnseenBoundsRequest() if ends == "well":
-                    return UnseenBoundsTrial(request, None, reached=(UnseenMeasurement(SIZE, 120.0),))
+        def testing(work: FinalWork[Any]) -> WorkResult[Any]:
+            match work:
+                case RefitWork():
+                    return WorkResult(SerializedPayload("fitted"))
+                case UnseenScoreWork():
+                    return WorkResult(TestScore(0.25, 0.1, 0.4, 5))
+                case UnseenBoundsWork() if ends == "well":
+                    return WorkResult((UnseenMeasurement(SIZE, 120.0),))
                 case _:
-                    return Trial(request, None, status=Status.CRASH, reason="signal 11")
+                    return work.make_failed(Status.CRASH, "signal 11", 0.0)
 
         objective = Rows()
         objective.test_rows, objective.bounds = 5, (SIZE,)
@@ -225,6 +219,43 @@ class TestPassingOver:
 
     def test_a_pipeline_that_nobody_wants_is_not_sent(self) -> None:
         assert fit_best_pipeline(outcome(record(1, 0.1)), Rows(), Here(late)).pipeline is None
+
+
+class OldThread(JobSlots):
+    """An executor of the protocol of version 0.2: it knows requests and trials only."""
+
+    def __init__(self, evaluate: Evaluate) -> None:
+        super().__init__(("old",))
+        self._evaluate = evaluate
+
+    def wait(self, seconds: float | None = None) -> list[FinishedJob[Any]]:  # noqa: ARG002 - nothing ends it early
+        """Evaluate the job; answer an exception by a failed trial."""
+        job = self.busy.pop("old")
+        with pytest.warns(DeprecationWarning, match="`Job.request` was renamed to `work`"):
+            request = job.request  # type: ignore[attr-defined]
+        try:
+            return [FinishedJob(job, self._evaluate(request), "old")]
+        except ArithmeticError as error:
+            return [FinishedJob(job, Trial(request, None, 0.5, Status.CRASH, str(error)), "old")]
+
+
+class TestAnExecutorOfTheOldProtocol:
+    def test_it_evaluates_requests_and_the_work_of_a_final_fit(self) -> None:
+        executor = OldThread(late)
+        executor.start("old", _job("well"))
+        (ended,) = executor.wait()
+        with pytest.warns(DeprecationWarning, match="`FinishedJob.trial` was renamed to `result`"):
+            assert ended.trial == misbehave(ended.job.work)  # type: ignore[attr-defined]
+        assert fit_best_pipeline(outcome(record(1, 0.1)), Rows(), executor, is_wanted=True).pipeline == "of 1"
+
+    def test_its_failed_trials_of_other_work_are_understood_with_a_warning(self) -> None:
+        def failing(work: FinalWork[Any]) -> WorkResult[Any]:
+            raise ArithmeticError("signal 11")
+
+        with pytest.warns(DeprecationWarning, match=r"let it return `job.work.make_failed\(...\)`"):
+            found = fit_best_pipeline(outcome(record(1, 0.1)), Rows(), OldThread(failing))
+        assert told(found) == (None, [(1, "crash")])
+        assert found.skipped[0].reason == "signal 11"
 
 
 def _job(deed: str) -> Any:

@@ -113,7 +113,7 @@ os.kill(executor._connections[0]._process.pid, signal.SIGKILL)
 kind = type(executor._connections[0]._process).__name__
 executor.close()
 left = [each.pid for each in psutil.Process().children(recursive=True)]
-print(json.dumps([there, finished.trial.status, kind, psutil.pid_exists(grandchild), left]))
+print(json.dumps([there, finished.result.status, kind, psutil.pid_exists(grandchild), left]))
 """) == [True, "success", "Popen", False, []]
 
 

@@ -73,16 +73,16 @@ def zygote_of(marked: MarkedProcesses) -> psutil.Process:
 
 def test_a_worker_stays_for_the_next_trial(make: Make) -> None:
     executor = make(tell_process, limits=LIMITS)
-    assert len({each.trial.predictions for each in run(executor, *map(make_request, range(5)))}) == 1
+    assert len({each.result.predictions for each in run(executor, *map(make_request, range(5)))}) == 1
 
 
 def test_a_worker_that_was_killed_while_idle_is_replaced(make: Make) -> None:
     executor = make(tell_process)
     (first,) = run(executor, make_request(1))
-    os.kill(first.trial.predictions, signal.SIGKILL)
+    os.kill(first.result.predictions, signal.SIGKILL)
     (second,) = run(executor, make_request(2))
-    assert second.trial.status is Status.SUCCESS
-    assert second.trial.predictions != first.trial.predictions
+    assert second.result.status is Status.SUCCESS
+    assert second.result.predictions != first.result.predictions
     assert executor.wait(0) == ()
 
 
@@ -100,7 +100,7 @@ def test_jobs_begin_again_when_the_zygote_is_killed(make: Make, marked: MarkedPr
     finished = [*executor.wait(60)]
     while len(finished) < 2:
         finished.extend(executor.wait(60))
-    assert {each.trial.loss for each in finished} == {1, 2}
+    assert {each.result.loss for each in finished} == {1, 2}
     assert {each.attempts for each in finished} == {2}
 
 
@@ -110,8 +110,8 @@ def test_an_idle_executor_outlives_its_zygote(make: Make, marked: MarkedProcesse
     zygote_of(marked).kill()
     assert marked.wait_until_gone(), "workers end with their zygote"
     (second,) = run(executor, make_request(2))
-    assert second.trial.status is Status.SUCCESS
-    assert second.trial.predictions != first.trial.predictions
+    assert second.result.status is Status.SUCCESS
+    assert second.result.predictions != first.result.predictions
 
 
 def test_what_a_killed_zygote_leaves_is_found(make: Make, marked: MarkedProcesses) -> None:
@@ -124,10 +124,10 @@ def test_what_a_killed_zygote_leaves_is_found(make: Make, marked: MarkedProcesse
 
     executor = make(father)
     (failed, second) = run(executor, make_request(1), make_request(2))
-    assert failed.trial.status is Status.CRASH
-    assert "the process that starts the workers was ended by signal 9 (SIGKILL)" in failed.trial.reason
+    assert failed.result.status is Status.CRASH
+    assert "the process that starts the workers was ended by signal 9 (SIGKILL)" in failed.result.reason
     assert failed.attempts == 3
-    assert second.trial.status is Status.SUCCESS
+    assert second.result.status is Status.SUCCESS
     assert len(marked()) == 2
 
 
@@ -150,7 +150,7 @@ def test_a_search_that_blocks_signals_is_served_as_well(make: Make) -> None:
         failed, finished = run(make(evaluate), make_request(1, "segfault"), make_request(2))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    assert (failed.trial.status, finished.trial.status) == (Status.CRASH, Status.SUCCESS)
+    assert (failed.result.status, finished.result.status) == (Status.CRASH, Status.SUCCESS)
 
 
 def test_many_crashes_leave_no_files_open(make: Make, marked: MarkedProcesses) -> None:
@@ -178,7 +178,7 @@ def test_a_zygote_that_hangs_is_replaced(make: Make, marked: MarkedProcesses, mo
     assert executor.wait(0.1) == ()
     zygote_of(marked).suspend()
     (finished,) = executor.wait(60)
-    assert finished.trial.status is Status.TIMEOUT
+    assert finished.result.status is Status.TIMEOUT
     assert finished.attempts == 2
 
 
@@ -188,8 +188,8 @@ def test_trials_are_bounded_while_the_search_is_busy(make: Make) -> None:
     executor.start("1", Job(1, make_request(1, "sleep")))
     time.sleep(1)
     (finished,) = executor.wait(0.1)
-    assert finished.trial.status is Status.TIMEOUT
-    assert 0.5 <= finished.trial.cost < 1, "it went on for as long as the search was busy"
+    assert finished.result.status is Status.TIMEOUT
+    assert 0.5 <= finished.result.cost < 1, "it went on for as long as the search was busy"
 
 
 def test_a_result_that_waits_for_the_search_is_not_too_late(make: Make) -> None:
@@ -198,8 +198,8 @@ def test_a_result_that_waits_for_the_search_is_not_too_late(make: Make) -> None:
     executor.start("1", Job(1, make_request(1, "return_large_trial")))
     time.sleep(1.2)
     (finished,) = executor.wait(5)
-    assert finished.trial.status is Status.SUCCESS
-    assert len(finished.trial.predictions) == 20_000_000
+    assert finished.result.status is Status.SUCCESS
+    assert len(finished.result.predictions) == 20_000_000
 
 
 class Keeping:
@@ -226,15 +226,15 @@ def test_what_a_worker_means_to_keep_is_no_part_of_a_trial(make: Make, method: b
     keeping = Keeping(says_so=True)
     executor = make(keeping.evaluate if method else keeping, limits=Limits(trial_bytes=250e6))
     finished = run(executor, *map(make_request, range(6)))
-    assert [each.trial.loss for each in finished] == [1, 2, 3, 4, 5, 6]
+    assert [each.result.loss for each in finished] == [1, 2, 3, 4, 5, 6]
 
 
 def test_what_a_worker_keeps_without_saying_so_has_it_replaced(make: Make) -> None:
     executor = make(Keeping(says_so=False), limits=Limits(trial_bytes=250e6))
     finished = run(executor, *map(make_request, range(6)))
-    assert all(each.trial.status is Status.SUCCESS and each.attempts == 1 for each in finished)
-    assert max(each.trial.loss for each in finished) <= 3
-    assert len({each.trial.predictions for each in finished}) >= 2
+    assert all(each.result.status is Status.SUCCESS and each.attempts == 1 for each in finished)
+    assert max(each.result.loss for each in finished) <= 3
+    assert len({each.result.predictions for each in finished}) >= 2
 
 
 @pytest.mark.parametrize(("taken", "status"), [(237e6, Status.MEMORY), (120e6, Status.CRASH)])
@@ -248,7 +248,7 @@ def test_who_is_killed_near_the_limit_is_out_of_memory(make: Make, taken: float,
         raise AssertionError(held)
 
     (finished,) = run(make(fill, limits=Limits(trial_bytes=250e6)), make_request(1))
-    assert (finished.trial.status, finished.attempts) == (status, 3)
+    assert (finished.result.status, finished.attempts) == (status, 3)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
@@ -262,10 +262,10 @@ def test_a_trial_whose_worker_somebody_ends_is_begun_again(make: Make, number: s
     (first,) = run(executor, make_request(1))
     executor.start("1", Job(2, make_request(2)))
     assert executor.wait(0.1) == ()
-    os.kill(first.trial.predictions, number)
+    os.kill(first.result.predictions, number)
     (finished,) = executor.wait(60)
-    assert (finished.trial.status, finished.attempts) == (Status.SUCCESS, 2)
-    assert finished.trial.predictions != first.trial.predictions
+    assert (finished.result.status, finished.attempts) == (Status.SUCCESS, 2)
+    assert finished.result.predictions != first.result.predictions
 
 
 def test_a_zygote_outlives_what_stops_all_processes(make: Make, marked: MarkedProcesses) -> None:
@@ -356,8 +356,8 @@ def test_a_machine_without_room_for_processes_fails_trials(make: Make) -> None:
         return successful_trial
 
     (finished,) = run(make(Unloaded(sabotage)), make_request(1))
-    assert finished.trial.status is Status.CRASH
-    assert finished.trial.reason == ("no process could be started: BlockingIOError: Resource temporarily unavailable")
+    assert finished.result.status is Status.CRASH
+    assert finished.result.reason == ("no process could be started: BlockingIOError: Resource temporarily unavailable")
     assert finished.attempts == 3
 
 
@@ -386,9 +386,9 @@ def test_data_is_sent_once_and_shared(make: Make, marked: MarkedProcesses) -> No
         executor.start(name, Job(int(name), make_request(1)))
     finished = [*executor.wait()]
     finished.extend([] if len(finished) == 2 else executor.wait())
-    assert {each.trial.loss for each in finished} == {float(data.sum())}
+    assert {each.result.loss for each in finished} == {float(data.sum())}
     for each in finished:
-        assert psutil.Process(each.trial.predictions).memory_full_info().uss < data.nbytes / 2
+        assert psutil.Process(each.result.predictions).memory_full_info().uss < data.nbytes / 2
 
 
 def test_evaluations_do_not_draw_the_same_numbers(make: Make) -> None:
@@ -398,7 +398,7 @@ def test_evaluations_do_not_draw_the_same_numbers(make: Make) -> None:
         return Trial(request, float(np.random.random()))
 
     finished = run(make(draw), *[make_request(number, deed) for number in range(3) for deed in ("well", "segfault")])
-    assert len({each.trial.loss for each in finished[::2]}) == 3
+    assert len({each.result.loss for each in finished[::2]}) == 3
 
 
 def test_a_worker_uses_one_thread(make: Make) -> None:
@@ -411,7 +411,7 @@ def test_a_worker_uses_one_thread(make: Make) -> None:
         return Trial(request, float(max(most, _openmp_effective_n_threads(), cpu_count())))
 
     (finished,) = run(make(threads), make_request(1))
-    assert finished.trial.loss == 1, finished.trial.reason
+    assert finished.result.loss == 1, finished.result.reason
     assert 1 <= available_cores() <= (os.cpu_count() or 1)
 
 
@@ -452,9 +452,9 @@ def test_libraries_with_threads_work_in_workers_however_often_they_are_forked(ma
     for _ in range(3):
         for name, here in expected.items():
             crashed, finished = run(executor, make_request(0, "segfault"), make_request(0, name))
-            assert crashed.trial.status is Status.CRASH
-            assert finished.trial.status is Status.SUCCESS, finished.trial.reason
-            assert finished.trial.predictions == here.predictions
+            assert crashed.result.status is Status.CRASH
+            assert finished.result.status is Status.SUCCESS, finished.result.reason
+            assert finished.result.predictions == here.predictions
 
 
 def test_an_objective_gives_in_workers_what_it_gives_here(make: Make) -> None:
@@ -471,8 +471,8 @@ def test_an_objective_gives_in_workers_what_it_gives_here(make: Make) -> None:
     requests = [Request(Configuration({"estimator": name}), fidelity) for name in names for fidelity in (60, None)]
     executor = make(objective.evaluate, limits=Limits(trial_seconds=60, trial_bytes=2e9))
     for each in run(executor, *requests):
-        assert each.trial.status is Status.SUCCESS, each.trial.reason
-        assert each.trial.loss == objective.evaluate(each.job.request).loss
+        assert each.result.status is Status.SUCCESS, each.result.reason
+        assert each.result.loss == objective.evaluate(each.job.work).loss
 
 
 def test_an_interrupt_while_it_waits_loses_no_process(make: Make, marked: MarkedProcesses) -> None:
@@ -521,7 +521,7 @@ def test_a_fork_of_the_search_ends_nothing(make: Make) -> None:
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     (second,) = run(executor, make_request(2))
-    assert second.trial.predictions == first.trial.predictions
+    assert second.result.predictions == first.result.predictions
 
 
 SCRIPT = """
@@ -546,7 +546,7 @@ def evaluate(request):
 executor = Processes(evaluate, workers=2)
 executor.start("1", Job(1, make_request(4)))
 (finished,) = executor.wait(30)
-print(finished.trial.loss, flush=True)
+print(finished.result.loss, flush=True)
 executor.start("1", Job(2, make_request(9)))
 assert executor.wait(0.5) == ()
 """
@@ -611,7 +611,7 @@ def in_a_daemon(connection: Any) -> None:
     executor.start("1", Job(1, make_request(3)))
     (finished,) = executor.wait(30)
     executor.close()
-    connection.send(finished.trial.loss)
+    connection.send(finished.result.loss)
 
 
 def test_it_works_where_multiprocessing_does_not() -> None:
@@ -633,7 +633,7 @@ def test_it_works_in_a_thread_that_ends(make: Make) -> None:
     thread.start()
     thread.join()
     (executor,) = made
-    assert [each.trial.status for each in run(executor, make_request(1), make_request(2))] == [Status.SUCCESS] * 2
+    assert [each.result.status for each in run(executor, make_request(1), make_request(2))] == [Status.SUCCESS] * 2
 
 
 def test_a_system_without_such_processes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -655,10 +655,10 @@ def test_nested_executors_have_marks_of_their_own(make: Make, marked: MarkedProc
         inner.start("1", Job(1, request))
         (finished,) = inner.wait(30)
         inner.close()
-        return finished.trial
+        return finished.result
 
     (finished,) = run(make(nested), make_request(1))
-    assert finished.trial.status is Status.SUCCESS, finished.trial.reason
+    assert finished.result.status is Status.SUCCESS, finished.result.reason
     assert (
         len({process.environ()[MARKER_VARIABLE] for process in marked() if MARKER_VARIABLE in process.environ()}) == 1
     )

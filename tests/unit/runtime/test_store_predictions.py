@@ -290,12 +290,6 @@ def comparable(record: TrialRecord) -> TrialRecord:
     )
 
 
-def test_what_failed_in_the_first_stores_is_an_error() -> None:
-    index, status, *rest = record_to_row(trial(1, loss=None, status=Status.ERROR, reason="ValueError: no"))
-    assert status == "error"
-    assert row_to_record((index, "failed", *rest)).trial.status is Status.ERROR
-
-
 def test_other_limits_or_names_of_functions_are_another_run(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     stored(path, 1, bounds=[FunctionBound("leaves", 3.0)])

@@ -20,7 +20,7 @@ from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, split_off_test_rows
-from spacelang.runtime.final_fit import UnseenBoundsRequest, UnseenBoundsTrial
+from spacelang.runtime.final_fit import UnseenBoundsWork
 from spacelang.runtime.scoring import unseen_scores
 from spacelang.runtime.scoring.constraints import Constraint
 from spacelang.runtime.scoring.metric import named_metric
@@ -217,13 +217,13 @@ def test_in_a_run_it_is_what_trials_measure_and_functions_know_codes() -> None:
     made = objective(Constraint("inside", missed_inside, 0.5), Constraint("width", lambda _, x, __: x.shape[1], 3.0))
     bounds: tuple[AnyBound, ...] = made.bounds
     trial = made.evaluate(Request(TREE))
-    found = made.evaluate(UnseenBoundsRequest(TREE))
-    assert isinstance(found, UnseenBoundsTrial)
-    assert tuple(each.bound for each in found.reached) == bounds
+    found = made.evaluate(UnseenBoundsWork(TREE))
+    assert found.value is not None
+    assert tuple(each.bound for each in found.value) == bounds
     # The label is told by a feature: there are no mistakes, neither in trials nor here, and the same columns.
     assert [measured.value for measured in trial.constraints][2:] == [0.0, 4.0]
-    assert [each.value for each in found.reached][2:] == [0.0, 4.0]
-    assert [each.holds for each in found.reached] == [True, True, True, False]
+    assert [each.value for each in found.value][2:] == [0.0, 4.0]
+    assert [each.holds for each in found.value] == [True, True, True, False]
 
 
 def test_a_pipeline_that_cannot_be_fitted_again_says_why() -> None:
@@ -235,6 +235,6 @@ def test_a_pipeline_that_cannot_be_fitted_again_says_why() -> None:
             "rows", made.tested.features.drop(columns="x"), made.tested.target, "classification", made.tested.classes
         )
     )
-    found = made.evaluate(UnseenBoundsRequest(TREE))
+    found = made.evaluate(UnseenBoundsWork(TREE))
     assert found.status.value == "error"
     assert "x" in found.reason

@@ -72,11 +72,7 @@ def to_diagnostic(error: DefinitionError, start: Span) -> InvalidCompiledDocumen
 
 
 def _with_positions(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic]:
-    """Yield the diagnostics with positions that can be shown.
-
-    Diagnostics without a position point at the start of the document. Those about another file get a note with the name
-    of the document.
-    """
+    """Yield the diagnostics with positions that can be shown, and name the document in those about another file."""
     for problem in found:
         if problem.primary.source is NO_SPAN.source:
             yield type(problem)(**{**problem.__dict__, "primary": start})
@@ -102,7 +98,6 @@ def _has_known_version(document: Mapping[str, Any], start: Span, report: Diagnos
 def _read_bindings(
     document: Mapping[str, Any], start: Span, surroundings: CheckContext, report: DiagnosticCollector
 ) -> dict[str, int | None]:
-    """Return the symbols of the data that the text mentions, with the numbers that the space was compiled for."""
     written = document.get("bound", {})
     if not isinstance(written, dict):
         raise DefinitionError("bound", "is not an object")
@@ -141,7 +136,6 @@ def _structures(
 
 
 def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: DiagnosticCollector) -> Catalogues:
-    """Return the catalogues of the operators of the space, as far as the caller allows them."""
     names = dict.fromkeys(operator.catalogue for operator in operators(space.root))
     used = [
         ast.CatalogueUse(_dotted(name, start), start)
@@ -171,15 +165,12 @@ def _counted_structures(space: Space) -> Structures:
 
 
 class _CatalogueChecker:
-    """A check of everything that a compiled space gives its operators, by the rules of the catalogues."""
-
     def __init__(self, catalogue: Catalogues, report: DiagnosticCollector) -> None:
         self._catalogue = catalogue
         self._report = report
         self._finder = OperatorFinder(catalogue, report)
 
     def check(self, space: Space) -> None:
-        """Report everything that a catalogue rejects, and the steps that cannot stand where they are."""
         for operator in operators(space.root):
             self._operator(operator)
         _check_disjoint(space.hyperparameters)

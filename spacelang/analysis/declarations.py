@@ -76,10 +76,7 @@ def _check_abstracts(module: Module, catalogue: Catalogues, report: DiagnosticCo
 
 
 def _check_unused(module: Module, catalogue: Catalogues, report: DiagnosticCollector) -> None:
-    """Warn about unused declarations and imports of the first file. Imported files may declare things for others.
-
-    There is no warning if a part of the text could not be parsed, because that part may use them.
-    """
+    """Warn about unused declarations and imports of the first file, unless a part that was not parsed may use them."""
     if module.is_torn or not (module.groups or module.abstracts or module.imports):
         return
     included, named = _mentioned_words(module)
@@ -118,7 +115,6 @@ def _mentioned_words(module: Module) -> tuple[set[str], set[str]]:
 
 
 def _nodes(items: object) -> Iterator[object]:
-    """Yield all nodes of a syntax tree. The name in an `include` is not a node of its own."""
     left = [items]
     while left:
         part = left.pop()
@@ -134,10 +130,7 @@ def _nodes(items: object) -> Iterator[object]:
 
 
 def _named_in(operator: ast.AbstractOperator) -> Iterator[object]:
-    """Yield the parts of the body of an abstract operator that may contain names.
-
-    The words in sets of plain values are strings and no names, so these sets are left out.
-    """
+    """Yield the parts of the body of an abstract operator that may contain names: no sets of plain values."""
     plain = {each.name.span for each in _plain_hyperparameters(operator)}
     for member in operator.body.members if operator.body is not None else ():
         if isinstance(member, ast.Parameter) and member.name.span in plain:
@@ -147,7 +140,6 @@ def _named_in(operator: ast.AbstractOperator) -> Iterator[object]:
 
 
 def _plain_hyperparameters(operator: ast.AbstractOperator) -> tuple[ast.Parameter, ...]:
-    """Return the hyperparameters of an abstract operator whose domains consist of plain values."""
     members = [each for each in operator.body.members if isinstance(each, ast.Parameter)] if operator.body else []
     return tuple(each for each in members if not is_decision(each.domain, lambda _: False))
 
@@ -184,10 +176,7 @@ def read_catalogues(
 def check_unused(
     uses: Sequence[ast.CatalogueUse], names: Iterable[str], catalogues: Catalogues, report: DiagnosticCollector
 ) -> None:
-    """Report each `use` of a package without an operator among the `names` of the text.
-
-    A `use` that was refused is not checked.
-    """
+    """Report each accepted `use` of a package without an operator among the `names` of the text."""
     if not uses:
         return
     meanings = {meaning for name in names for meaning in (name, *catalogues.full_names(name))}
@@ -199,10 +188,7 @@ def check_unused(
 
 
 def _distinct_names(uses: Sequence[ast.CatalogueUse], report: DiagnosticCollector) -> list[ast.DottedName]:
-    """Return each name once, and report redundant `use` lines.
-
-    Two files may use the same package.
-    """
+    """Return each name once, and report redundant `use` lines. Two files may use the same package."""
     first: dict[str, Span] = {}
     distinct: list[ast.DottedName] = []
     for use in uses:
@@ -221,10 +207,7 @@ def _distinct_names(uses: Sequence[ast.CatalogueUse], report: DiagnosticCollecto
 
 
 def _open(written: ast.DottedName, allowed: frozenset[str], report: DiagnosticCollector) -> Catalogue | tuple[str, ...]:
-    """Return the catalogue of a package, or the names of the refused packages that may have been meant.
-
-    A refusal is reported.
-    """
+    """Return the catalogue of a package, or the packages that a refused name may have meant, after reporting it."""
     name = written.text
     if name not in allowed:
         return _refuse(written, allowed, report)
@@ -239,10 +222,7 @@ def _open(written: ast.DottedName, allowed: frozenset[str], report: DiagnosticCo
 
 
 def _refuse(written: ast.DottedName, allowed: frozenset[str], report: DiagnosticCollector) -> tuple[str, ...]:
-    """Report that a package is not allowed, or that the name is not a package.
-
-    Return the names of the packages that may have been meant.
-    """
+    """Report that a package is refused or the name is no package. Return the packages that may have been meant."""
     name, first = written.text, written.words[0].text
     known = {*BUNDLED, *allowed} - {DEFAULT_CATALOGUE}
     if name != first:

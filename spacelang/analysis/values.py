@@ -40,10 +40,7 @@ def literal_value(value: ast.Value, report: DiagnosticCollector) -> Value | Inva
 
 
 def misplaced_body_diagnostic(value: ast.OperatorValue) -> UnexpectedText:
-    """Return the diagnostic that an operator has a body where only its name is allowed.
-
-    Such places are defaults, tuples and comparisons.
-    """
+    """Return the diagnostic of an operator's body in a default, tuple or comparison, where only a name may be."""
     name = value.name.text
     hint = f"only alternatives can have a body: write the name alone, `{name}`"
     return UnexpectedText(primary=value.span, found=f"`{name} {{ … }}`", expected="a value", hint=hint)
@@ -69,11 +66,7 @@ class OperatorFinder:
     def find(
         self, name: ast.DottedName, hint: str | None = None, others: Collection[str] = ()
     ) -> CatalogueEntry | None:
-        """Return the catalogue entry of an operator, or None after reporting that it is unknown.
-
-        `hint` is the remedy in that message. `others` are words that are allowed at the same place and may be
-        suggested.
-        """
+        """Return the entry of an operator, or None after reporting it, with `hint` as remedy or one of `others`."""
         entry = self.catalogue.get(name.text)
         if entry is None and not self.is_refused(name):
             self._report.add(self._unknown_diagnostic(name, hint, others))
@@ -101,7 +94,6 @@ class OperatorFinder:
         return UnknownOperator(primary=name.span, name=name.text, catalogue=self._title(name), hint=hint, near=near)
 
     def _use_hint(self, name: ast.DottedName) -> str | None:
-        """Return a hint to write `use` for an operator of a bundled catalogue that the file does not use, else None."""
         first, last = name.words[0].text, name.words[-1].text
         unused = (known for known in BUNDLED if known not in {DEFAULT_CATALOGUE, *self.catalogue.used})
         home = next((known for known in unused if first in (last, known) and last in load(known)), None)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.objective import PositiveClass
     from spacelang.runtime.pipelines import PipelineInput
 
-
 COLUMNS = ("loss", "status", "reason", "rows", "cost", "cost_alone", "seconds", "worker", "configuration")
 """The columns of every table of trials."""
 
@@ -44,10 +43,7 @@ class NoSuccessError(PicklableError):
 
 
 class RefitError(PicklableError):
-    """None of the best pipelines could be fitted on all rows: `passed_over` lists them with the reasons.
-
-    With `members`, they were to be the members of an ensemble.
-    """
+    """None of the best pipelines (or `members` of an ensemble) could be fitted on all rows: see `passed_over`."""
 
     def __init__(self, passed_over: "tuple[SkippedTrial, ...]", *, members: bool = False) -> None:
         number, reasons = len(passed_over), _failures_text(passed_over)
@@ -233,7 +229,23 @@ class Result:
     @property
     def ensemble_members(self) -> "pd.DataFrame | None":
         """The members: trial, votes, weight, loss, seconds of the fit, configuration; None without an ensemble."""
-        return None if self._fitted_ensemble is None else members_table(self._fitted_ensemble)
+        import pandas as pd
+
+        found = self._fitted_ensemble
+        if found is None:
+            return None
+        rows = [
+            {
+                "trial": member.record.index,
+                "votes": member.votes,
+                "weight": weight,
+                "loss": member.record.trial.loss,
+                "seconds": member.seconds,
+                "configuration": member.record.trial.request.configuration.to_dict(),
+            }
+            for member, weight in zip(found.members, found.weights, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["trial", "votes", "weight", "loss", "seconds", "configuration"])
 
     @cached_property
     def _fitted_ensemble(self) -> "Ensemble | None":
@@ -266,7 +278,13 @@ class Result:
 
     def _fit_ensemble(self, votes: int, executor: "Executor") -> "Ensemble":
 
-        return fit_ensemble(self, votes, executor)
+        from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
+
+        objective, limits, form = self.objective, self.experiment.workers.limits, self.form
+        if form is None or not isinstance(objective, EnsembleObjective):
+            raise EnsembleError(f"`{objective.facts.name}` has no predictions to select an ensemble by")
+        choice = select_members(self.outcome, objective, self.predictions, votes)
+        return fit_ensemble(choice, self.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
 
     def with_final_fit(self, executor: "Executor") -> "Result":
         """Return the result with the best pipeline fitted and tested now, if there are test rows.
@@ -282,10 +300,7 @@ class Result:
 
     @cached_property
     def _final_fit(self) -> "FinalFit":
-        """The final fit, computed on first access with a new worker unless it is known.
-
-        Issues a warning if better pipelines could not be fitted; raises RefitError if none could.
-        """
+        """The final fit, made on first access; warns if better pipelines failed, raises RefitError if all did."""
         found = self.finale
         if found is None:
             with self._new_executor() as executor:
@@ -391,35 +406,3 @@ class Result:
 
         points = [(point.seconds, point.trial, point.loss) for point in self.outcome.curve]
         return pd.DataFrame(points, columns=["seconds", "trial", "loss"])
-
-
-def fit_ensemble(result: "Result", votes: int, executor: "Executor") -> "Ensemble":
-    """Select an ensemble with the given number of votes and fit it on all rows; raises the runtime's InputError."""
-    from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
-
-    objective, limits, form = result.objective, result.experiment.workers.limits, result.form
-    if form is None or not isinstance(objective, EnsembleObjective):
-        raise EnsembleError(f"`{objective.facts.name}` has no predictions to select an ensemble by")
-    choice = select_members(result.outcome, objective, result.predictions, votes)
-    return fit_ensemble(choice, result.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
-
-
-def members_table(ensemble: "Ensemble") -> "pd.DataFrame":
-    """Return a table with one row for each member of an ensemble.
-
-    Its columns are `trial` (number), `votes`, `weight` (share of all votes), `loss`, `seconds` and `configuration`.
-    """
-    import pandas as pd
-
-    rows = [
-        {
-            "trial": member.record.index,
-            "votes": member.votes,
-            "weight": weight,
-            "loss": member.record.trial.loss,
-            "seconds": member.seconds,
-            "configuration": member.record.trial.request.configuration.to_dict(),
-        }
-        for member, weight in zip(ensemble.members, ensemble.weights, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["trial", "votes", "weight", "loss", "seconds", "configuration"])

@@ -1,8 +1,7 @@
 """Catalogues of the operators and parameters of libraries: bundled snapshots, and introspection to refresh them.
 
-`load` reads a catalogue without importing the library that it describes; only `introspect` and `resolve` import it.
-`rules` describes the accepted values and ranges, `parameter_restrictions` what a space may not set, and
-`tuple_parameters` the parameters that can also be given by their elements.
+`load` reads a catalogue without importing the library that it describes; only `introspect` and `packages` import it.
+`rules` describes the accepted values and ranges, `parameter_restrictions` what a space may not set.
 """
 
 from spacelang.catalog.catalogue import (
@@ -17,12 +16,5 @@ from spacelang.catalog.catalogue import (
 from spacelang.catalog.snapshot import load
 
 __all__ = [
-    "Catalogue",
-    "CatalogueEntry",
-    "NamedObjectDefault",
-    "NoDefault",
-    "OpaqueDefault",
-    "Parameter",
-    "Role",
-    "load",
-]
+    "Catalogue", "CatalogueEntry", "NamedObjectDefault", "NoDefault", "OpaqueDefault", "Parameter", "Role", "load",
+]  # fmt: skip

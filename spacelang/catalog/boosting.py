@@ -40,13 +40,11 @@ BINS: Final = Interval(NumberKind.INTEGER, 2, math.inf, "left")
 POSITIVE: Final = Interval(NumberKind.REAL, 0, math.inf, "neither")
 SEEDS: Final = Interval(NumberKind.INTEGER, 0, 2**32 - 1, "both")
 SWITCH: Final = AllowedValues((True, False))
-
 SET_BY_RUNTIME: Final = "the runtime sets it"
 OF_DATA: Final = "it says something of each feature of one data set"
 NO_VALIDATION_ROWS: Final = "it needs rows for validation, which a step of a pipeline is not given"
 OF_MACHINE: Final = "it says something of one machine"
 OPENS_FILES: Final = "it opens files"
-
 _XGBOOST: Final[Mapping[str, ParameterSupplement]] = {
     "base_score": ParameterSupplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),)),
     "booster": ParameterSupplement((AllowedValues(("gbtree", "gblinear", "dart")),), "gbtree"),
@@ -89,7 +87,6 @@ _XGBOOST: Final[Mapping[str, ParameterSupplement]] = {
     "validate_parameters": ParameterSupplement((SWITCH,)),
     "verbosity": ParameterSupplement(refused=SET_BY_RUNTIME),
 }
-
 _LIGHTGBM: Final[Mapping[str, ParameterSupplement]] = {
     "boosting_type": ParameterSupplement((AllowedValues(("gbdt", "dart", "rf")),)),
     "class_weight": ParameterSupplement((AllowedValues(("balanced",)),)),
@@ -109,37 +106,20 @@ _LIGHTGBM: Final[Mapping[str, ParameterSupplement]] = {
     "subsample_for_bin": ParameterSupplement((SIZES,)),
     "subsample_freq": ParameterSupplement((COUNTS,)),
 }
-
 _CATBOOST_OTHER_NAMES: Final[Mapping[str, str]] = {
-    "colsample_bylevel": "rsm",
-    "early_stopping_rounds": "od_wait",
-    "eta": "learning_rate",
-    "max_bin": "border_count",
-    "max_depth": "depth",
-    "min_child_samples": "min_data_in_leaf",
-    "n_estimators": "iterations",
-    "num_boost_round": "iterations",
-    "num_leaves": "max_leaves",
-    "num_trees": "iterations",
-    "objective": "loss_function",
-    "random_seed": "random_state",
-    "reg_lambda": "l2_leaf_reg",
-}
+    "colsample_bylevel": "rsm", "early_stopping_rounds": "od_wait", "eta": "learning_rate", "max_bin": "border_count",
+    "max_depth": "depth", "min_child_samples": "min_data_in_leaf", "n_estimators": "iterations",
+    "num_boost_round": "iterations", "num_leaves": "max_leaves", "num_trees": "iterations",
+    "objective": "loss_function", "random_seed": "random_state", "reg_lambda": "l2_leaf_reg",
+}  # fmt: skip
 """Other names of CatBoost's parameters, with the name to use. Fitting fails if two names of one parameter are set."""
-
 _CATBOOST_OF_DATA: Final = (
-    *("cat_features", "class_names", "class_weights", "classes_count", "combinations_ctr", "ctr_description"),
-    *(
-        "ctr_target_border_count",
-        "dictionaries",
-        "embedding_features",
-        "feature_calcers",
-        "feature_weights",
-        "first_feature_use_penalties",
-    ),
-    *("fixed_binary_splits", "ignored_features", "per_feature_ctr", "per_float_feature_quantization"),
-    *("per_object_feature_penalties", "simple_ctr", "target_border", "text_features", "text_processing", "tokenizers"),
-)
+    "cat_features", "class_names", "class_weights", "classes_count", "combinations_ctr", "ctr_description",
+    "ctr_target_border_count", "dictionaries", "embedding_features", "feature_calcers", "feature_weights",
+    "first_feature_use_penalties", "fixed_binary_splits", "ignored_features", "per_feature_ctr",
+    "per_float_feature_quantization", "per_object_feature_penalties", "simple_ctr", "target_border", "text_features",
+    "text_processing", "tokenizers",
+)  # fmt: skip
 _CATBOOST_OF_MACHINE: Final = (
     *("data_partition", "dev_efb_max_buckets", "dev_score_calc_obj_block_size", "device_config", "devices"),
     *("gpu_cat_features_storage", "gpu_ram_part", "pinned_memory_size", "used_ram_limit"),
@@ -150,7 +130,6 @@ _CATBOOST_FILES: Final = (
 )
 _CATBOOST_BY_RUNTIME: Final = ("allow_writing_files", "logging_level", "metric_period", "silent", "thread_count")
 _CATBOOST_JUDGED: Final = ("best_model_min_trees", "custom_loss", "custom_metric", "eval_metric", "use_best_model")
-
 _CATBOOST: Final[Mapping[str, ParameterSupplement]] = {
     **{name: ParameterSupplement(refused=f"{ANOTHER_NAME_OF}`{own}`") for name, own in _CATBOOST_OTHER_NAMES.items()},
     **dict.fromkeys(_CATBOOST_OF_DATA, ParameterSupplement(refused=OF_DATA)),
@@ -229,14 +208,12 @@ _CATBOOST: Final[Mapping[str, ParameterSupplement]] = {
     "random_state": ParameterSupplement((SEEDS,)),
     "task_type": ParameterSupplement((AllowedValues(("CPU", "GPU")),), "CPU"),
 }
-
 SUPPLEMENTS: Final[Mapping[str, Mapping[str, ParameterSupplement]]] = {
     "xgboost": _XGBOOST,
     "lightgbm": _LIGHTGBM,
     "catboost": _CATBOOST,
 }
 """The supplements by catalogue and parameter."""
-
 _XGBOOST_FORWARDED: Final[Mapping[str, ParameterSupplement]] = {
     # For the booster `dart`.
     "normalize_type": ParameterSupplement((AllowedValues(("tree", "forest")),), "tree"),
@@ -256,7 +233,6 @@ _XGBOOST_FORWARDED: Final[Mapping[str, ParameterSupplement]] = {
     # For all boosters.
     "seed_per_iteration": ParameterSupplement((SWITCH,), False),
 }
-
 _LIGHTGBM_FORWARDED: Final[Mapping[str, ParameterSupplement]] = {
     # Growth of trees.
     "cat_l2": ParameterSupplement((AMOUNTS,), 10.0),
@@ -309,7 +285,6 @@ _LIGHTGBM_FORWARDED: Final[Mapping[str, ParameterSupplement]] = {
     # For all boosters.
     "deterministic": ParameterSupplement((SWITCH,), False),
 }
-
 FORWARDED: Final[Mapping[str, Mapping[str, ParameterSupplement]]] = {
     "xgboost": _XGBOOST_FORWARDED,
     "lightgbm": _LIGHTGBM_FORWARDED,
@@ -320,33 +295,16 @@ FORWARDED: Final[Mapping[str, Mapping[str, ParameterSupplement]]] = {
 Not listed are aliases of named parameters, and parameters that open files, talk to other machines, describe single
 features of one data set, or set a part of the random seed.
 """
-
 _XGBOOST_CLASSES: Final = ("binary:logistic", "binary:logitraw", "binary:hinge", "multi:softmax", "multi:softprob")
 _XGBOOST_NUMBERS: Final = (
-    "reg:squarederror",
-    "reg:squaredlogerror",
-    "reg:logistic",
-    "reg:pseudohubererror",
-    "reg:absoluteerror",
-    "count:poisson",
-    "reg:gamma",
-    "reg:tweedie",
-)
+    "reg:squarederror", "reg:squaredlogerror", "reg:logistic", "reg:pseudohubererror", "reg:absoluteerror",
+    "count:poisson", "reg:gamma", "reg:tweedie",
+)  # fmt: skip
 _LIGHTGBM_NUMBERS: Final = (
-    "regression",
-    "regression_l1",
-    "huber",
-    "fair",
-    "poisson",
-    "quantile",
-    "mape",
-    "gamma",
-    "tweedie",
-)
-
+    "regression", "regression_l1", "huber", "fair", "poisson", "quantile", "mape", "gamma", "tweedie",
+)  # fmt: skip
 _CATBOOST_CLASSES: Final = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
 _CATBOOST_NUMBERS: Final = ("RMSE", "MAE", "Quantile", "LogLinQuantile", "MAPE", "Poisson", "LogCosh")
-
 OBJECTIVES: Final[Mapping[tuple[str, Role], tuple[str, ...]]] = {
     ("xgboost", Role.CLASSIFIER): _XGBOOST_CLASSES,
     ("xgboost", Role.REGRESSOR): _XGBOOST_NUMBERS,
@@ -356,12 +314,9 @@ OBJECTIVES: Final[Mapping[tuple[str, Role], tuple[str, ...]]] = {
     ("catboost", Role.REGRESSOR): _CATBOOST_NUMBERS,
 }
 """The names of the objectives, by catalogue and role."""
-
 OBJECTIVE_PARAMETER: Final[Mapping[str, str]] = {
-    "xgboost": "objective",
-    "lightgbm": "objective",
-    "catboost": "loss_function",
-}
+    "xgboost": "objective", "lightgbm": "objective", "catboost": "loss_function",
+}  # fmt: skip
 """The parameter that takes the name of an objective, by catalogue."""
 
 

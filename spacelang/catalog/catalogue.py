@@ -79,11 +79,7 @@ Default: TypeAlias = "Value | NamedObjectDefault | OpaqueDefault | NoDefault"
 
 @frozen
 class TupleElement:
-    """A marker for a parameter that is one element of a tuple parameter of the library.
-
-    `whole` is the tuple parameter; its elements are in the order in which the operator lists them. A value is
-    multiplied by `factor`.
-    """
+    """A mark of an element (times `factor`) of the tuple parameter `whole` of the library, in the operator's order."""
 
     whole: str
     factor: float
@@ -163,18 +159,12 @@ class Parameter:
         return None if covers(self.accepts, wanted, integer=integer) else self.expected
 
     def longest_legal_range(self, wanted: NumberRange, *, integer: bool) -> NumberRange | None:
-        """Return the longest subrange of a range that a single rule accepts completely.
-
-        Returns None if no rule accepts more than one number of the range.
-        """
+        """Return the longest subrange that a single rule accepts, or None if none accepts more than one number."""
         parts = [part for rule in self.accepts or () for part in legal_ranges(rule, wanted, integer=integer)]
         return max(parts, key=lambda part: part.upper - part.lower, default=None)
 
     def check_operator(self, operator: "CatalogueEntry") -> str | None:
-        """Return None if an operator can be the value, else a description of the legal values.
-
-        If the parameter takes a list of estimators, the question is if the operator can be one of them.
-        """
+        """Return None if an operator can be the value (or one in a list), else a description of the legal values."""
         if self.takes_operator_list:
             return (
                 None
@@ -313,10 +303,7 @@ EQUIVALENT_DISTRIBUTIONS: Final[Mapping[str, tuple[str, ...]]] = {"xgboost": ("x
 
 
 def installed_version(distribution: str) -> str | None:
-    """Return the version of a distribution from its metadata, without importing it; None if it is missing.
-
-    A distribution that provides the same package (such as `xgboost-cpu`) counts as well.
-    """
+    """Return the version of a distribution, or of one with the same package, from its metadata; None if missing."""
     versions = map(_version, (distribution, *EQUIVALENT_DISTRIBUTIONS.get(distribution, ())))
     return next((version for version in versions if version is not None), None)
 
@@ -410,7 +397,6 @@ class Catalogues:
 
     @cached_property
     def _by_plain_name(self) -> dict[str, tuple[str, ...]]:
-        """The used catalogues that have an operator, by the plain name of the operator."""
         found: dict[str, tuple[str, ...]] = {}
         for catalogue, operators in self.used.items():
             for name in operators:

@@ -36,31 +36,14 @@ _ALPHAS: Final = "use `alphas`, which takes the number of values too"
 _ONE_VS_REST: Final = "leave it out, or wrap the operator: `OneVsRestClassifier { estimator = LogisticRegression }`"
 _STORE: Final = "use `store_cv_results`"
 _LINEAR_1_2: Final = (
-    "ARDRegression",
-    "BayesianRidge",
-    "ElasticNet",
-    "ElasticNetCV",
-    "Lasso",
-    "LassoCV",
-    "LinearRegression",
-    "MultiTaskElasticNet",
-    "MultiTaskElasticNetCV",
-    "MultiTaskLasso",
-    "MultiTaskLassoCV",
-    "Ridge",
-    "RidgeCV",
-    "RidgeClassifier",
-    "RidgeClassifierCV",
-)
+    "ARDRegression", "BayesianRidge", "ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression",
+    "MultiTaskElasticNet", "MultiTaskElasticNetCV", "MultiTaskLasso", "MultiTaskLassoCV", "Ridge", "RidgeCV",
+    "RidgeClassifier", "RidgeClassifierCV",
+)  # fmt: skip
 _LINEAR_1_4: Final = (
-    "Lars",
-    "LarsCV",
-    "LassoLars",
-    "LassoLarsCV",
-    "LassoLarsIC",
-    "OrthogonalMatchingPursuit",
+    "Lars", "LarsCV", "LassoLars", "LassoLarsCV", "LassoLarsIC", "OrthogonalMatchingPursuit",
     "OrthogonalMatchingPursuitCV",
-)
+)  # fmt: skip
 _ENSEMBLES: Final = ("AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor")
 _PATHS: Final = ("ElasticNetCV", "LassoCV", "MultiTaskElasticNetCV", "MultiTaskLassoCV")
 REMOVALS: Final[tuple[Removal, ...]] = (

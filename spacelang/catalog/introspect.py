@@ -48,28 +48,17 @@ EXPERIMENTS: Final[Mapping[str, str]] = {
     "IterativeImputer": "sklearn.experimental.enable_iterative_imputer",
 }
 """Experimental operators, with the module that must be imported to enable them."""
-
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "imblearn": ("imblearn.combine", "imblearn.ensemble", "imblearn.over_sampling", "imblearn.under_sampling")
 }
 """The modules that contain the operators of a package; by default its top-level module."""
-
 EXCLUDED_CLASSES: Final = frozenset({"CatBoost", "CatBoostRanker"})
 """Predictors that cannot be used: one takes all parameters as a dictionary, the other needs groups of rows."""
-
 METHODS: Final = (
-    "decision_function",
-    "fit",
-    "fit_predict",
-    "fit_resample",
-    "fit_transform",
-    "predict",
-    "predict_proba",
-    "score",
+    "decision_function", "fit", "fit_predict", "fit_resample", "fit_transform", "predict", "predict_proba", "score",
     "transform",
-)
+)  # fmt: skip
 """The methods that scikit-learn may require of the operator in a parameter."""
-
 DEPRECATED_SENTINEL: Final = "deprecated"
 """The default that scikit-learn gives to deprecated parameters, to detect if a user has set them."""
 
@@ -110,10 +99,7 @@ def introspect_sklearn() -> Catalogue:
 
 
 def introspect_package(name: str) -> Catalogue:
-    """Return the catalogue of an installed package: its public classes that are scikit-learn estimators.
-
-    Imports the package, and raises whatever its import raises.
-    """
+    """Import a package (and raise what that raises), and return the catalogue of its public scikit-learn estimators."""
     distribution = BUNDLED.get(name, name)
     version = installed_version(distribution) or ""
     classes = dict(sorted(_public_classes(name)))
@@ -205,9 +191,6 @@ def _public_module(operator: type) -> str:
     return operator.__module__
 
 
-# Roles and tags
-
-
 def _roles(operator: type, tags: Any) -> frozenset[Role]:
     from sklearn import base
     from sklearn.gaussian_process.kernels import Kernel
@@ -292,9 +275,6 @@ def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, Parameter
     takes_strings = tags.input_tags.string and tags.input_tags.two_d_array
     declared = tags.input_tags.categorical or takes_strings or tags.no_validation
     return declared or "categorical_features" in parameters or name in parameter_restrictions.ACCEPTS_CATEGORIES
-
-
-# Parameters
 
 
 def _defaults(operator: type) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Catalogues of packages other than scikit-learn that a file uses.
+"""Packages that a file uses: their catalogues, and the classes and objects for the names in a catalogue.
 
 These functions are only called after the caller has allowed the package, because a package is imported if no snapshot
 describes its installed version. A package that is not installed may be in the folder of the file that uses it. This
@@ -6,9 +6,14 @@ does not apply to packages with a bundled snapshot: a user who allows `xgboost` 
 name.
 """
 
-import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 from spacelang.catalog.catalogue import Catalogue, installed_version
@@ -19,10 +24,7 @@ DEFAULT_CATALOGUE: Final = "sklearn"
 
 
 class NotInstalledError(Exception):
-    """Exception for an allowed package that is not installed.
-
-    `extra` is the extra of spacelang that installs it; None for other packages.
-    """
+    """Exception for a missing allowed package; `extra` is our extra that installs it, None for other packages."""
 
     def __init__(self, name: str, extra: str | None) -> None:
         super().__init__(f"the package `{name}` is not installed")
@@ -67,10 +69,7 @@ def open_package(name: str, folder: Path | None = None) -> Catalogue:
 
 
 def _allow_from_folder(name: str, folder: Path) -> None:
-    """Allow the import of a package from the folder of the file, if the package is not installed."""
-    from spacelang.catalog.resolve import allow_import, folder_of
-
-    if not name.isidentifier() or (folder_of(name) is None and importlib.util.find_spec(name) is not None):
+    if not name.isidentifier() or (folder_of(name) is None and find_spec(name) is not None):
         return
     try:
         allow_import(name, folder)
@@ -83,7 +82,7 @@ def _allow_from_folder(name: str, folder: Path) -> None:
 @cache
 def _introspect(name: str, distribution: str | None) -> Catalogue:
     # A file can only name a top-level package.
-    if not name.isidentifier() or importlib.util.find_spec(name) is None:
+    if not name.isidentifier() or find_spec(name) is None:
         raise NotInstalledError(name, distribution)
     from spacelang.catalog.introspect import introspect_package
 
@@ -94,3 +93,88 @@ def _introspect(name: str, distribution: str | None) -> Catalogue:
     if not found:
         raise UnreadablePackageError(name, "it contains no scikit-learn estimator")
     return found
+
+
+def operator_class(catalogue: Catalogue, name: str) -> type:
+    """Import and return the class of an operator; raise LookupError if the catalogue or the library lacks it."""
+    operator = catalogue.get(name)
+    if operator is None:
+        raise LookupError(f"`{name}` is not an operator of the catalogue {catalogue.name}")
+    if operator.enabled_by is not None:
+        import_module(operator.enabled_by)
+    found = _member(catalogue, operator.module, name)
+    if isinstance(found, type):
+        return found
+    raise LookupError(f"`{name}` of {operator.module} is not a class")
+
+
+def named_object(catalogue: Catalogue, operator: str, parameter: str, name: str) -> object:
+    """Return the object listed under a name for the parameter; raise LookupError if catalogue or library lacks it."""
+    found = catalogue.get(operator)
+    listed = found.parameters.get(parameter) if found is not None else None
+    if listed is None or name not in listed.named or name not in catalogue.objects:
+        raise LookupError(f"`{name}` is not listed for `{parameter}` of `{operator}`")
+    return _member(catalogue, catalogue.objects[name], name)
+
+
+def _member(catalogue: Catalogue, module: str, name: str) -> object:
+    try:
+        members = vars(import_module(module))
+    except ModuleNotFoundError as error:
+        raise LookupError(f"the module {module} of {catalogue.distribution} is not installed") from error
+    if name not in members:
+        described = f"{catalogue.distribution} {catalogue.version}"
+        raise LookupError(f"the installed {module} has no `{name}`; the catalogue describes {described}")
+    return members[name]
+
+
+class _Finder:
+    """An import finder for the top-level packages in `folders`; Python finds their submodules itself."""
+
+    def __init__(self) -> None:
+        self.folders: dict[str, str] = {}
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - the import system gives it
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        folder = self.folders.get(fullname)
+        return None if folder is None else PathFinder.find_spec(fullname, [folder], target)
+
+
+_FINDER: Final = _Finder()
+
+
+def allow_import(name: str, folder: Path) -> bool:
+    """Allow the import of a package or module from a folder; return True if the folder really contains it.
+
+    A package that is a symbolic link to a place outside of the folder does not count. Raises LookupError, with the
+    other folder as its argument, if a package of this name was allowed from elsewhere.
+    """
+    spec = PathFinder.find_spec(name, [str(folder)])
+    if spec is None or spec.origin is None or not Path(spec.origin).resolve().is_relative_to(folder.resolve()):
+        return False
+    known = folder_of(name)
+    if known not in (None, str(folder)):
+        raise LookupError(known)
+    allow_imports({name: str(folder)})
+    return True
+
+
+def folder_of(name: str) -> str | None:
+    """Return the folder from which a package was allowed; None for an installed or unknown package."""
+    return _FINDER.folders.get(name)
+
+
+def allowed_folders() -> Mapping[str, str]:
+    """Return all allowed packages with their folders, to be passed to `allow_imports` in another process."""
+    return dict(_FINDER.folders)
+
+
+def allow_imports(folders: Mapping[str, str]) -> None:
+    """Allow packages from the folders where another process found them."""
+    _FINDER.folders.update(folders)
+    if folders and _FINDER not in sys.meta_path:
+        sys.meta_path.append(_FINDER)

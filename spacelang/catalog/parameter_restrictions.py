@@ -1,7 +1,4 @@
-"""Settings that a space may not make although the library would accept them, and objects that it may name.
-
-A `.space` file is data: none of its values may run code or open a file.
-"""
+"""What a space may not set (none of its values may run code or open a file), and the objects that it may name."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,15 +12,12 @@ REFUSED_PARAMETERS: Final[Mapping[str, str]] = {
     "verbose": "the runtime sets it",
 }
 """Parameters that a space may not set for any operator, with the reason."""
-
 TAKES_CODE: Final = "it takes code"
 ANOTHER_NAME_OF: Final = "it is another name of "
-
 REFUSED_VALUES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "input": (("file", "it reads from open files"), ("filename", "it opens files"))
 }
 """Values that a space may not use, by parameter, each with the reason."""
-
 RULE_OVERRIDES: Final[Mapping[str, tuple[Rule, ...]]] = {
     # The library evaluates any string here as a dotted path of attributes.
     "importance_getter": (AllowedValues(("auto", "coef_", "feature_importances_")),),
@@ -31,17 +25,13 @@ RULE_OVERRIDES: Final[Mapping[str, tuple[Rule, ...]]] = {
     "verbose_feature_names_out": (AllowedValues((True, False)),),
 }
 """Rules that are stricter than those of the library, by parameter."""
-
 HOLDS_OBJECTS: Final = frozenset(
     {"class_weight", "estimators", "param_distributions", "param_grid", "steps", "transformer_list", "transformers"}
 )
 """Parameters whose lists contain dictionaries or operators; a tuple of literals cannot represent them."""
-
 _BY_P_VALUE: Final = ("chi2", "f_classif", "f_regression")
 _BY_SCORE: Final = (*_BY_P_VALUE, "mutual_info_classif", "mutual_info_regression", "r_regression")
-
 _OF_NUMPY: Final = ("mean", "median", "max", "min")
-
 NAMED_FUNCTIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("FeatureAgglomeration", "pooling_func"): _OF_NUMPY,
     ("GenericUnivariateSelect", "score_func"): _BY_SCORE,
@@ -53,31 +43,18 @@ NAMED_FUNCTIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("SelectFwe", "score_func"): _BY_P_VALUE,
 }
 """The functions that a space may name as a value, by operator and parameter."""
-
 FUNCTION_MODULES: Final[Mapping[str, str]] = {
     **dict.fromkeys(_BY_SCORE, "sklearn.feature_selection"),
     **dict.fromkeys(_OF_NUMPY, "numpy"),
 }
 """The module of every function that a space may name."""
-
-OPERATOR_PARAMETERS: Final = frozenset(
-    {
-        ("Exponentiation", "kernel"),
-        ("FrozenEstimator", "estimator"),
-        ("Product", "k1"),
-        ("Product", "k2"),
-        ("SMOTEENN", "enn"),
-        ("SMOTEENN", "smote"),
-        ("SMOTETomek", "smote"),
-        ("SMOTETomek", "tomek"),
-        ("Sum", "k1"),
-        ("Sum", "k2"),
-    }
-)
+OPERATOR_PARAMETERS: Final = frozenset({
+    ("Exponentiation", "kernel"), ("FrozenEstimator", "estimator"), ("Product", "k1"), ("Product", "k2"),
+    ("SMOTEENN", "enn"), ("SMOTEENN", "smote"), ("SMOTETomek", "smote"), ("SMOTETomek", "tomek"), ("Sum", "k1"),
+    ("Sum", "k2"),
+})  # fmt: skip
 """Parameters that take an operator although the library does not declare it."""
-
 ACCEPTS_CATEGORIES: Final = frozenset({"SimpleImputer"})
 """Operators that accept columns of strings (with suitable settings) although their tags do not say so."""
-
 NEEDS_ENCODED_CATEGORIES: Final = frozenset({"CategoricalNB", "CatBoostClassifier", "CatBoostRegressor"})
 """Operators whose tags promise categories, but that need integer codes or a list of the categorical columns."""

@@ -215,16 +215,10 @@ def _highest_integer(bound: float, *, excluded: bool) -> float:
 MAX_LISTED: Final = 12
 """The maximal number of words in a list; longer lists (such as 60 names of scorers) are shortened."""
 _TYPES: Final = {
-    "str": "a string",
-    "int": "an integer",
-    "float": "a float",
-    "number": "a number",
-    "Kernel": "a kernel",
-    "ClusterMixin": "a clusterer",
-    "SMOTE": "an operator `SMOTE`",
-    "EditedNearestNeighbours": "an operator `EditedNearestNeighbours`",
-    "TomekLinks": "an operator `TomekLinks`",
-}
+    "str": "a string", "int": "an integer", "float": "a float", "number": "a number", "Kernel": "a kernel",
+    "ClusterMixin": "a clusterer", "SMOTE": "an operator `SMOTE`",
+    "EditedNearestNeighbours": "an operator `EditedNearestNeighbours`", "TomekLinks": "an operator `TomekLinks`",
+}  # fmt: skip
 _KINDS: Final = {NumberKind.INTEGER: "an integer", NumberKind.REAL: "a number", NumberKind.FLOAT: "a float"}
 
 

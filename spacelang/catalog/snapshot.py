@@ -31,12 +31,9 @@ from spacelang.ir.value import Value, from_json
 
 FORMAT: Final = 1
 BUNDLED: Final[Mapping[str, str]] = {
-    "sklearn": "scikit-learn",
-    "xgboost": "xgboost",
-    "lightgbm": "lightgbm",
-    "catboost": "catboost",
+    "sklearn": "scikit-learn", "xgboost": "xgboost", "lightgbm": "lightgbm", "catboost": "catboost",
     "imblearn": "imbalanced-learn",
-}
+}  # fmt: skip
 """The bundled catalogues, each with the distribution that it describes, which is also the name of our extra."""
 
 
@@ -50,10 +47,7 @@ class SnapshotError(Exception):
 
 
 def load(name: str = "sklearn") -> Catalogue:
-    """Return a catalogue: the user's snapshot for exactly the installed version, else the bundled one.
-
-    Raises LookupError for an unknown catalogue and SnapshotError for a damaged file.
-    """
+    """Return the user's snapshot for the installed version or the bundled one; raise LookupError or SnapshotError."""
     if name not in BUNDLED:
         raise LookupError(f"unknown catalogue `{name}`")
     return _load(name, user_folder())
@@ -97,9 +91,6 @@ def _check_version(catalogue: Catalogue, name: str, version: str, path: str) -> 
     if (catalogue.name, catalogue.version) != (name, version):
         raise SnapshotError(path, f"it describes {catalogue.name} {catalogue.version}, not {name} {version}")
     return catalogue
-
-
-# Writing
 
 
 def dump(catalogue: Catalogue) -> str:
@@ -192,14 +183,8 @@ def _write_value(value: Value) -> object:
     return {"float": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# Reading
-
-
 def read(text: str, path: str = "<text>") -> Catalogue:
-    """Return the catalogue that `dump` wrote; raise SnapshotError, naming `path`, for any other text.
-
-    The header is checked immediately, each operator when it is first accessed.
-    """
+    """Return the catalogue that `dump` wrote; raise SnapshotError with `path`, for an operator at first access."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -224,10 +209,7 @@ def read(text: str, path: str = "<text>") -> Catalogue:
 
 
 def _check_module(module: object, library: str, path: str) -> None:
-    """Raise SnapshotError if a module is outside of the catalogue's library.
-
-    Modules in a catalogue are imported later, so this prevents the import of arbitrary modules.
-    """
+    """Raise SnapshotError if a module, which would be imported later, is outside of the catalogue's library."""
     if not isinstance(module, str) or module.split(".")[0] != library:
         raise SnapshotError(path, f"the module {module!r} is not one of {library}")
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
     from spacelang.runtime.history import TrialRecord
 
-
 Announce: TypeAlias = "Callable[[TrialRecord, tuple[SkippedTrial, ...]], None]"
 ENSEMBLE_NAME = "ensemble"
 """The name of the variable of the ensemble in the printed code."""
@@ -52,10 +51,7 @@ class FinishedSearch:
         return run_facts(self.found, self.objective.preparation.sentence)
 
     def print_result(self, *, as_json: bool) -> int:
-        """Print the result and return the exit status.
-
-        The best pipeline is fitted on all rows, unless the user interrupted the search.
-        """
+        """Print the result and return the exit status; unless interrupted, the best pipeline is fitted on all rows."""
         if not as_json:
             return self._print_text()
         from spacelang.report.summary import document

@@ -1,5 +1,6 @@
 """`spacelang catalogue`: show or rebuild the catalogue of a library's operators and parameters."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -58,35 +59,26 @@ def command(
         return
     entry = catalogue.get(operator)
     if entry is None:
-        from spacelang.suggest import nearest_name
-
-        near = nearest_name(operator, catalogue)
-        of = catalogue.distribution
-        fail(f"`{operator}` is not an operator of {of}", f"did you mean `{near}`?" if near else None)
+        fail(f"`{operator}` is not an operator of {catalogue.distribution}", _suggestion(operator, catalogue))
     _show_one(entry, json)
 
 
 def _catalogue(package: str) -> "Catalogue":
-    """Return the catalogue of a package. A package without a shipped catalogue is imported and inspected.
-
-    Ends the program if the package is not installed or cannot be read.
-    """
     from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
     from spacelang.catalog.snapshot import BUNDLED, load
 
     try:
         return load(package) if package in BUNDLED else open_package(package)
     except NotInstalledError as error:
-        fail(str(error), _suggestion(package) or error.remedy, status=BAD_INPUT)
+        fail(str(error), _suggestion(package, BUNDLED) or error.remedy, status=BAD_INPUT)
     except UnreadablePackageError as error:
         fail(str(error), status=BAD_INPUT)
 
 
-def _suggestion(package: str) -> str | None:
-    from spacelang.catalog.snapshot import BUNDLED
+def _suggestion(name: str, known: Iterable[str]) -> str | None:
     from spacelang.suggest import nearest_name
 
-    near = nearest_name(package, BUNDLED)
+    near = nearest_name(name, known)
     return f"did you mean `{near}`?" if near else None
 
 
@@ -98,10 +90,8 @@ def _refresh(package: str, output: Path | None) -> None:
         typer.echo(f"wrote {refresh(package, output)}")
     except LookupError as error:
         known = ", ".join(f"`{name}`" for name in BUNDLED)
-        fail(
-            str(error.args[0]),
-            _suggestion(package) or f"the packages with a catalogue are {known}; others are read on use",
-        )
+        others = f"the packages with a catalogue are {known}; others are read on use"
+        fail(str(error.args[0]), _suggestion(package, BUNDLED) or others)
     except ImportError:
         extra = BUNDLED[package]
         fail(f"the package `{package}` is not installed", f'`pip install "spacelang[{extra}]"`', status=BAD_INPUT)
@@ -133,16 +123,11 @@ def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
         for p in entry.parameters.values()
     ]
     if as_json:
-        print_json(
-            {
-                "operator": entry.name,
-                "roles": sorted(entry.roles),
-                "parameters": [
-                    {"name": name, "default": shown, "expected": expected} | ({"part_of": whole} if whole else {})
-                    for name, shown, expected, whole in parameters
-                ],
-            }
-        )
+        shown_parameters = [
+            {"name": name, "default": shown, "expected": expected} | ({"part_of": whole} if whole else {})
+            for name, shown, expected, whole in parameters
+        ]
+        print_json({"operator": entry.name, "roles": sorted(entry.roles), "parameters": shown_parameters})
         return
     typer.echo(f"{entry.module}.{entry.name}: {', '.join(sorted(entry.roles))}")
     for name, shown, expected, whole in parameters:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 GROUP = ("Use a run", 5)
 
-
 MODEL: Final = ".skops"
 SUFFIXES: Final = (".py", MODEL)
 TestShareOption = Annotated[

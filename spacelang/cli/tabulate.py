@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
+from spacelang.cli import _run_steps as steps
 from spacelang.cli._options import (
     DataOption,
     JsonOption,
@@ -21,16 +22,6 @@ from spacelang.cli._options import (
 )
 from spacelang.cli._output import fail, print_diagnostics, print_json
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._run_steps import (
-    has_no_rows,
-    limit_threads_before_fork,
-    load_data,
-    load_space,
-    parse_seconds,
-    parse_validation_option,
-    run_search,
-    worker_settings,
-)
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -82,27 +73,28 @@ def command(  # noqa: PLR0913 - one argument an option
 
     Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """
-    limit_threads_before_fork(working.workers, working.executor)
+    steps.limit_threads_before_fork(working.workers, working.executor)
     from spacelang.api.experiment import Experiment, ExtraMeasurements
     from spacelang.api.search_data import TabularData
     from spacelang.bench.table_search import tabulation_search
-    from spacelang.bench.tables.reading import check_writable
+    from spacelang.bench.tables.reading import check_writable, write_table
     from spacelang.plugins import NestedPlugin
     from spacelang.runtime.budget import Budget
+    from spacelang.runtime.errors import InputError
 
     if kept.resume and kept.store is None:
         fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
-    if has_no_rows(data):
+    if steps.has_no_rows(data):
         fail(f"a table needs rows, and `{data}` has none", "give data with rows")
-    seconds, validation = parse_seconds(time), parse_validation_option(validate)
+    seconds, validation = steps.parse_seconds(time), steps.parse_validation_option(validate)
     check_writable(output)
-    loaded = load_space(space, of_space)
-    rows = load_data(data, target_column, reading.reading)
+    loaded = steps.load_space(space, of_space)
+    rows = steps.load_data(data, target_column, reading.reading)
     assert isinstance(rows, TabularData)
     experiment = Experiment(
         space=loaded,
         data=rows,
-        workers=worker_settings(loaded, working),
+        workers=steps.worker_settings(loaded, working),
         seed=seed,
         metric=metric,
         validation=validation,
@@ -112,23 +104,20 @@ def command(  # noqa: PLR0913 - one argument an option
     print_diagnostics(bound.warnings)
     tabulate, number = tabulation_search(bound, objective.training_size, hyperparameters=hyperparameters, b=b, eta=eta)
     wanted = replace(experiment, optimizer=NestedPlugin("tabulate", tabulate), budget=Budget(seconds, number))
-    with run_search(wanted.prepared_for(bound, objective), kept) as (found, _):
+    with steps.run_search(wanted.prepared_for(bound, objective), kept) as (found, _):
         outcome, place = found.outcome, found.store
     assert place is not None
     table = _table(bound, objective, tabulate, outcome, seed, place)
-    _write(table, output, place)
+    try:
+        write_table(table, output)
+    except InputError as error:
+        fail(error.message, f"write it to another place: `--store {place} --resume -o …`", status=BAD_INPUT)
     _report(table, outcome, output, place, as_json=json)
 
 
 def _table(
-    space: "Space",
-    objective: "DataObjective",
-    tabulate: "TabulationSearch",
-    outcome: "Outcome",
-    seed: int,
-    place: Path,
+    space: "Space", objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", seed: int, place: Path
 ) -> "LossTable":
-    """Return the table. Ends the program if trials are missing or none succeeded."""
     from spacelang.bench.table_search import table_of
     from spacelang.bench.tables.tabulation import MissingTrials
 
@@ -141,24 +130,9 @@ def _table(
         from spacelang.report.trial_results import count_failures_by_reason, most_frequent
 
         shown, _ = most_frequent(count_failures_by_reason(outcome.records))
-        notes = (f"{count} x {reason}" for reason, count in shown)
-        fail(
-            "every trial failed, so no table was written",
-            f"see why: `spacelang show {place}`",
-            status=NOTHING_SUCCEEDED,
-            notes=notes,
-        )
+        notes, see = (f"{count} x {reason}" for reason, count in shown), f"see why: `spacelang show {place}`"
+        fail("every trial failed, so no table was written", see, status=NOTHING_SUCCEEDED, notes=notes)
     return table
-
-
-def _write(table: "LossTable", output: Path, place: Path) -> None:
-    from spacelang.bench.tables.reading import write_table
-    from spacelang.runtime.errors import InputError
-
-    try:
-        write_table(table, output)
-    except InputError as error:
-        fail(error.message, f"write it to another place: `--store {place} --resume -o …`", status=BAD_INPUT)
 
 
 def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *, as_json: bool) -> None:
@@ -185,8 +159,6 @@ def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *
     sizes = ", ".join(f"{size:,}" for size in table.sizes)
     print(f"{output}: {table.metadata.formula} of {rows:,} configurations on {sizes} training rows")
     if outcome.failed:
-        print(
-            f"of {rows * rungs:,} trials {outcome.failed:,} failed "
-            f"({describe_counts(count_failures_by_status(outcome.records))})"
-        )
+        failures = describe_counts(count_failures_by_status(outcome.records))
+        print(f"of {rows * rungs:,} trials {outcome.failed:,} failed ({failures})")
     print(f"{float(table.cost.sum()):,.1f} s of trials in {outcome.seconds:,.1f} s, stored in {place}")

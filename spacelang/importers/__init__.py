@@ -1,7 +1,4 @@
-"""Importers that convert files of other tools to `.space` files and map configurations in both directions.
-
-Every module without a leading underscore is one format, named after its file extension.
-"""
+"""Importers of other tools' files and configurations; each module is one format, named after its file extension."""
 
 from typing import Final
 

@@ -15,7 +15,6 @@ from spacelang.importers._foreign_space import (
     AnyOf,
     Condition,
     ForbiddenClause,
-    ForeignCondition,
     ForeignParameter,
     ForeignRange,
     ForeignSpace,

@@ -276,10 +276,7 @@ def path_parts(name: str) -> tuple[str, ...]:
 
 
 def candidate_names(name: str, below: tuple[str, ...] = ()) -> list[str]:
-    """Return candidates for the name of a path, shortest first: its last part, its last two parts, and so on.
-
-    The common prefix with the path `below` which it is placed is left out of all but the last candidate.
-    """
+    """Return names for a path: its last part, its last two, … (without what it shares with `below`), and all of it."""
     own = path_parts(name)
     inner = own[min(common_prefix_length(own, below), len(own) - 1) :]
     shortened = ["_".join(inner[place:]) for place in reversed(range(len(inner)))]

@@ -29,7 +29,7 @@ from spacelang.importers._foreign_space import (
     to_identifier,
 )
 from spacelang.importers._text_writer import write_text
-from spacelang.importers._tree_builder import NameAssignment, Path, SpaceTree, assign_names, build_tree
+from spacelang.importers._tree_builder import NameAssignment, SpaceTree, assign_names, build_tree
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.value import Value, from_json, identity_key, to_python_scalar
 from spacelang.syntax.parser import MAX_BYTES, exceeded_limit

@@ -289,8 +289,9 @@ def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use
                 alternatives[name, place] = word
                 below = (*path, (name, place))
                 entry = catalogue.get(word) if use_catalogue and path == ROOT else None
-                inside = {member for (_, body), member in members.items() if body == below}
-                if entry is not None and inside <= entry.parameters.keys():
+                if entry is not None and all(
+                    member in entry.parameters for (_, body), member in members.items() if body == below
+                ):
                     known.add(below)
                     operators[below] = word
                 else:

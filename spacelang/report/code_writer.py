@@ -91,10 +91,7 @@ class CodeWriter:
 
     @property
     def imports(self) -> str:
-        """The import statements, sorted by module.
-
-        Statements that enable experimental classes of scikit-learn come first.
-        """
+        """The import statements by module; those that enable experimental classes of scikit-learn come first."""
         members = self.members.items()
         names = group_by_key((path, name if here == name else f"{name} as {here}") for here, (path, name) in members)
         entries = (catalogue(SKLEARN).get(name) for module, name in self.members.values() if module.startswith(SKLEARN))
@@ -105,10 +102,7 @@ class CodeWriter:
         )
 
     def expression(self, value: Any, indent: str) -> str:
-        """Return the expression that evaluates to a value, broken into lines if it is long.
-
-        The lines after the first begin with `indent`.
-        """
+        """Return the expression for a value; if it is long, in lines that begin with `indent` after the first."""
         line = self.one_line(value)
         # Leave room for what surrounds the expression: a name before it, brackets after it.
         if len(indent) + len(line) <= WIDTH - 16:
@@ -144,12 +138,10 @@ class CodeWriter:
                 return self.one_line_call(value)
 
     def one_line_call(self, value: Any) -> str:
-        """Return the call of the constructor that makes a value, on one line.
+        """Return the call of a value's constructor; raise TypeError for an unknown one, BuildError for one for text."""
+        from sklearn.compose import make_column_selector
 
-        Raises TypeError for an object without a known constructor, and BuildError for one that finds columns of text
-        when it is fitted.
-        """
-        if _selects_columns(value):
+        if isinstance(value, make_column_selector):
             given = (
                 f"{name}={self.one_line(argument)}" for name, argument in vars(value).items() if argument is not None
             )
@@ -173,10 +165,7 @@ class CodeWriter:
         return _lines(f"{name}(", items, f"){self.set_output_call(estimator)}", indent)
 
     def class_name(self, estimator: Any) -> str:
-        """Return the name of an estimator's class, and import it.
-
-        `OneHotProbabilityClassifier` is not imported: its source is copied into the code.
-        """
+        """Return the name of a class, and import it; `OneHotProbabilityClassifier` is copied instead."""
         if not isinstance(estimator, OneHotProbabilityClassifier):
             return self.import_name(type(estimator).__name__, type(estimator))
         self.hard_votes.append(estimator)
@@ -188,11 +177,7 @@ class CodeWriter:
         return '.set_output(transform="pandas")' if is_asked else ""
 
     def import_name(self, name: str, member: Any) -> str:
-        """Return the name of a class or function in the code, and import it from its public module.
-
-        If another object has the name already, as in pipelines of two libraries, the name of the package is put before
-        it.
-        """
+        """Return the name of a public member, and import it; if the name is taken, its package is put before it."""
         wanted = _public_module(member.__module__, name), name
         package = wanted[0].partition(".")[0].title().replace("_", "")
         for here in (name, f"{package}{name}", *(f"{package}{name}{number}" for number in range(2, 99))):
@@ -207,10 +192,7 @@ def _member_pipelines(estimator: Any) -> list[Any]:
 
 
 def module_code(module: ModuleType) -> str:
-    """Return the code of a module to copy into another one.
-
-    It is without docstring, comments for type checkers, and old names of the module.
-    """
+    """Return the code of a module to copy into another: no docstring, comments for type checkers or old names."""
     code = inspect.getsource(module).split('"""', 2)[2]
     return re.sub("  # type: ignore.*|\n*.*make_module_getattr.*", "", code).strip()
 
@@ -233,17 +215,8 @@ def _is_estimator(value: Any) -> bool:
     return hasattr(value, "get_params")
 
 
-def _selects_columns(value: Any) -> bool:
-    from sklearn.compose import make_column_selector
-
-    return isinstance(value, make_column_selector)
-
-
 def _arguments(estimator: Any) -> list[tuple[str, Any]]:
-    """Return the arguments that differ from the defaults, each with its prefix.
-
-    The prefix is `name=`, or empty for a parameter without a default.
-    """
+    """Return the arguments that differ from the defaults, with the prefix `name=`, or none without a default."""
     values = estimator.get_params(deep=False)
     given = []
     for name, default in _defaults(type(estimator), values).items():

@@ -11,7 +11,7 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.catalog.catalogue import Parameter
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
+from spacelang.ir.domain import Categorical, Grid, Real, parts
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Choice,
@@ -240,11 +240,8 @@ class PipelineCode(PipelineWalk):
 
     def converted_value(self, operator: Operator, node: Hyperparameter, found: Code) -> Code:
         """Return the value of a hyperparameter, with a lookup for values that the library takes in another form."""
-        others = {
-            each: code
-            for each in _set_values(node.domain)
-            if (code := self.replacement(operator, node, each)) is not None
-        }
+        values = (value for part in parts(node.domain) if isinstance(part, Categorical) for value in part.values)
+        others = {each: code for each in values if (code := self.replacement(operator, node, each)) is not None}
         if not others:
             return found
         items = ", ".join(f"{self.writer.one_line(each)}: {expression_source(code)}" for each, code in others.items())
@@ -253,12 +250,14 @@ class PipelineCode(PipelineWalk):
 
     def replacement(self, operator: Operator, node: Hyperparameter, value: Value) -> Code | None:
         """Return the replacement of a value that the library does not take as it is; None if it needs none."""
+        found: Code | None = None
         if isinstance(value, str) and value in node.named:
-            return self.named_object(operator, node.name, value)
-        known = catalogue_entry(operator).parameters.get(node.name)
-        if known is None or type(known.to_python(value)) is type(value):
-            return None
-        return self.plain_value(operator, node.name, value)
+            found = self.named_object(operator, node.name, value)
+        elif (known := catalogue_entry(operator).parameters.get(node.name)) is not None and type(
+            known.to_python(value)
+        ) is not type(value):
+            found = self.plain_value(operator, node.name, value)
+        return found
 
 
 def _reads_text(node: Node) -> bool:
@@ -282,12 +281,6 @@ def _configuration_item(key: str) -> Code:
     return ItemNode(NameNode(GIVEN), LiteralNode(key))
 
 
-def _set_values(domain: Domain) -> Iterator[Value]:
-    for part in parts(domain):
-        if isinstance(part, Categorical):
-            yield from part.values
-
-
 def _tuple_element(operator: Operator, parameter: str) -> Parameter | None:
     """Return the catalogue entry of a parameter that is an element of a tuple parameter; otherwise None."""
     known = catalogue_entry(operator).parameters.get(parameter)
@@ -295,7 +288,7 @@ def _tuple_element(operator: Operator, parameter: str) -> Parameter | None:
 
 
 def _assemble_tuples(operator: Operator, arguments: dict[str, Code]) -> dict[str, Code]:
-    """Return the arguments with each tuple parameter assembled from its elements (`catalog/tuple_parameters.py`)."""
+    """Return the arguments with each tuple parameter assembled from its elements, as `join_elements` does."""
     known = catalogue_entry(operator)
     for whole in known.tuple_parameters:
         several = known.elements_of(whole)

@@ -114,11 +114,7 @@ def check_skops_installed() -> None:
 
 
 def dump_model(fitted: Any) -> tuple[bytes, list[str]]:
-    """Return the content of a skops file, and the types in it that its reader must trust explicitly.
-
-    The content is read back as a test. Raises BuildError if skops cannot serialize the pipeline, or if the file would
-    need this package.
-    """
+    """Return the content of a skops file (tested by reading) and the types to trust; raise BuildError without one."""
     from skops.io import dumps, get_untrusted_types, loads
 
     try:

@@ -68,9 +68,7 @@ class PlainProgress(SilentListener, Closeable):
     """A listener that prints a progress line every half minute, for logs; a short run prints none."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._counts = _Counts()
-        self._told = 0.0
+        self._console, self._counts, self._told = console, _Counts(), 0.0
 
     def trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Print a line if the last one is older than half a minute."""

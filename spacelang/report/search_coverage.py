@@ -21,7 +21,6 @@ ENDINGS = {
     EndReason.INTERRUPTED: "interrupted",
 }
 """The reason why a run ended, in words."""
-
 EXHAUSTED_ENDINGS = {
     HyperparameterMode.DEFAULT: "every pipeline was tried, but only with its default hyperparameters",
     HyperparameterMode.ONCE: "every pipeline was tried, but only with the hyperparameters that were drawn for it",
@@ -50,9 +49,10 @@ class SearchCoverage:
         them = "the only hyperparameter" if number == 1 else f"the {number} hyperparameters"
         match self.hyperparameters:
             case HyperparameterMode.DEFAULT:
-                return f"{them} of `{self.space.name}` {_is(number)} kept at {_its(number)} default{'s' * (number > 1)}"
+                kept = "is kept at its default" if number == 1 else "are kept at their defaults"
+                return f"{them} of `{self.space.name}` {kept}"
             case HyperparameterMode.ONCE:
-                return f"{them} of `{self.space.name}` {_is(number)} drawn once for each pipeline"
+                return f"{them} of `{self.space.name}` {'is' if number == 1 else 'are'} drawn once for each pipeline"
             case _:
                 return ""
 
@@ -71,19 +71,13 @@ class SearchCoverage:
         }
 
     def keys_at_default(self, configuration: Configuration) -> list[str]:
-        """Return the keys left at their defaults because the run did not search hyperparameters.
-
-        The list is empty if the run searches hyperparameters or draws them, and for an initial configuration.
-        """
+        """Return the keys left at defaults that the run does not search; none for an initial configuration."""
         return [key for key, mark in self.value_remarks(configuration).items() if mark == "default"]
 
     def end_reason_text(self, ended: EndReason) -> str:
         """Return the reason why the run ended, in words."""
-        return (
-            EXHAUSTED_ENDINGS.get(self.hyperparameters, ENDINGS[ended])
-            if ended is EndReason.EXHAUSTED
-            else ENDINGS[ended]
-        )
+        exhausted = EXHAUSTED_ENDINGS.get(self.hyperparameters) if ended is EndReason.EXHAUSTED else None
+        return exhausted or ENDINGS[ended]
 
 
 def coverage_of(
@@ -147,11 +141,3 @@ def _remedy(hyperparameters: HyperparameterMode, draws_configurations: bool) -> 
             return another
         case _:
             return ""
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _its(number: int) -> str:
-    return "its" if number == 1 else "their"

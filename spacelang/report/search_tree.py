@@ -49,8 +49,11 @@ class ShownTree:
 
     def to_text(self) -> str:
         """Return the lines as text, with the numbers in front."""
-        head = [self.title, "", "visits  median reward"]
-        return "\n".join([*head, *(f"{each.visits:>6,}  {_reward(each):>13}  {_indented(each)}" for each in self.rows)])
+        labels = ["   " * each.depth + make_visible(each.label) for each in self.rows]
+        lines = (
+            f"{each.visits:>6,}  {_reward(each):>13}  {label}" for each, label in zip(self.rows, labels, strict=True)
+        )
+        return "\n".join([self.title, "", "visits  median reward", *lines])
 
     def to_svg(self) -> str:
         """Return the tree as an SVG picture with discs: the larger, the more visits; the darker, the better."""
@@ -111,10 +114,6 @@ def _label(tree: StructuralTree, node: Node) -> str:
 
 def _reward(row: TreeLine) -> str:
     return "" if row.reward is None else f"{row.reward:.4f}"
-
-
-def _indented(row: TreeLine) -> str:
-    return "   " * row.depth + make_visible(row.label)
 
 
 def _svg_line(row: TreeLine, y: int, total: int, ends: tuple[float, float]) -> Iterator[str]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import literal
 from spacelang.ir.task import NEGATED_PREFIX, FunctionBound, describe_bound, parse_bound
 from spacelang.ir.trial import Status
 from spacelang.report.trial_results import (
@@ -25,6 +24,8 @@ from spacelang.report.trial_results import (
     format_value,
     most_frequent,
     score_document,
+    sum_by_reason,
+    value_text,
 )
 from spacelang.runtime.data.read_options import read_options
 from spacelang.runtime.errors import InputError
@@ -58,10 +59,7 @@ def run_summary_document(run: RunSummary) -> dict[str, object]:
         "store": str(run.path),
         "space": run.space,
         "data": run.data.name,
-        "optimizer": run.optimizer,
-        "seed": run.seed,
-        "metric": run.metric,
-        "validation": run.validation,
+        **{name: getattr(run, name) for name in ("optimizer", "seed", "metric", "validation")},
         "state": run.state.value,
         "trials": run.trials,
         "loss": run.best,
@@ -98,10 +96,10 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
         "sessions": [_session(each) for each in run.sessions],
         "failed": failures.total(),
         "failures": {kind.value: number for kind, number in count_failures_by_status(failures).items()},
-        "reasons": _by_reason(failures),
+        "reasons": sum_by_reason(failures),
         "infeasible": run.infeasible,
         "trial": best[0].index if best else None,
-        "configuration": _plain(best[0].trial.request.configuration) if best else None,
+        "configuration": _jsonable(best[0].trial.request.configuration) if best else None,
         "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
         "best": [_trial(each) for each in best],
         "tested": None if test is None else test.trial,
@@ -130,16 +128,14 @@ def _trial(record: "TrialRecord") -> dict[str, object]:
         "training_loss": trial.training_loss,
         "cost": trial.cost,
         "finished": record.finished,
-        "configuration": _plain(trial.request.configuration),
+        "configuration": _jsonable(trial.request.configuration),
     }
 
 
-def _plain(configuration: Configuration) -> dict[str, object]:
-    return {key: _jsonable(value) for key, value in configuration.items()}
-
-
-def _jsonable(value: "Value") -> object:
-    """Return the value with numbers that JSON cannot represent, such as infinity, as strings."""
+def _jsonable(value: "Value | Configuration") -> object:
+    """Return a configuration or value with numbers that JSON cannot represent, such as infinity, as strings."""
+    if isinstance(value, Configuration):
+        return {key: _jsonable(each) for key, each in value.items()}
     if isinstance(value, tuple):
         return [*map(_jsonable, value)]
     return str(value) if isinstance(value, float) and not isfinite(value) else value
@@ -151,13 +147,6 @@ def count_failures_by_status(failures: Counter[tuple[Status, str]]) -> Counter[S
     for (kind, _), number in failures.items():
         counts[kind] += number
     return counts
-
-
-def _by_reason(failures: Counter[tuple[Status, str]]) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for (_, reason), number in failures.most_common():
-        counts[reason] += number
-    return dict(counts)
 
 
 # ---- as text
@@ -188,8 +177,10 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     yield from ((name, said) for name, said in header.settings.items())
     if header.initial:
         yield "started from", count_with_noun(len(header.initial), "given configuration")
-    if budget := _budget(header.budget.seconds, header.budget.trials):
-        yield "budget", budget
+    seconds, trials = header.budget.seconds, header.budget.trials
+    budget = [] if seconds is None else [f"{seconds:g} s summed over all workers"]
+    if budget := budget + ([] if trials is None else [count_with_noun(trials, "trial")]):
+        yield "budget", ", ".join(budget)
     if votes := run.requested_ensemble_votes:
         yield "ensemble", f"pipelines with {count_with_noun(votes, 'vote')} in total, as `--ensemble` asked for"
     yield "trials", f"{_trials(run, found)} in {found.seconds:.1f} s"
@@ -197,11 +188,6 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
         of = "" if len(sessions) == 1 else f", {len(sessions)} sessions"
         versions = ", ".join(f"{name} {said}" for name, said in sessions[-1].versions.items())
         yield "started", f"{found.started}{of}, with {versions}"
-
-
-def _budget(seconds: float | None, trials: int | None) -> str:
-    said = [] if seconds is None else [f"{seconds:g} s summed over all workers"]
-    return ", ".join(said + ([] if trials is None else [count_with_noun(trials, "trial")]))
 
 
 def _trials(run: "StoredRun", found: RunSummary) -> str:
@@ -246,12 +232,6 @@ def describe_measurement(each: "Measurement") -> str:
 def _rows(trial: "Trial", training_size: int) -> str:
     rows = trial.request.fidelity
     return "" if rows is None or rows >= training_size else f", on {rows:,} of {training_size:,} training rows"
-
-
-def value_text(value: "Value") -> str:
-    """Return a value of a configuration as text; printable strings have no quotes."""
-    # As in the summary of a run, printable strings are shown without quotes.
-    return value if isinstance(value, str) and value.isprintable() else literal(value)
 
 
 def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[str]:

@@ -1,9 +1,8 @@
 """The result of a run: a short text for people, and a JSON document for programs."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import isnan
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
@@ -18,11 +17,13 @@ from spacelang.report.trial_results import (
     count_failures_by_reason,
     count_failures_by_status,
     describe_counts,
+    finite_or_none,
     format_value,
     most_frequent,
     score_document,
+    sum_by_reason,
 )
-from spacelang.runtime.history import Outcome, Overhead, TrialRecord
+from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.objective import LossName, PositiveClass
 from spacelang.text import count_with_noun, pad_columns
 
@@ -85,7 +86,7 @@ def document(
         "feasible": best is not None and best.trial.is_feasible,
         "infeasible": outcome.infeasible,
         "feasible_share": outcome.feasible_share,
-        "excess": None if best is None else _finite(best.trial.excess),
+        "excess": None if best is None else finite_or_none(best.trial.excess),
         "constraints": {each.bound.name: _measurement(each) for each in measured},
         "metrics": {} if best is None else {name: _known(value) for name, value in best.trial.metrics},
         "training_loss": None if best is None else best.trial.training_loss,
@@ -99,14 +100,14 @@ def document(
         "ended": outcome.ended.value,
         "preparation": run.preparation,
         "failures": {kind.value: count for kind, count in count_failures_by_status(outcome.records).items()},
-        "reasons": _reasons(outcome),
+        "reasons": sum_by_reason(count_failures_by_reason(outcome.records)),
         "unfinished": outcome.unfinished,
         "unneeded": outcome.wasted_speculative,
         "refit": None if finale is None or finale.record is None else _refit(finale, finale.record),
         "passed_over": [] if finale is None else [*map(skipped_trial_document, finale.skipped)],
         "test": None if finale is None or finale.test is None else score_document(finale.test),
         "ensemble": None if ensemble is None else dict(ensemble),
-        "scale": None if scale is None else {"origin": scale.origin, "width": scale.width},
+        "scale": None if scale is None else _attributes(scale, "origin", "width"),
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
         "at_defaults": []
         if run.searched is None or best is None
@@ -114,12 +115,12 @@ def document(
         "initial": [] if run.searched is None else [each.to_dict() for each in run.searched.initial],
         "remarks": list(outcome.remarks),
         "lost": [] if run.searched is None else list(run.searched.lost),
-        "overhead": None if outcome.overhead is None else _overhead_document(outcome.overhead),
+        "overhead": None if (own := outcome.overhead) is None else _attributes(own, "seconds", "trials", "share"),
     }
 
 
-def _overhead_document(overhead: Overhead) -> dict[str, object]:
-    return {"seconds": overhead.seconds, "trials": overhead.trials, "share": overhead.share}
+def _attributes(found: object, *names: str) -> dict[str, object]:
+    return {name: getattr(found, name) for name in names}
 
 
 def _refit(finale: "FinalFit", record: TrialRecord) -> dict[str, object]:
@@ -137,13 +138,6 @@ def skipped_trial_document(each: "SkippedTrial") -> dict[str, object]:
     return {"trial": each.record.index, "status": each.status.value, "reason": each.reason}
 
 
-def _reasons(outcome: Outcome) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for (_, reason), count in count_failures_by_reason(outcome.records).most_common():
-        counts[reason] += count
-    return dict(counts)
-
-
 def print_summary(outcome: Outcome, run: RunFacts, console: Console) -> None:
     """Print the summary, without colours if the console is no terminal."""
     console.print(summary(outcome, run), soft_wrap=True)
@@ -152,18 +146,14 @@ def print_summary(outcome: Outcome, run: RunFacts, console: Console) -> None:
 def summary(outcome: Outcome, run: RunFacts) -> RenderableType:
     """Return the summary: best loss and configuration, preparation, failures, optimizer overhead and effort."""
     parts: list[RenderableType] = [_headline(outcome, run)]
-    if outcome.best is not None and len(_configuration_of(outcome.best)) > 0:
-        parts.append(
-            _table(
-                _configuration_of(outcome.best),
-                {} if run.searched is None else run.searched.value_remarks(_configuration_of(outcome.best)),
-            )
-        )
+    if outcome.best is not None and len(best := _configuration_of(outcome.best)) > 0:
+        parts.append(_table(best, {} if run.searched is None else run.searched.value_remarks(best)))
     parts.extend(_coverage_lines(run))
     parts.extend(_initial_line(outcome, run))
     parts.extend(_constraints(outcome))
     parts.extend(_recorded_line(outcome))
-    parts.extend(_positive(run))
+    if run.positive is not None:
+        parts.append(Text(f"{run.positive.description}."))
     if run.preparation:
         parts.append(Text(run.preparation))
     parts.extend(_failures(outcome))
@@ -244,10 +234,6 @@ def _constraints(outcome: Outcome) -> list[Text]:
     return [*lines, Text(text, style="yellow" if outcome.infeasible else "")]
 
 
-def _positive(run: RunFacts) -> list[Text]:
-    return [] if run.positive is None else [Text(f"{run.positive.description}.")]
-
-
 def _recorded_line(outcome: Outcome) -> list[Text]:
     best = outcome.best
     if best is None:
@@ -278,10 +264,6 @@ def _other_trials(outcome: Outcome, measured: Measurement) -> str:
         return f"; {_count(keeping, 'trial')} {'satisfies' if keeping == 1 else 'satisfy'} this bound"
     known = [value for value in found if not isnan(value)]
     return f"; the smallest value of any trial is {format_value(bound, min(known))}" if known else ""
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
 
 
 def _known(value: float) -> float | None:
@@ -315,12 +297,10 @@ def _overhead(outcome: Outcome) -> list[Text]:
     overhead = outcome.overhead
     if overhead is None or not overhead.seconds:
         return []
-    share = "" if overhead.share is None else f" ({_compared_with_median(overhead.share)})"
-    return [Text(f"Optimizer overhead: {overhead.seconds_per_trial:.2g} s per trial{share}.", style="dim")]
-
-
-def _compared_with_median(share: float) -> str:
-    return f"{100 * share:.2g} % of the median trial" if share < 1 else f"{share:,.0f} times the median trial"
+    share = overhead.share
+    times = f"{share:,.0f} times" if share is not None and share >= 1 else f"{100 * (share or 0.0):.2g} % of"
+    compared = "" if share is None else f" ({times} the median trial)"
+    return [Text(f"Optimizer overhead: {overhead.seconds_per_trial:.2g} s per trial{compared}.", style="dim")]
 
 
 def _effort(outcome: Outcome, run: RunFacts) -> Text:

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 
+from spacelang.ir.domain import literal
 from spacelang.ir.task import SECONDS, AnyBound, describe_bound
 from spacelang.ir.trial import Status
+from spacelang.ir.value import Value
 from spacelang.runtime.errors import TIMEOUT_PREFIX
 from spacelang.runtime.history import TrialRecord
 
@@ -16,12 +18,9 @@ if TYPE_CHECKING:
 
 
 WORDS: Final[Mapping[Status, tuple[str, str]]] = {
-    Status.ERROR: ("error", "errors"),
-    Status.INVALID: ("invalid", "invalid"),
-    Status.TIMEOUT: ("timeout", "timeouts"),
-    Status.MEMORY: ("out of memory", "out of memory"),
-    Status.CRASH: ("crash", "crashes"),
-}
+    Status.ERROR: ("error", "errors"), Status.INVALID: ("invalid", "invalid"), Status.TIMEOUT: ("timeout", "timeouts"),
+    Status.MEMORY: ("out of memory", "out of memory"), Status.CRASH: ("crash", "crashes"),
+}  # fmt: skip
 """The words for one failure and for several failures of a kind, in the order of messages."""
 REASONS: Final = 3
 """The number of reasons that are always shown, if there are as many."""
@@ -47,12 +46,21 @@ def count_failures_by_reason(records: Iterable[TrialRecord]) -> Counter[Reason]:
     return Counter((trial.status, trial.reason) for trial in failed)
 
 
-def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
-    """Return the reasons to show with their counts, and the number of other reasons.
+def sum_by_reason(counts: Counter[Reason]) -> dict[str, int]:
+    """Return the numbers of failures by reason alone, the most frequent first."""
+    found: Counter[str] = Counter()
+    for (_, reason), number in counts.most_common():
+        found[reason] += number
+    return dict(found)
 
-    These are the most frequent reasons, and at least one of each kind of failure. Different time limits count as one
-    reason.
-    """
+
+def value_text(value: Value) -> str:
+    """Return a value of a configuration as text; printable strings, such as `none`, have no quotes."""
+    return value if isinstance(value, str) and value.isprintable() else literal(value)
+
+
+def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
+    """Return the most frequent reasons (at least one per kind of failure) with counts, and the number of others."""
     together = Counter[Reason]()
     names = merge_time_limits(counts)
     for reason, count in counts.items():

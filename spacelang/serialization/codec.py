@@ -41,7 +41,6 @@ from spacelang.serialization.json_fields import (
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
 REQUIRED: Final = object()
 """The marker for `default` of a key that must always be present."""
 
@@ -50,10 +49,7 @@ class JsonCodec(Protocol[T_co]):
     """A codec for one part of a JSON document."""
 
     def read(self, value: object, path: str, context: ReadingContext, /) -> T_co:
-        """Return the object that a JSON value represents.
-
-        Raises DefinitionError, whose paths begin with `path`, for an invalid value.
-        """
+        """Return the object for a JSON value; raise DefinitionError with paths that begin with `path`."""
 
     def write(self, thing: Any, context: WritingContext, /) -> object:
         """Return the JSON value (as for `json.dump`) that represents an object; reading it gives an equal object."""
@@ -122,9 +118,6 @@ class ConversionCodec(Generic[T]):
         return self.codec.schema(defined)
 
 
-# ---- arrays and mappings
-
-
 @dataclass(frozen=True, slots=True)
 class ArrayCodec(Generic[T]):
     """A codec for a JSON array, read as a tuple, of `least` to `most` objects of one codec.
@@ -159,10 +152,7 @@ class ArrayCodec(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class MappingCodec(Generic[T]):
-    """A codec for a JSON object with arbitrary keys, read as a tuple of pairs of name and value.
-
-    `check_name` checks a name and raises DefinitionError for an invalid one.
-    """
+    """A codec for a JSON object with any keys that `check_name` accepts, read as a tuple of pairs of name and value."""
 
     codec: JsonCodec[T]
     check_name: Callable[[object, str], str]
@@ -194,16 +184,9 @@ def _read_all(form: JsonCodec[T], values: Iterable[tuple[object, str]], context:
     return tuple(found)
 
 
-# ---- objects
-
-
 @dataclass(frozen=True, slots=True)
 class ObjectKey:
-    """A key of a JSON object.
-
-    Its value is the part `part` of the object (by default the part with the name of the key). The key is left out if
-    the part equals `default`; a key whose `default` is `REQUIRED` is required.
-    """
+    """A key for a `part` (by default of its name), left out for the `default`, but required if that is `REQUIRED`."""
 
     name: str
     codec: JsonCodec[Any]
@@ -244,7 +227,6 @@ class ObjectCodec(Generic[T]):
 
     @cached_property
     def _known(self) -> dict[str, ObjectKey]:
-        """The keys by name."""
         return {key.name: key for key in self.all_keys}
 
     def read(self, value: object, path: str, context: ReadingContext) -> T:
@@ -330,8 +312,6 @@ class UnionCodec(Generic[T]):
         about = {"description": self.description} if self.description else {}
         return {**about, "anyOf": [form.schema(defined) for form in forms]}
 
-
-# ---- building blocks of other codecs
 
 TEXT: Final = ScalarCodec(expect_string, {"type": "string"})
 NAME: Final = ScalarCodec(expect_name, {"type": "string", "minLength": 1})

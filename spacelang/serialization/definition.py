@@ -235,7 +235,6 @@ def _nesting(document: object) -> int:
 
 
 def _constraint_text(constraint: Constraint) -> str:
-    """Return the source text of a constraint; empty if it has none."""
     return "" if constraint.span.source is NO_SPAN.source else constraint.span.text.replace("\r\n", "\n")
 
 

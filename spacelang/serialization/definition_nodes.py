@@ -58,12 +58,8 @@ from spacelang.text import Span
 
 DEFAULT_CATALOGUE: Final = "sklearn"
 """The default library, which is left out of documents."""
-
 MAX_ORDERS: Final = 100_000
 """The maximal number of orders of all permutations together."""
-
-
-# ---- steps
 
 
 def _kind_of(node: Node) -> str:
@@ -84,8 +80,6 @@ NODE: Final[JsonCodec[Node]] = NamedCodec("node", lambda: _NODE)
 
 
 def _product(kind: ProductKind, about: str, *keys: ObjectKey) -> JsonCodec[Product]:
-    """Return the codec of a node whose steps are all part of the pipeline."""
-
     def make(parts: Parts, path: str, context: ReadingContext) -> Product:
         if kind is ProductKind.COLUMNS:
             _check_same_length(parts, "selectors", path)
@@ -123,9 +117,6 @@ _SELECTOR: Final[JsonCodec[ColumnSelector]] = UnionCodec(
     lambda selector: "pattern" if selector.kind == "pattern" else "",
     ConversionCodec(one_of_words(*COLUMN_KINDS), ColumnSelector, attrgetter("kind")),
 )
-
-
-# ---- decisions
 
 
 _FIRST: Final = ObjectKey("first", BOOLEAN, "True if the search should decide this before other decisions.", False)
@@ -201,9 +192,6 @@ _ALTERNATIVE: Final[JsonCodec[Branch]] = NamedCodec(
 )
 
 
-# ---- orders of steps
-
-
 @dataclass(frozen=True, slots=True)
 class _OrderDecision:
     """The decision about the order of a permutation; `orders` are all orders as alternatives."""
@@ -277,7 +265,6 @@ _ORDER: Final[JsonCodec[Any]] = NamedCodec(
         has_span=True,
     ),
 )
-
 _PERMUTATION: Final[JsonCodec[Product]] = NamedCodec(
     "permutation",
     lambda: ObjectCodec(
@@ -296,9 +283,6 @@ _PERMUTATION: Final[JsonCodec[Product]] = NamedCodec(
         has_span=True,
     ),
 )
-
-
-# ---- operators and hyperparameters
 
 
 def _operator(parts: Parts, path: str, context: ReadingContext) -> Operator:
@@ -326,8 +310,6 @@ _FIXED: Final[JsonCodec[FixedValue]] = UnionCodec(
     lambda value: "operator" if isinstance(value, Operator) else "named" if isinstance(value, NamedObject) else "",
     VALUE,
 )
-
-
 _OPERATOR_OBJECT: Final[JsonCodec[Operator]] = ObjectCodec(
     "A step provided by a library.",
     (

@@ -52,13 +52,10 @@ class Difference:
 
     stage: str
     """The stage of the fact; empty for constraints, the pipeline and the task."""
-
     address: str
     """The address of the decision, alternative, operator or parameter; empty if `stage` is empty."""
-
     path: str
     """The address as the language writes it; names that are not plain words are in backticks or quotes."""
-
     aspect: Aspect
     first: str | None
     second: str | None
@@ -91,10 +88,7 @@ class SpaceDifference:
 
 
 def compare(first: Structures, second: Structures) -> SpaceDifference:
-    """Return the differences of two spaces and the number of structures that they share.
-
-    The time grows with the size of the common part, as for counting the structures of one space.
-    """
+    """Return the differences of two spaces and the number of structures they share, which takes as long as counting."""
     return SpaceDifference(
         differences(first.space, second.space), first.count, second.count, count_common(first.space, second.space)
     )
@@ -104,10 +98,7 @@ def compare(first: Structures, second: Structures) -> SpaceDifference:
 
 
 def differences(first: Space, second: Space) -> tuple[Difference, ...]:
-    """Return the facts that differ, in the order of the first space, followed by those of the second space only.
-
-    If only one space has a decision, an alternative or an operator, the facts inside it are not listed.
-    """
+    """Return the facts that differ, the first space's first; not those inside a part that only one space has."""
     # This import brings in the syntax tree of the language, which nothing else here needs.
     from spacelang.serialization.syntax_nodes import spell_branch, spelled_names, with_spelled_names
 
@@ -140,7 +131,6 @@ _EXISTENCE: Final = (Aspect.DECISION, Aspect.ALTERNATIVE, Aspect.HYPERPARAMETER)
 
 
 def _is_implied(address: str, aspect: Aspect, one: str | None, other: str | None, lone: set[str]) -> bool:
-    """Return True if other differences already imply this one."""
     if aspect in (Aspect.CONSTRAINT, Aspect.TASK):
         return False
     if aspect in (Aspect.DECISION, Aspect.HYPERPARAMETER) and one is not None and other is not None:
@@ -303,7 +293,6 @@ class _SpaceUnion:
         return Space("", root, (*self.forbidden, *constraints))
 
     def _share_names(self, contexts: _Contexts) -> None:
-        """Give the shared decisions the same address in the union."""
         ours, theirs = self._decisions(contexts)
         for key, variable in ours.items():
             for names, each in zip(self.names, (variable, theirs[key]), strict=True):
@@ -341,7 +330,6 @@ class _SpaceUnion:
         return Choice(ours.node.name, address, address, tuple(branches))
 
     def _unshared_node(self, number: int, context: Context) -> Node:
-        """Return the node below a context of one of the spaces."""
         choices = []
         for variable in self.spaces[number].by_context.get(context, ()):
             if isinstance(variable.node, Choice):
@@ -375,5 +363,4 @@ def _contexts_below(ours: Variable, theirs: Variable, branch: str) -> _Contexts:
 
 
 def _shared_branches(ours: Variable, theirs: Variable) -> list[str]:
-    """Return the names of the branches that two decisions have in common."""
     return [name for name in ours.choice.branch_indices if name in theirs.choice.branch_indices]

@@ -42,10 +42,7 @@ class WritingContext:
     lines: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def enter(self, span: Span) -> tuple[JsonObject, "WritingContext"]:
-        """Return the keys that state the position of a part, and the context for the parts inside it.
-
-        Keys are left out if they equal the position of the enclosing part.
-        """
+        """Return the keys for the position of a part, as far as it differs from this one, and the context inside it."""
         if span.source is NO_SPAN.source:
             return {}, self
         self.record_lines(span, span.line)
@@ -75,12 +72,7 @@ class ReadingContext:
     paths: DocumentPaths = field(default_factory=DocumentPaths)
 
     def enter(self, given: JsonObject, path: str) -> "ReadingContext":
-        """Return the context for the parts of an object.
-
-        `file` and `line` default to those of this context.
-
-        Raises DefinitionError for a line whose text is unknown.
-        """
+        """Return the context for the parts of an object; raise DefinitionError for a line whose text is unknown."""
         if "file" not in given and "line" not in given:
             return self
         file, number = self.position
@@ -95,11 +87,7 @@ class ReadingContext:
         return ReadingContext((file, number), self.sources, self.known_lines, self.paths)
 
     def span(self, said: str = "") -> Span:
-        """Return the span of the text `said`, which starts in the current line.
-
-        Returns the span of the whole line (without indentation) if the text does not occur there, and NO_SPAN if the
-        line is unknown.
-        """
+        """Return the span of `said` in the current line, or of the whole line; NO_SPAN if the line is unknown."""
         if self.position not in self.known_lines:
             return NO_SPAN
         source = self.sources[self.position[0]]

@@ -20,11 +20,7 @@ MAX_LISTED: Final = 12
 
 
 class DefinitionError(ValueError):
-    """Exception for an invalid document.
-
-    `path` is the place in the document, `problem` says what is wrong there, and `remedy` what to do. `others` are
-    further errors in the same document.
-    """
+    """Exception for the invalid place `path` of a document, with its problem, a remedy, and errors at `others`."""
 
     def __init__(self, path: str, problem: str, remedy: str = "") -> None:
         super().__init__(f"`{path}` {problem}")
@@ -63,10 +59,7 @@ def check_keys(given: Collection[str], path: str, known: Collection[str]) -> Ite
 
 
 def find_tag(value: object, path: str, kinds: Collection[str], what: str) -> str:
-    """Return the single key of an object that states its kind.
-
-    Raises DefinitionError if the value is not an object or does not have exactly one of the keys `kinds`.
-    """
+    """Return the only one of the keys `kinds` that an object has, which states its kind; else raise DefinitionError."""
     if not isinstance(value, dict):
         raise DefinitionError(path, f"is {describe_json_value(value)}, expected {what}")
     found = [kind for kind in kinds if kind in value]
@@ -156,10 +149,7 @@ def expect_positive_float(value: object, path: str) -> float:
 
 
 def expect_integer(value: object, path: str, least: int | None = None) -> int:
-    """Return a value that must be an integer, of at least `least` if that is given.
-
-    A float such as 3.0 is accepted, because JSON does not distinguish it from 3.
-    """
+    """Return a value that must be an integer (of at least `least`). JSON does not distinguish the float 3.0 from 3."""
     found = expect_number(value, path)
     if found != int(found):
         raise DefinitionError(path, f"is {found!r}, expected a whole number")
@@ -212,10 +202,7 @@ REQUIRED_KEYS: Final = ("target", "definition")
 
 
 def parse_document(text: str, name: str) -> dict[str, Any] | None:
-    """Return the parsed document of a compiled space; None for any other text, such as the text of a space.
-
-    Raises DefinitionError, with `name` as its path, if the document is not valid JSON or an object repeats a key.
-    """
+    """Return the parsed document of a compiled space; None for other text. Raises DefinitionError if damaged."""
     if not text.lstrip().startswith("{") or not all(f'"{mark}"' in text for mark in REQUIRED_KEYS):
         return None
     try:
@@ -225,7 +212,8 @@ def parse_document(text: str, name: str) -> dict[str, Any] | None:
     except RecursionError:
         raise DefinitionError(name, "is nested too deeply") from None
     except ValueError as error:
-        raise DefinitionError(name, f"is not JSON: {_lowercase_first(str(error))}") from None
+        message = str(error)
+        raise DefinitionError(name, f"is not JSON: {message[:1].lower()}{message[1:]}") from None
     return document if isinstance(document, dict) and all(mark in document for mark in REQUIRED_KEYS) else None
 
 
@@ -240,14 +228,9 @@ def is_compiled(text: str) -> bool:
 class _DuplicateKeyError(ValueError):
     """Exception for a JSON object that repeats a key; the argument is the key."""
 
-    pass
-
 
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object as a dictionary; raise _TwiceError for a repeated key.
-
-    By default, `json` silently keeps the last value of a repeated key.
-    """
+    """Return a JSON object as a dictionary; raise _DuplicateKeyError for a repeated key, which `json` would drop."""
     found = dict(pairs)
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
@@ -259,15 +242,8 @@ def _reject_constant(constant: str) -> NoReturn:
     raise ValueError(f"`{constant}` is not a JSON number")
 
 
-def _lowercase_first(message: str) -> str:
-    return message[:1].lower() + message[1:]
-
-
 def decision_keys(definition: str) -> tuple[str, ...]:
-    """Return the keys of all decisions of a space that is stored as JSON text.
-
-    They are in the order of the text. The result is empty if the text is not JSON.
-    """
+    """Return the keys of all decisions of a space in JSON, in the order of the text; empty if it is not JSON."""
     try:
         document = json.loads(definition)
     except (ValueError, RecursionError):

@@ -95,7 +95,7 @@ class ExecutorConformance(ExecutorTests):
         executor = make(evaluate)
         finished = evaluate_all(executor, [make_request(number) for number in range(50)])
         assert Counter(each.job.number for each in finished) == Counter(range(1, 51))
-        assert all(each.trial == successful_trial(each.job.request) for each in finished)
+        assert all(each.result == successful_trial(each.job.work) for each in finished)
         assert all(each.attempts == 1 for each in finished)
         assert {each.worker for each in finished} <= set(executor.free)
         assert executor.wait() == ()
@@ -114,7 +114,7 @@ class ExecutorConformance(ExecutorTests):
             )
 
         executor = make(closure)
-        answers = {each.job.request: each.trial for each in evaluate_all(executor, requests)}
+        answers = {each.job.work: each.result for each in evaluate_all(executor, requests)}
         for request in requests:
             called = closure(request)
             assert answers[request] == called
@@ -122,7 +122,7 @@ class ExecutorConformance(ExecutorTests):
 
     def test_a_lambda_can_be_evaluated(self, make: Make) -> None:
         (finished,) = evaluate_all(make(lambda request: Trial(request, 1.5)), [make_request(0)])
-        assert finished.trial.loss == 1.5
+        assert finished.result.loss == 1.5
 
     def test_a_worker_with_a_job_is_not_free(self, make: Make) -> None:
         executor = make(evaluate)
@@ -135,7 +135,7 @@ class ExecutorConformance(ExecutorTests):
             executor.start(name, Job(number, make_request(number)))
             assert name not in executor.free
         assert not executor.free
-        finished: list[FinishedJob] = []
+        finished: list[FinishedJob[Trial]] = []
         while len(finished) < len(names):
             finished.extend(executor.wait())
         assert tuple(executor.free) == names
@@ -185,7 +185,7 @@ class ExecutorConformance(ExecutorTests):
         assert tuple(executor.free) == names
         assert executor.wait(0) == ()
         finished = evaluate_all(executor, [make_request(number) for number in range(4)])
-        assert sorted(each.trial.loss for each in finished if each.trial.loss is not None) == [0, 1, 2, 3]
+        assert sorted(each.result.loss for each in finished if each.result.loss is not None) == [0, 1, 2, 3]
         executor.stop()
         assert len(evaluate_all(executor, [make_request(7)])) == 1
         assert time.monotonic() - started < MAX_SECONDS, "a stopped job was still running"
@@ -207,7 +207,7 @@ class ExecutorConformance(ExecutorTests):
         while not {stopped, *others} <= {*executor.free}:
             answered.extend(executor.wait(20))
         assert sorted(each.job.number for each in answered) == [*range(1, len(names)), 99]
-        assert all(each.trial.loss == each.job.number and each.attempts == 1 for each in answered)
+        assert all(each.result.loss == each.job.number and each.attempts == 1 for each in answered)
         assert len(evaluate_all(executor, [make_request(number) for number in range(3)])) == 3
         assert time.monotonic() - started < MAX_SECONDS, "a stopped job was still running"
 
@@ -228,20 +228,20 @@ class BoundingConformance(ExecutorTests):
             executor.start(name, Job(1, request, seconds))
             (finished,) = executor.wait(20)
             if seconds == 20:
-                assert finished.trial.loss == 1, finished.trial.reason
+                assert finished.result.loss == 1, finished.result.reason
             else:
-                assert finished.trial.reason == "it took longer than 300ms"
+                assert finished.result.reason == "it took longer than 300ms"
         (finished,) = evaluate_all(executor, [make_request(3, "sleep")])
-        assert finished.trial.reason == "it took longer than 100ms"
+        assert finished.result.reason == "it took longer than 100ms"
 
     def test_a_request_can_shorten_the_time_limit_but_not_extend_it(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=0.3))
         sleeps = make_request(1, "sleep")
         for seconds, limit in ((0.1, "100ms"), (20.0, "300ms"), (None, "300ms")):
             (finished,) = evaluate_all(executor, [replace(sleeps, seconds=seconds)])
-            assert finished.trial.reason == f"it took longer than {limit}"
-            assert finished.trial.is_answer_to(sleeps) == (seconds != 0.1)
-            assert finished.trial.is_answer_to(replace(sleeps, seconds=0.05))
+            assert finished.result.reason == f"it took longer than {limit}"
+            assert finished.result.is_answer_to(sleeps) == (seconds != 0.1)
+            assert finished.result.is_answer_to(replace(sleeps, seconds=0.05))
 
     def test_a_tiny_time_limit_gives_a_timeout_and_not_a_crash(self, make: Make) -> None:
         """Check that limits shorter than the start of a process, from an optimizer in haste, give timeouts at once."""
@@ -249,8 +249,8 @@ class BoundingConformance(ExecutorTests):
         for number in range(10):
             limit = 1e-4 * 4 ** (number % 4)
             (finished,) = evaluate_all(executor, [replace(make_request(number, "sleep"), seconds=limit)])
-            assert finished.trial.status is Status.TIMEOUT, finished.trial.reason
-            assert finished.trial.cost >= limit
+            assert finished.result.status is Status.TIMEOUT, finished.result.reason
+            assert finished.result.cost >= limit
             assert finished.attempts == 1
 
     def test_waiting_returns_after_its_timeout(self, make: Make) -> None:
@@ -289,7 +289,7 @@ class BoundingConformance(ExecutorTests):
             check_failure(failed, fault, time.monotonic() - started)
             assert len(marked()) <= around + len(executor.free), f"`{fault.action}` left more processes than workers"
             after = evaluate_all(executor, [make_request(number) for number in range(4)])
-            assert [each.trial.loss for each in sorted(after, key=lambda each: each.job.number)] == [0, 1, 2, 3], fault
+            assert [each.result.loss for each in sorted(after, key=lambda each: each.job.number)] == [0, 1, 2, 3], fault
 
     @pytest.mark.parametrize("actions", [NUISANCES[::2], NUISANCES[1::2]], ids=["even", "odd"])
     def test_a_nuisance_succeeds_and_leaves_no_processes(
@@ -300,8 +300,8 @@ class BoundingConformance(ExecutorTests):
         around = len(marked())
         for action in actions:
             for finished in evaluate_all(executor, [make_request(number, action) for number in range(6)]):
-                assert finished.trial.status is Status.SUCCESS, action
-                assert finished.trial.loss == finished.job.number - 1
+                assert finished.result.status is Status.SUCCESS, action
+                assert finished.result.loss == finished.job.number - 1
                 assert finished.attempts == 1, action
             assert len(marked()) <= around + len(executor.free), action
 
@@ -310,8 +310,8 @@ class BoundingConformance(ExecutorTests):
         actions = ["well", "segfault", "well", "exit_at_once", "leave_a_daemon", "well"] * 3
         finished = evaluate_all(executor, [make_request(number, action) for number, action in enumerate(actions)])
         for each in finished:
-            failed = each.job.request.configuration["action"] in ("segfault", "exit_at_once")
-            assert each.trial.status is (Status.CRASH if failed else Status.SUCCESS)
+            failed = each.job.work.configuration["action"] in ("segfault", "exit_at_once")
+            assert each.result.status is (Status.CRASH if failed else Status.SUCCESS)
 
     def test_each_of_many_trials_ends_exactly_once(self, make: Make, marked: MarkedProcesses) -> None:
         chance = random.Random(5)
@@ -328,29 +328,29 @@ class BoundingConformance(ExecutorTests):
         )
         assert Counter(each.job.number for each in finished) == Counter(range(1, self.many + 1))
         for each in finished:
-            fault = faults.get(str(each.job.request.configuration["action"]))
-            assert each.trial.status is (Status.SUCCESS if fault is None else fault.status), each
+            fault = faults.get(str(each.job.work.configuration["action"]))
+            assert each.result.status is (Status.SUCCESS if fault is None else fault.status), each
         assert len(marked()) <= 2 * len(executor.free)
 
 
-def check_failure(failed: FinishedJob, fault: Fault, seconds: float) -> None:
+def check_failure(failed: FinishedJob[Trial], fault: Fault, seconds: float) -> None:
     """Check that a trial has failed as its fault says, and in time; `seconds` is the elapsed time."""
-    assert failed.trial.status is fault.status, fault
-    assert fault.reason in failed.trial.reason
-    assert "\n" not in failed.trial.reason
-    assert failed.trial.loss is None
+    assert failed.result.status is fault.status, fault
+    assert fault.reason in failed.result.reason
+    assert "\n" not in failed.result.reason
+    assert failed.result.loss is None
     assert failed.attempts == fault.attempts, fault
     assert seconds < MAX_SECONDS / 3, fault
-    assert failed.trial.cost <= seconds
+    assert failed.result.cost <= seconds
     if fault.status is Status.TIMEOUT:
         assert LIMITS.trial_seconds is not None
-        assert failed.trial.cost >= LIMITS.trial_seconds
+        assert failed.result.cost >= LIMITS.trial_seconds
 
 
-def evaluate_all(executor: Executor, requests: Sequence[Request]) -> list[FinishedJob]:
+def evaluate_all(executor: Executor, requests: Sequence[Request]) -> list[FinishedJob[Trial]]:
     """Evaluate all requests on all workers, as the run loop does, and return the finished jobs."""
     jobs = [Job(number, request) for number, request in enumerate(requests, 1)]
-    todo, finished = jobs[::-1], list[FinishedJob]()
+    todo, finished = jobs[::-1], list[FinishedJob[Trial]]()
     while len(finished) < len(jobs):
         while todo and (free := executor.free):
             executor.start(free[0], todo.pop())

@@ -1,6 +1,7 @@
 """Executors for tests: several workers without processes, whose jobs end in a random order."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +20,16 @@ class ShuffledWorkers(JobSlots):
         self._rng = np.random.default_rng(seed)
         self.max_busy = 0
 
-    def start(self, worker: str, job: Job) -> None:
+    def start(self, worker: str, job: Job[Any]) -> None:
         super().start(worker, job)
         self.max_busy = max(self.max_busy, len(self.busy))
 
-    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:  # noqa: ARG002
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:  # noqa: ARG002
         if not self.busy:
             return ()
         count = int(self._rng.integers(1, len(self.busy) + 1))
         ended = [str(name) for name in self._rng.permutation(sorted(self.busy))[:count]]
-        return [FinishedJob(job, self._evaluate(job.request), name) for name in ended for job in [self.busy.pop(name)]]
+        return [FinishedJob(job, self._evaluate(job.work), name) for name in ended for job in [self.busy.pop(name)]]
 
 
 class RestartingWorkers(SimulatedExecutor):
@@ -38,7 +39,7 @@ class RestartingWorkers(SimulatedExecutor):
         super().__init__(evaluate, workers=workers)
         self._trials_until_restart = moment
 
-    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:
         """Return the next finished job, as `SimulatedExecutor` does; restart all running jobs at the given moment."""
         finished = super().wait(seconds)
         self._trials_until_restart -= len(finished)
@@ -49,7 +50,7 @@ class RestartingWorkers(SimulatedExecutor):
                 self.start(worker, job)
         return finished
 
-    def _running_jobs(self) -> list[tuple[str, Job]]:
+    def _running_jobs(self) -> list[tuple[str, Job[Any]]]:
         return [(each.worker, each.job) for _, _, each in self._by_end_time] + [
             (name, job) for _, name, job in self._unevaluated
         ]

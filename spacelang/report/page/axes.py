@@ -6,19 +6,14 @@ from math import ceil, floor, isfinite, log10
 from typing import Final, TypeVar
 
 T = TypeVar("T")
-
 TICK_STEPS: Final = (1.0, 2.0, 5.0, 10.0)
 """Distances between ticks, up to a power of ten."""
-
 TICKS: Final = 5
 """The approximate number of ticks of an axis."""
-
 LOG_RATIO: Final = 30.0
 """Positive numbers are on a logarithmic axis if the ratio of the largest to the smallest is larger than this."""
-
 LARGEST: Final = 1e290
 """Larger numbers, and positive ones below its inverse, are shown at the end of an axis, to avoid float overflow."""
-
 MIN_RELATIVE_LENGTH: Final = 1e-9
 """The smallest length of an axis relative to its numbers: closer floats have no round numbers between them."""
 
@@ -74,10 +69,7 @@ class Axis:
 
 
 def axis_of(values: Iterable[float], *, margin: float = 0.04) -> Axis:
-    """Return an axis for the numbers, logarithmic if they are far apart; `margin` is a share of its length.
-
-    Infinite numbers and NaN are ignored.
-    """
+    """Return an axis for the finite numbers, logarithmic if they are far apart; `margin` is a share of its length."""
     given = [min(max(value, -LARGEST), LARGEST) for value in values if isfinite(value)]
     low, high = min(given, default=0.0), max(given, default=1.0)
     if low > 0 and high / LOG_RATIO > low:

@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 
 UNITS: Final = 1000
 """The side length of the square in which lines are drawn. It is stretched to the size of the plot."""
-
 DOTS: Final = 800
 """The maximum number of trials that are drawn as dots."""
-
 COLOURS: Final = 6
 DASHES: Final = 3
 """The number of dash patterns of lines; `COLOURS` is the number of colours."""
-
 LINES: Final = 60
 """The maximum number of improvements in the table of a curve."""
 
@@ -39,10 +36,7 @@ class ErrorBar:
 
 @dataclass(frozen=True, slots=True)
 class CurveLine:
-    """The curve of a run.
-
-    `number` chooses the colour, `path` is an SVG path in units, and `said` describes the curve in words.
-    """
+    """The curve of a run: `number` chooses the colour, `path` is an SVG path in units, `said` describes it in words."""
 
     number: int
     name: str
@@ -60,10 +54,7 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """A plot of curves: the axes `x` and `y`, the curves, and the trials as dots.
-
-    `dots` are the feasible trials, `beyond` the infeasible ones.
-    """
+    """A plot of curves with the feasible trials (`dots`) and the infeasible ones (`beyond`) as dots."""
 
     x: Axis
     x_title: str

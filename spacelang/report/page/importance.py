@@ -27,38 +27,27 @@ if TYPE_CHECKING:
 
 MIN_TRIALS: Final = 50
 """The minimum number of trials for which importances are computed."""
-
 MAX_TRIALS: Final = 900
 """The maximum number of trials used; of more trials a random sample of this size is taken."""
-
 REPEATS: Final = 10
 """The number of forests. Each is fitted to another split of the trials, with one permutation per variable."""
-
 TREES: Final = 20
 """The number of trees of a forest."""
-
 FEATURES: Final = 0.2
 """The share of columns considered at a split. A third explains no more, and takes a third longer."""
-
 HELD_OUT: Final = 1 / 3
 """The share of the trials that a forest predicts, and is not fitted to."""
-
 WEAK: Final = 0.1
 """Importances are weak evidence if forests explain less than this share of the variance."""
-
 SHOWN: Final = 15
 """The maximum number of variables shown, the most important first."""
-
 SPAN: Final = (0.05, 0.95)
 """The quantiles over the repeats that are the ends of an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class VariableImportance:
-    """The importance of a variable: the mean drop in explained variance, and an interval over the repeats.
-
-    `middle`, `left` and `right` are the positions of `mean`, `low` and `high` on the axis of the plot, in percent.
-    """
+    """The drop in explained variance: `mean`, interval, and their positions (`middle`, `left`, `right`) in percent."""
 
     address: str
     is_decision: bool

@@ -20,26 +20,17 @@ if TYPE_CHECKING:
 
 MAX_DOTS: Final = 500
 """The maximum number of trials drawn as dots next to a bound."""
-
 LANES: Final = 9
 """Dots of successive trials are spread over this many rows, so that they do not overlap."""
-
 MAX_REASONS: Final = 30
 """The maximum number of reasons shown, the most frequent first."""
-
 MAX_ALTERNATIVES: Final = 80
 """The maximum number of alternatives shown, those with the largest total time first."""
 
 
-# ---- bounds
-
-
 @dataclass(frozen=True, slots=True)
 class ConstraintChart:
-    """The chart of a bound: the measured values of trials as dots, and statistics in the unit of the bound.
-
-    `limit` is the position of the bound on the axis, in percent.
-    """
+    """A bound with the measured values as dots, statistics in its unit, and its position (`limit`) in percent."""
 
     name: str
     ticks: tuple[Tick, ...]
@@ -91,15 +82,9 @@ def _dot(lane: int, value: float, axis: Axis) -> str:
     return f"M{round(10 * axis.position(value))} {round(1000 * (lane + 0.5) / LANES)}h0"
 
 
-# ---- cost
-
-
 @dataclass(frozen=True, slots=True)
 class AlternativeCost:
-    """The seconds of trials with an alternative.
-
-    `low`, `at` and `high` are the positions of the quartiles and the median on the axis, in percent.
-    """
+    """The seconds of trials with an alternative, and the positions of quartiles and median on the axis in percent."""
 
     decision: str
     alternative: str
@@ -114,10 +99,7 @@ class AlternativeCost:
 
 @dataclass(frozen=True, slots=True)
 class AlternativeCosts:
-    """The seconds of trials by alternative, for all stages.
-
-    `is_whole` says that quantiles are of trials on all rows only.
-    """
+    """The seconds of trials by alternative, for all stages; of trials on all rows only if `is_whole`."""
 
     ticks: tuple[Tick, ...]
     rows: tuple[AlternativeCost, ...]
@@ -164,9 +146,6 @@ def _cost(stage: Choice, place: int, alone: "Array", taken: "Array", counted: "A
     return AlternativeCost(
         stage.name, name, count, format_seconds(ends[1]), format_seconds(total), share, low, at, high
     )
-
-
-# ---- failures
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from spacelang.encodings.rows import VectorEncoding, domain_of
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.report.page.axes import Tick, axis_of, format_number
-from spacelang.report.stored_runs import value_text
+from spacelang.report.trial_results import value_text
 
 if TYPE_CHECKING:
     from spacelang.encodings.rows import VariableColumns
@@ -19,19 +19,14 @@ if TYPE_CHECKING:
 
 MAX_AXES: Final = 9
 """The maximum number of variables with an axis, not counting the loss."""
-
 MAX_BEST: Final = 60
 """The maximum number of best trials drawn; they are at most a tenth of all trials."""
-
 MAX_OTHERS: Final = 240
 """The maximum number of other trials drawn, spread evenly over the ranks of their losses."""
-
 VALUES_END: Final = 88.0
 """The lower end of the values on an axis, in percent from above. Inactive variables are at 100."""
-
 MAX_LABEL: Final = 14
 """The maximum length of a label of an axis, in characters."""
-
 MAX_LABELLED_VALUES: Final = 8
 """An axis labels all values of a set up to this size; of a larger set, the first and the last."""
 
@@ -53,10 +48,7 @@ class ParallelAxis:
 
 @dataclass(frozen=True, slots=True)
 class ParallelPlot:
-    """The plot: SVG paths of the best trials and of others.
-
-    `best` and `others` are the numbers of drawn trials, out of `trials`.
-    """
+    """The plot: SVG paths of the best trials and of others, and how many of all `trials` they are."""
 
     axes: tuple[ParallelAxis, ...]
     best_path: str
@@ -114,10 +106,7 @@ def _heights(fields: "Sequence[VariableColumns]", points: "Array", losses: "Arra
 
 
 def _heights_of(field: "VariableColumns", points: "Array") -> "Array":
-    """Return the heights of the trials at the axis of a variable, in percent from above.
-
-    The parts of a union are bands of equal height on top of each other. A single value is in the middle of its band.
-    """
+    """Return the heights in percent from above. Parts of a union are equal bands; a single value is in the middle."""
     several = field.coding.parts
     active = ~np.isnan(points[:, field.start])
     if len(several) == 1 and not field.coding.has_part:

@@ -9,8 +9,8 @@ import numpy as np
 
 from spacelang.ir.task import describe_bound
 from spacelang.report.page.axes import format_number, format_seconds
-from spacelang.report.stored_runs import best_records, describe_alternatives, describe_measurement, value_text
-from spacelang.report.trial_results import describe_constraints, describe_interval
+from spacelang.report.stored_runs import best_records, describe_alternatives, describe_measurement
+from spacelang.report.trial_results import describe_constraints, describe_interval, value_text
 
 if TYPE_CHECKING:
     from spacelang.report.page.run_data import RunData
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RankedPipeline:
-    """A row of the table of best pipelines.
-
-    `between` is the interval of its loss on the held-out rows, and `test` its score on the test set.
-    """
+    """A row of the best pipelines: `between` is its interval on held-out rows, `test` its score on the test set."""
 
     rank: int
     trial: int
@@ -85,10 +82,7 @@ CLASSES: Final = "NumberOfClasses", "ClassProbabilityMin"
 
 @dataclass(frozen=True, slots=True)
 class HeldOutSummary:
-    """The held-out rows on which the trials of a run were scored, with the number of classes.
-
-    `fewest` is the number of rows of the smallest class.
-    """
+    """The held-out rows of a run, with the number of classes and of the rows of the smallest class (`fewest`)."""
 
     metric: str
     rows: int
@@ -101,10 +95,7 @@ class HeldOutSummary:
         return 0 < self.fewest * self.classes <= self.rows * (1 + ROUNDING)
 
     def interval(self, loss: float) -> tuple[float, float] | None:
-        """Return the 95 % interval of the loss on as many other rows.
-
-        Return None if the loss alone does not determine it.
-        """
+        """Return the 95 % interval of the loss on as many other rows; None if the loss alone does not determine it."""
         score = 1.0 - loss
         if not (0.0 <= score <= 1.0 and self.rows > 0):
             return None
@@ -142,10 +133,7 @@ def roc_auc_variance(fewer: float, more: float) -> "Array":
 
 
 def _compatible_losses(score: float, variance: "Array") -> tuple[float, float]:
-    """Return the lowest and highest loss whose score is compatible with this one; the score itself always is.
-
-    `variance` has the variance for each score of `GRID`.
-    """
+    """Return the lowest and highest compatible loss (at least this one), with a `variance` per score of `GRID`."""
     found = GRID[(GRID - score) ** 2 <= Z**2 * variance]
     low, high = min(score, *found[:1]), max(score, *found[-1:])
     return max(0.0, 1.0 - float(high)), 1.0 - float(low)

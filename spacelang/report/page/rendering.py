@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.storage.stored_run import StoredRun
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
-
 PATH: Final = re.compile(r"[MHVLh0-9 .-]*")
 """The characters of an SVG path."""
 
@@ -46,10 +45,7 @@ class LiveUpdate:
 def render_page(
     runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (), live: LiveUpdate | None = None
 ) -> str:
-    """Return the HTML page of one or several runs, which needs no other files.
-
-    `others` are stores that cannot be read, each with the reason. Raises StoreError for a damaged store.
-    """
+    """Return the HTML page of runs, and of `others` that cannot be read, with reasons; raise StoreError if damaged."""
     data = [read_run_data(run) for run in runs]
     pages = [run_view(each, number, is_one_of_several=len(data) > 1) for number, each in enumerate(data, start=1)]
     markup = _markup()
@@ -85,10 +81,7 @@ def script() -> str:
 
 
 def security_policy(style: str, script: str = "") -> str:
-    """Return the content security policy of the page.
-
-    The browser may only apply this style and run this script, which may only connect to the page's own server.
-    """
+    """Return the content security policy: only this style and script, and connections to its own server only."""
     parts = [
         "default-src 'none'",
         f"style-src {_hash(style)}",
@@ -170,5 +163,4 @@ def _fixed(value: float) -> str:
 
 
 def _few(ticks: Sequence[Tick]) -> Sequence[Tick]:
-    """Return at most three ticks, which fit above a column."""
     return evenly_spaced(ticks, 3)

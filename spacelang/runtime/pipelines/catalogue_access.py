@@ -129,10 +129,8 @@ def task_kind(root: Node) -> TaskKind:
         return "classification"
     if roles and all(Role.REGRESSOR in held for held in roles):
         return "regression"
-    raise BuildError(
-        "the last stage must contain only classifiers or only regressors",
-        "a space can be searched on data if all alternatives of its last stage predict the same kind of target",
-    )
+    help_text = "a space can be searched on data if all alternatives of its last stage predict the same kind of target"
+    raise BuildError("the last stage must contain only classifiers or only regressors", help_text)
 
 
 def _last_operators(node: Node) -> tuple[Operator, ...]:

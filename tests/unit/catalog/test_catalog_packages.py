@@ -8,8 +8,7 @@ import pytest
 from spacelang.catalog import Role, catalogue, load, packages
 from spacelang.catalog.catalogue import Catalogue, installed_version
 from spacelang.catalog.introspect import introspect_package
-from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
-from spacelang.catalog.resolve import operator_class
+from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package, operator_class
 from spacelang.catalog.snapshot import BUNDLED, dump, read
 
 OTHERS = sorted(BUNDLED.keys() - {"sklearn"})

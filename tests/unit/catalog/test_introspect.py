@@ -20,7 +20,7 @@ from spacelang.catalog.catalogue import TUPLE_PARAMETERS, installed_version, joi
 from spacelang.catalog.constraints import UnknownConstraintError, translate
 from spacelang.catalog.history import deprecated_class, deprecated_parameters
 from spacelang.catalog.introspect import introspect_sklearn, refresh
-from spacelang.catalog.resolve import operator_class
+from spacelang.catalog.packages import operator_class
 from spacelang.catalog.rules import AllowedValues, Interval
 from spacelang.catalog.snapshot import dump, read
 from spacelang.ir.value import Value

@@ -14,8 +14,7 @@ from storing import DATA, LIMIT, broken, header, stored, trial
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, CrossValidation, Measure
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenMeasurement
-from spacelang.report.next_steps import OPTIONS_UNKNOWN, scorer_of
-from spacelang.report.stored_runs import MAX_LENGTH, document, text
+from spacelang.report.stored_runs import MAX_LENGTH, OPTIONS_UNKNOWN, document, scorer_of, text
 from spacelang.runtime.history import History, NullTrialStorage
 from spacelang.runtime.scoring.metric import named_metric
 from spacelang.runtime.storage.header import UNNAMED_SPACE

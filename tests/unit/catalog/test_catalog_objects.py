@@ -8,7 +8,7 @@ import pytest
 import spacelang as sl
 from spacelang.catalog import load
 from spacelang.catalog.catalogue import NamedObjectDefault
-from spacelang.catalog.resolve import named_object, operator_class
+from spacelang.catalog.packages import named_object, operator_class
 
 
 def test_every_operator_resolves() -> None:

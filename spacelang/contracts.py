@@ -53,9 +53,10 @@ returns the best `Point` of a `Box`. A box is a product of `Dimension` objects; 
 subset of it. The objective is a `PointObjective`. `minimize_with_proposals` implements everything except the proposal
 function, of type `ProposalFunction`, which returns the next point given the `Observations` so far.
 
-**Executor.** An `Executor` runs jobs on workers. Each `Job` is passed to the function of type `Evaluate`, within its
-`Limits`; the result is a `FinishedJob`. `create(evaluate, workers, forks=False)` of the class makes an executor for the
-given `WorkerSettings`.
+**Executor.** An `Executor` runs jobs on workers. The `work` of each `Job`, such as a `Request`, is passed to the
+function of type `Evaluate`, within its `Limits`; a `FinishedJob` has the result, such as a `Trial`. The result of
+`Work` that failed outside of its evaluation is `job.work.make_failed(status, reason, cost)`. `create(evaluate, workers,
+forks=False)` of the class makes an executor for the given `WorkerSettings`.
 
 **Objective.** An `Objective` is minimised by a search: `sl.search(space, objective=...)`. It combines an
 `ObjectiveInfo`, which describes the trials, and an `Evaluator`, which evaluates a request. A `LossName` names the loss,
@@ -83,7 +84,7 @@ from spacelang.ir.search_protocol import (
 )
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound, Limits
-from spacelang.ir.trial import LossScale, Measurement, Request, SortKey, Status, Trial, sort_key
+from spacelang.ir.trial import LossScale, Measurement, Request, SortKey, Status, Trial, Work, sort_key
 from spacelang.minimizers import (
     MINIMIZERS,
     Box,
@@ -197,6 +198,7 @@ __all__ = [
     "Trial",
     "UndecidableError",
     "UniqueConfigurations",
+    "Work",
     "WorkerSettings",
     "approximated",
     "ask_all",

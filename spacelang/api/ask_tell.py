@@ -309,10 +309,7 @@ class _Run:
     is_over: bool = False
 
     def advance(self) -> None:
-        """Run until a loss must be told or the search is over.
-
-        An error ends the run and is raised. Raises KeyboardInterrupt if the run was interrupted.
-        """
+        """Run until a loss must be told or the search is over; raises errors of the run, and KeyboardInterrupt."""
         self.is_over = True
         for _ in self.steps:
             self.is_over = False

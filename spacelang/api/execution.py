@@ -73,10 +73,7 @@ def use_one_thread() -> None:
 
 
 def trial_limits(space: Space, given: str | None = None) -> Limits:
-    """Return the limits of one trial: those in `given`, otherwise those of the task of the space.
-
-    `given` is a text such as `300s 4GB`. Raises ValueError for a text that cannot be parsed.
-    """
+    """Return the limits of a trial: those in `given`, such as `300s 4GB`, or else the task's; raises ValueError."""
     if given is not None:
         return parse_limits(given)
     return UNLIMITED if space.task is None else space.task.limits

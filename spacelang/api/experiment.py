@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.objective import ObjectiveInfo
     from spacelang.runtime.scoring.constraints import Constraint
 
-
 DEFAULT_SECONDS: Final = 60.0
 """The time limit of a run, in seconds, if nothing else limits it."""
 
@@ -154,19 +153,13 @@ class Experiment:
         return {name: texts for name, texts in said.items() if texts} | ({UNNAMED_SPACE: ()} if self.chosen else {})
 
     def with_optimizer(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
-        """Return the experiment with the named optimizer, or the default one for None.
-
-        Raises UnknownPluginError and OptionError.
-        """
+        """Return the experiment with an optimizer (None: the default). Raises UnknownPluginError and OptionError."""
         has = {"has_data": self.data.has_rows, "has_defaults_only": self.data.has_defaults_only}
         usual = default_optimizer(self.space.checked, **has) if name is None else name
         return replace(self, optimizer=OPTIMIZERS.create(usual, options or {}))
 
     def prepare(self) -> "PreparedExperiment":
-        """Return the experiment prepared for its data.
-
-        Raises SpaceError and InputError as `EvaluationData.bind_space` does.
-        """
+        """Return the experiment prepared for its data; raises as `EvaluationData.bind_space` does."""
         if self.optimizer is None:
             return self.with_optimizer(None).prepare()
         return self.prepared_for(*self.data.bind_space(self))
@@ -214,10 +207,7 @@ class PreparedExperiment:
         return tuple(dict.fromkeys((*(given or ()), *found.configurations)))
 
     def make_executor(self, *, forks: bool = False) -> "Executor":
-        """Create the executor of the trials and return it when it is ready; the caller closes it.
-
-        Raises as `make_executor` does.
-        """
+        """Create the executor of the trials and return it when it is ready, to be closed; raises as `make_executor`."""
         return self.experiment.data.make_executor(self.objective, self.experiment.workers, forks=forks)
 
     def header(self, terms: StartConditions) -> "RunHeader":
@@ -313,10 +303,7 @@ class PreparedExperiment:
 
 
 def run_time_limit(space: Space, given: str | float | None) -> float | None:
-    """Return the time limit of a run in seconds: the given one, else that of the task.
-
-    Raises ValueError for an invalid duration.
-    """
+    """Return the seconds of a run: the given ones, else the task's. Raises ValueError for an invalid duration."""
     if given is None:
         return None if space.task is None else space.task.limits.run_seconds
     return parse_duration(given) if isinstance(given, str) else given

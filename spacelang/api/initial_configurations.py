@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
     from spacelang.runtime.archives.creation import NewArchive
 
-
 Initial: TypeAlias = str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 """Initial configurations: `"default"`, the path of a JSON file, a configuration, or several."""
 DEFAULT: Final = "default"

@@ -20,7 +20,6 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import WorkerSettings
 
 if TYPE_CHECKING:
-    from spacelang.ir.task import Validation
     from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
@@ -170,14 +169,17 @@ def search(  # noqa: PLR0913 - each is one setting of a run
     metrics, stores, workers and archives.
     """
     from spacelang.runtime.data.read_options import make_read_options
+    from spacelang.runtime.evaluation.splits import parse_validation
 
     check_argument_types(optimizer=optimizer, optimizer_options=optimizer_options, metric=metric, validate=validate)
     check_argument_types(time=time, trials=trials, seed=seed, allow=allow, bind=bind, store=store, workers=workers)
     check_argument_types(executor=executor, trial_limit=trial_limit, metrics=metrics, constraints=constraints)
     check_argument_types(ensemble=ensemble, scale=scale, fidelities=fidelities, space="" if space is None else space)
     trials, seed, workers, ensemble = to_int_or_none(trials), to_int(seed), to_int(workers), to_int_or_none(ensemble)
-    if ensemble is not None:
-        _check_votes(ensemble, store if resume else None)
+    if ensemble is not None and ensemble < 1:
+        raise ValueError(f"`ensemble` is {ensemble}: give at least 1 vote")
+    if ensemble is not None and resume:
+        check_stored_predictions(store)
     kept = ExtraMeasurements(tuple(metrics), training_score, predictions)
     by_metric = {"metric": metric, "validate": validate, "test": test, "ensemble": ensemble, "archive": archive}
     if objective is None:
@@ -197,7 +199,7 @@ def search(  # noqa: PLR0913 - each is one setting of a run
         budget=Budget(run_time_limit(loaded, time), trials),
         seed=seed,
         metric=metric,
-        validation=None if validate is None else _validation(validate),
+        validation=None if validate is None else parse_validation(validate),
         recorded=kept,
         test=test,
         workers=WorkerSettings(workers, executor, trial_limits(loaded, trial_limit), isolate),
@@ -222,10 +224,7 @@ def search(  # noqa: PLR0913 - each is one setting of a run
 def _progress_listener(
     progress: bool | None, listener: "Listener | None", notes: Iterable[str]
 ) -> "Iterator[Listener | None]":
-    """Return the listener as a context manager: the user's, otherwise a progress display if somebody can see it.
-
-    `notes` are printed before the progress display.
-    """
+    """Yield the user's listener, otherwise a progress display, below the notes, if somebody can see it."""
     from rich.console import Console
 
     from spacelang.report.progress import can_show_bars
@@ -242,11 +241,7 @@ def _progress_listener(
 
 
 def _notes_before_search(chosen: str, prepared: PreparedExperiment) -> "Iterator[str]":
-    """Yield notes to print before a search.
-
-    They say why the space was chosen, which class the metric is about, which hyperparameters are not searched, and what
-    the optimizer's form of the space cannot represent.
-    """
+    """Yield notes to print before a search: on the space, the positive class, and what is not searched."""
     if chosen:
         yield default_space_note(chosen)
     if (positive := positive_class_of(prepared.objective)) is not None:
@@ -264,7 +259,6 @@ def _space_and_reason(
     allow: Iterable[str],
     bind: Mapping[str, int] | None,
 ) -> tuple[Space, str]:
-    """Return the space of a search, and why it was chosen if none was given."""
     if space is not None:
         return open_space(space, allow, bind), ""
     if not isinstance(data, TabularData):
@@ -282,12 +276,6 @@ def _rows(features: Any, target: Any, read: "ReadOptions") -> TabularData:
     return TabularData(replace(make_table(features, target), reading=read))
 
 
-def _validation(text: str) -> "Validation":
-    from spacelang.runtime.evaluation.splits import parse_validation
-
-    return parse_validation(text)
-
-
 def _input_kind(features: Any, prepared: PreparedExperiment) -> "PipelineInput | None":
     """Return the kind of input that pipelines take, which is that of the features; None without data."""
     if not prepared.experiment.data.has_rows:
@@ -298,14 +286,6 @@ def _input_kind(features: Any, prepared: PreparedExperiment) -> "PipelineInput |
     objective = prepared.objective
     assert isinstance(objective, DataObjective)
     return pipeline_input_of(features, objective.dataset.features, objective.preparation)
-
-
-def _check_votes(ensemble: int, resumed: "str | PathLike[str] | None") -> None:
-    """Raise ValueError for fewer than 1 vote, and StoreError if the run to resume has no predictions."""
-    if ensemble < 1:
-        raise ValueError(f"`ensemble` is {ensemble}: give at least 1 vote")
-    if resumed is not None:
-        check_stored_predictions(resumed)
 
 
 def _warn_of_nonmembers(found: "ArchiveSuggestions") -> None:

@@ -226,10 +226,7 @@ def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> 
 
 
 def validate_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:
-    """Return the fidelities as a tuple, `(1,)` for None; raises ValueError if they are invalid.
-
-    They must be increasing positive integers.
-    """
+    """Return the fidelities, `(1,)` for None; raises ValueError unless they are increasing positive integers."""
     found = SINGLE_FIDELITY if fidelities is None else tuple(fidelities)
     whole = all(isinstance(each, int) and each > 0 for each in found)
     if not (found and whole and all(one < other for one, other in pairwise(found))):
@@ -244,10 +241,7 @@ def fidelities_of(aim: ObjectiveInfo) -> tuple[int, ...] | None:
 
 
 def fidelity_grid(fidelities: tuple[int, ...]) -> Fidelity | None:
-    """Return the geometric grid from the first to the last fidelity; None for a single fidelity.
-
-    It is given by the first fidelity and the factor between neighbours.
-    """
+    """Return the geometric grid from the first to the last fidelity, as first and factor; None for a single one."""
     first, last, steps = fidelities[0], fidelities[-1], len(fidelities) - 1
     return Fidelity(first, (last / first) ** (1 / steps)) if steps else None
 

@@ -123,10 +123,7 @@ class CrossValidatedSearch:
         return FixedSplitter(few)
 
     def record_score(self, score: float, configuration: Configuration) -> float | None:
-        """Count a trial and return the loss of its score, or None if the trial failed.
-
-        A score that is not finite means that the trial failed.
-        """
+        """Count a trial and return the loss of its score; None if it failed: its score is not finite."""
         self.evaluated += 1
         if not isfinite(score):
             self.failed += 1
@@ -137,10 +134,7 @@ class CrossValidatedSearch:
         return -score if self.prepared.objective.metric.name.startswith(NEGATED_PREFIX) else 1 - score
 
     def check_successes(self, judge: Scorer) -> None:
-        """Warn if some trials failed; raises ValueError if all failed or none was evaluated.
-
-        `judge` is the scorer of the trials.
-        """
+        """Warn if some trials, scored by `judge`, failed; raises ValueError if all failed or none was evaluated."""
         if self.failed == 0 < self.evaluated:
             return
         if not self.evaluated:
@@ -175,10 +169,7 @@ class CrossValidatedSearch:
 
 
 def task_scorer(space: Space) -> str | None:
-    """Return the name of the scorer that the task of a space maximises.
-
-    None if the task has no goal, or minimises a score that scikit-learn maximises.
-    """
+    """Return the scorer that the task maximises; None without a goal, or if it minimises a maximised score."""
     goal = None if space.task is None else space.task.goal
     return None if goal is None or (goal.direction == "maximize") == goal.from_one else goal.scorer
 
@@ -200,10 +191,7 @@ def task_splitter(space: Space, seed: int) -> Any:
 
 
 def optimized_scores(results: Mapping[str, Any], refit: Any) -> npt.NDArray[np.float64]:
-    """Return the mean scores that the search optimizes.
-
-    Raises ValueError if there are several scores and `refit` names none of them.
-    """
+    """Return the mean scores that the search optimizes; raises ValueError if `refit` names none of several."""
     name = refit if isinstance(refit, str) and f"mean_test_{refit}" in results else SINGLE_SCORE
     if f"mean_test_{name}" not in results:
         raise ValueError("with several scores, `refit` must name the one to optimize")

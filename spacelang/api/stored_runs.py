@@ -52,9 +52,7 @@ from spacelang.suggest import suggestion
 from spacelang.text import Origin, Source
 
 if TYPE_CHECKING:
-    from spacelang.ir.task import Limits
     from spacelang.runtime.evaluation.objective import DataObjective
-
 
 OTHER_VERSION: Final = "the run used a version that {} differently: install the versions listed by `spacelang show`"
 
@@ -85,14 +83,15 @@ class ReopenedRun:
         """Return the trial of a rank, 1 being the best, in the order of `show`; raises InputError if there is none."""
         found = [*rank_candidates(self.outcome, self.header.training_size)]
         if rank > len(found):
-            raise self._rank_error(rank, len(found))
+            what = f"no trial of `{self.store}` succeeded, so there is no pipeline"
+            if found:
+                count = "one pipeline" if len(found) == 1 else f"{len(found)} pipelines"
+                what = f"`{self.store}` has {count} that succeeded, so rank {rank} does not exist"
+            raise InputError(what, f"see `spacelang show {self.store}`")
         return found[rank - 1]
 
     def with_space(self, space: Space) -> "tuple[Space, DataObjective]":
-        """Return another space bound to the data, and the objective of this run for it, with the same splits.
-
-        Raises the same errors as a new run with that space.
-        """
+        """Return another space bound to the data, and its objective with the same splits; raises as a new run."""
         return _objective_for(self.header, space, self.rows)
 
     def select_ensemble(self, votes: int | None = None) -> EnsembleSelection:
@@ -119,30 +118,20 @@ class ReopenedRun:
         A worker fits it within the limits of a trial. `form` is the kind of input that it takes. `forks` is as for
         `make_executor`. Raises InputError if the fit fails.
         """
+        limits = trial_limits(self.space)
         with closing(make_executor(self.objective, forks=forks)) as executor:
             if isinstance(chosen, EnsembleSelection):
                 voted = fit_ensemble(
-                    chosen, self.outcome, self.objective, executor, limits=self._limits, form=form, is_wanted=True
+                    chosen, self.outcome, self.objective, executor, limits=limits, form=form, is_wanted=True
                 )
                 if voted.left_out:
                     raise self._fit_error(voted.left_out[0], "use fewer `--votes`, or a single pipeline")
                 return voted.estimator
             alone = replace(self.outcome, records=(chosen,), incumbent=chosen)
-            found = fit_best_pipeline(alone, self.objective, executor, limits=self._limits, form=form, is_wanted=True)
+            found = fit_best_pipeline(alone, self.objective, executor, limits=limits, form=form, is_wanted=True)
         if found.record is None:
             raise self._fit_error(found.skipped[0], "use another one: `--rank 2`")
         return found.pipeline
-
-    @property
-    def _limits(self) -> "Limits":
-        return trial_limits(self.space)
-
-    def _rank_error(self, rank: int, found: int) -> InputError:
-        see = f"see `spacelang show {self.store}`"
-        if not found:
-            return InputError(f"no trial of `{self.store}` succeeded, so there is no pipeline", see)
-        count = "one pipeline" if found == 1 else f"{found} pipelines"
-        return InputError(f"`{self.store}` has {count} that succeeded, so rank {rank} does not exist", see)
 
     def _fit_error(self, failed: Any, remedy: str) -> InputError:
         rows = self.objective.rows
@@ -239,10 +228,7 @@ def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: floa
 
 
 def _objective_for(header: RunHeader, space: Space, rows: TabularData) -> "tuple[Space, DataObjective]":
-    """Return the bound space and the objective of the run, with the metric that the run used.
-
-    Raises DataError if the rows differ from those of the run.
-    """
+    """Return the bound space, and the objective with the run's metric; raises DataError if the rows differ."""
     try:
         validation = parse_validation(header.validation)
     except ValueError:
@@ -270,7 +256,6 @@ def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
 
 
 PREDICTION_COLUMN: Final = "prediction"
-"""The name of the column of predictions."""
 PROBABILITY_PREFIX: Final = "probability "
 """The prefix of the columns of probabilities; the name of the class follows."""
 
@@ -296,8 +281,13 @@ def load_new_rows(reference: str, dataset: Dataset, reading: ReadOptions = DEFAU
     """
     label, known = str(dataset.target.name), dataset.features
     if not isinstance(known, pd.DataFrame):
-        return NewRows(_features_by_position(load_rows(reference, reading), label))
-    read = load_rows(reference, reading, _text_columns(known))
+        # The columns of sparse data are identified by position only.
+        sparse = load_rows(reference, reading)
+        if isinstance(sparse, SparseTable):
+            return NewRows(sparse.features_without(frozenset({label})))
+        return NewRows(sparse.drop(columns=[name for name in sparse.columns if name == label]))
+    texts = [name for name in known.columns if pd.api.types.infer_dtype(known[name], skipna=True) == "string"]
+    read = load_rows(reference, reading, texts)
     table = read.dense if isinstance(read, SparseTable) else read
     names = [*known.columns]
     if missing := [name for name in names if name not in table.columns]:
@@ -309,18 +299,6 @@ def load_new_rows(reference: str, dataset: Dataset, reading: ReadOptions = DEFAU
     assert isinstance(features, pd.DataFrame)
     gaps = tuple(name for name in names if features[name].isna().any() and not known[name].isna().any())
     return NewRows(features, tuple(str(name) for name in table.columns if name not in {*names, label}), gaps)
-
-
-def _text_columns(table: pd.DataFrame) -> list[str]:
-    """Return the columns that contain only strings."""
-    return [name for name in table.columns if pd.api.types.infer_dtype(table[name], skipna=True) == "string"]
-
-
-def _features_by_position(read: pd.DataFrame | SparseTable, label: str) -> Features:
-    """Return the features of sparse data, whose columns are identified by position only."""
-    if isinstance(read, SparseTable):
-        return read.features_without(frozenset({label}))
-    return read.drop(columns=[name for name in read.columns if name == label])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -354,10 +332,7 @@ def predict_rows(fitted: Any, rows: NewRows) -> Predictions:
             shares = np.asarray(fitted.predict_proba(features))
             found |= {f"{PROBABILITY_PREFIX}{name}": shares[:, place] for place, name in enumerate(fitted.classes_)}
     except Exception as error:  # third-party classes may raise anything on new rows
-        remedy = (
-            f"columns with missing values that had none in the run: {format_names(rows.new_missing_columns)}"
-            if rows.new_missing_columns
-            else ""
-        )
+        gaps = rows.new_missing_columns
+        remedy = f"columns with missing values that had none in the run: {format_names(gaps)}" if gaps else ""
         raise DataError(f"the pipeline cannot predict these rows: {describe_exception(error)}", remedy) from error
     return Predictions(pd.DataFrame(found))

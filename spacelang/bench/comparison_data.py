@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.objective import ObjectiveInfo
     from spacelang.runtime.storage.optional_tables import StoredUnseenScore
 
-
 RunOutcome: TypeAlias = "tuple[Outcome, StoredUnseenScore | None]"
 """The outcome of a run, and the score of its winner on rows that no trial saw, if there are such rows."""
 
@@ -100,10 +99,7 @@ class ComparisonDataset:
         )
 
     def facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
-        """Return the facts that identify the data that the trials of a seed see.
-
-        These are the facts in `judged`, the result of `check`, unless each seed reserves other test rows.
-        """
+        """Return what identifies the rows that trials of a seed see: `judged.facts`, unless seeds draw test rows."""
         from spacelang.runtime.data.labels import check_labels
         from spacelang.runtime.data.tables import data_facts
         from spacelang.runtime.evaluation.unseen_rows import split_off_test_rows

@@ -182,10 +182,7 @@ class Comparison:
 
     @cached_property
     def quartiles(self) -> "pd.DataFrame":
-        """Quartiles of the losses over the seeds, at each time.
-
-        The columns are models, data, optimizer, seconds, `lower`, `median` and `upper`.
-        """
+        """Quartiles over the seeds at each time: models, data, optimizer, seconds, `lower`, `median`, `upper`."""
         import pandas as pd
 
         results, names, frames = self.results, ["models", "data", "optimizer", "seconds"], []

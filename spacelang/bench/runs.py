@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import TrialRecord
     from spacelang.runtime.storage.optional_tables import StoredUnseenScore
 
-
 MAX_NAME_LENGTH: Final = 120
 """The largest number of bytes of a label in a file name."""
 
@@ -92,10 +91,7 @@ def execute_runs(
 
 
 def file_name(key: "RunKey") -> str:
-    """Return the file name of the store of a run.
-
-    The name is different for every run and uses only characters that are valid on every system.
-    """
+    """Return the name of the store of a run: a different one for every run, valid on every system."""
     return f"{_file_name_part(key.data)}@{_file_name_part(key.optimizer)}@{key.seed}.db"
 
 

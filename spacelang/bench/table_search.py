@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.listeners import Listener
 
-
 TABLE_PREFIX = "table:"
 """The prefix of references to loss tables."""
 
@@ -98,10 +97,7 @@ class LossTableData(EvaluationData):
         return self.table.has_defaults_only
 
     def bind_space(self, experiment: Experiment) -> "tuple[Space, TableObjective]":
-        """Return the space, bound to the size of the table's data, and the objective on the table.
-
-        Raises InputError if the space needs a symbol that the table does not record.
-        """
+        """Return the bound space, and the objective; raises InputError if the table lacks the number of a symbol."""
         from spacelang.bench.tables.objective import TableObjective
 
         space, table = experiment.space, self.table
@@ -121,10 +117,7 @@ class LossTableData(EvaluationData):
 
 
 def data_of(reference: str, target_column: str | None = None, reading: "ReadOptions | None" = None) -> EvaluationData:
-    """Return the data that `--data` names: a table, an artificial objective, or rows.
-
-    Files of rows are read as `reading` says. Raises InputError.
-    """
+    """Return the data that `--data` names: a table, an artificial objective, or rows. Raises InputError."""
     if reference.startswith(ARTIFICIAL_PREFIX):
         return BlackBoxData(reference)
     if reference.startswith(TABLE_PREFIX):
@@ -166,12 +159,7 @@ def tabulation_search(
 
 
 def table_of(
-    space: Space,
-    objective: "DataObjective",
-    tabulate: "TabulationSearch",
-    outcome: "Outcome",
-    *,
-    seed: int,
+    space: Space, objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", *, seed: int
 ) -> "LossTable | MissingTrials":
     """Return the table of all trials of a tabulation, or the number of trials that are missing.
 

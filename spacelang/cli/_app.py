@@ -113,11 +113,7 @@ def _help(command: Callable[..., None]) -> str:
 
 
 def _snapshot_error() -> type[Exception]:
-    """Return the class `SnapshotError`.
-
-    Python evaluates the class of an `except` clause only if something was raised, so that commands without a catalogue
-    do not import it.
-    """
+    """Return `SnapshotError`, imported only now: Python evaluates an `except` clause only after an exception."""
     from spacelang.catalog.snapshot import SnapshotError
 
     return SnapshotError
@@ -135,10 +131,7 @@ def _report_usage_error(error: Any) -> None:
 
 
 def _reword(message: str) -> str:
-    """Return a message of the option parser in the style of our diagnostics.
-
-    It starts in lowercase, puts names in backticks, and leaves out what the help line says.
-    """
+    """Return a message of the option parser in lowercase, with backticks, without what the help line says."""
     message = re.sub(r"[. ]*(\(Possible|\(?Did you).*", "", message)
     message = re.sub(r"'([^']*)'", r"`\1`", message).replace("Value error, ", "")
     message = re.sub(r"is not a valid int\w*( range)?|Input should be a valid int.*", "is not a whole number", message)

@@ -119,10 +119,7 @@ def limit_threads_before_fork(workers: int = 1, executor: str | None = None) -> 
 
 
 def worker_settings(space: "Space", options: "WorkerOptions", *, is_table: bool = False) -> "WorkerSettings":
-    """Return the settings of the workers.
-
-    Ends the program if options contradict each other, and warns of limits that these workers cannot enforce.
-    """
+    """Return the settings of the workers; ends the program for contradictions, and warns of unenforced limits."""
     from spacelang.api.execution import trial_limits, unenforced_limits_warning
     from spacelang.runtime.executors import WorkerSettings
 

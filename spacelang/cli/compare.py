@@ -40,9 +40,7 @@ def command(  # noqa: PLR0913 - one argument an option
     data: Annotated[
         list[str] | None,
         typer.Option(
-            "--data",
-            "-d",
-            help="As for `spacelang run`, or a table: `table:FILE.npz`; may be given several times.",
+            "--data", "-d", help="As for `spacelang run`, or a table: `table:FILE.npz`; may be given several times."
         ),
     ] = None,
     optimizers: Annotated[

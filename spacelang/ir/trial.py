@@ -30,10 +30,7 @@ class LossScale:
         return min(max(self.normalize_unclipped(loss), 0.0), 1.0)
 
     def normalize_unclipped(self, loss: float) -> float:
-        """Return the normalized loss without clipping it to [0, 1], for formulas that do not depend on the unit.
-
-        Values are clipped to one million widths in either direction.
-        """
+        """Return the normalized loss, clipped only to one million widths in either direction."""
         return min(max((loss - self.origin) / self.width, -MAX_UNCLIPPED), MAX_UNCLIPPED)
 
     @classmethod
@@ -115,10 +112,7 @@ class Measurement:
 
     @property
     def excess(self) -> float:
-        """The violation relative to the limit: 0 if the bound holds, infinity if the value is unknown.
-
-        It is (value - limit) / limit; a limit of 0 is replaced by 1 in the denominator.
-        """
+        """The violation, (value - limit) / (limit or 1): 0 if the bound holds, infinity without a value."""
         if self.holds:
             return 0.0
         return inf if isnan(self.value) else (self.value - self.bound.limit) / (self.bound.limit or 1.0)
@@ -291,10 +285,7 @@ def describe_scale(scale: LossScale | None) -> str:
 
 
 def parse_scale(text: str) -> LossScale | None:
-    """Parse the text made by `describe_scale`, which is accurate to nine digits.
-
-    None stands for the scale that the first success will determine. Raise ValueError for any other text.
-    """
+    """Parse the text of `describe_scale`; None stands for a scale that the first success will determine."""
     if text == FIRST_SUCCESS_TEXT:
         return None
     if text == UNIT_SCALE_TEXT:

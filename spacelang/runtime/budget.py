@@ -14,10 +14,7 @@ _DURATION: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|m|h|)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A limit on the seconds and the number of trials of a search; None is no limit.
-
-    Raises ValueError for a limit that is not positive.
-    """
+    """A positive limit on the seconds and the number of trials of a search; None is no limit."""
 
     seconds: float | None = None
     trials: int | None = None

@@ -15,29 +15,28 @@ from spacelang.runtime.executors import Job
 from spacelang.runtime.history import Key
 
 PrefixKey: TypeAlias = tuple[str, ...]
-"""The prefix key of a request: its steps of work, first step first.
-
-Requests whose keys share a prefix can share the work of that prefix.
-"""
+"""The steps of work of a request, first step first; requests can share the work of a common prefix."""
 
 
 class AffinityQueue:
-    """A queue of the jobs of one batch that no worker has started yet.
+    """A queue of the jobs of one batch that no worker has started yet; jobs with equal prefix keys keep their order.
 
-    Jobs with equal prefix keys start in the order in which they were given. `last` maps each worker to the prefix key
-    of its previous job, as far as known, and is updated here. A worker starts where it can reuse most of what it has
-    cached. All jobs together take O(n log n) time.
+    A worker caches what its own trials can share. So the jobs are sorted by their prefix keys, and each worker goes
+    through a contiguous range of them, front to back. A worker starts where it can reuse most of what it has cached, by
+    its previous key in `last`, which is updated here; other ranges start far apart. A worker that finishes its range is
+    given the later half of the longest remaining range, cut near the middle where neighbours share least. All jobs take
+    O(n log n) time.
     """
 
     def __init__(
         self,
-        jobs: Sequence[Job],
+        jobs: Sequence[Job[Request]],
         route: Callable[[Request], PrefixKey],
         last: MutableMapping[str, PrefixKey] | None = None,
     ) -> None:
         # A single job needs no sorting, and no prefix key unless the caller tracks the last ones.
         is_lone = len(jobs) == 1 and last is None
-        routes = [()] if is_lone else [route(job.request) for job in jobs]
+        routes = [()] if is_lone else [route(job.work) for job in jobs]
         order = sorted(range(len(jobs)), key=routes.__getitem__)
         self._jobs = [jobs[place] for place in order]
         self._prefix_keys = [routes[place] for place in order]
@@ -55,7 +54,7 @@ class AffinityQueue:
     def __len__(self) -> int:
         return self._left
 
-    def take_job(self, worker: str) -> Job:
+    def take_job(self, worker: str) -> Job[Request]:
         """Remove and return the next job for a worker; raise IndexError if no job is left."""
         if not self._left:
             raise IndexError("all jobs have been taken")
@@ -113,7 +112,7 @@ class AffinityQueue:
 
 @dataclass(slots=True)
 class _JobRange:
-    """A contiguous range of jobs, from index `first` up to and excluding `end`."""
+    """The jobs from index `first` up to and excluding `end`."""
 
     first: int
     end: int
@@ -122,14 +121,12 @@ class _JobRange:
         return max(self.end - self.first, 0)
 
     def split(self, place: int) -> "_JobRange":
-        """Cut off and return the jobs from index `place` on."""
         rest = _JobRange(place, self.end)
         self.end = place
         return rest
 
 
 def _common_prefix_length(one: PrefixKey, other: PrefixKey) -> int:
-    """Return the length of the common prefix of two prefix keys."""
     for length, (mine, theirs) in enumerate(zip(one, other, strict=False)):
         if mine != theirs:
             return length
@@ -142,11 +139,10 @@ PrefixKeyFunction: TypeAlias = Callable[[Request], PrefixKey]
 
 @dataclass(slots=True)
 class RequestQueue:
-    """A queue of committed requests (those that a search needs) that no worker has started yet.
+    """A queue of committed requests that no worker has started yet, one batch of requests made at once after the other.
 
-    The requests that a search makes at once form a batch, and batches are started one after the other. Within a batch,
-    each worker receives requests that share work, by their `prefix_key`. Without a `prefix_key`, requests start in
-    their own order.
+    Within a batch, each worker receives requests that share work, by their `prefix_key`; without it, they keep their
+    order.
     """
 
     prefix_key: PrefixKeyFunction | None = None
@@ -174,12 +170,8 @@ class RequestQueue:
                 return True
         return False
 
-    def take_job(self, worker: str, key: Callable[[Request], Key], most: int | None) -> Job | None:
-        """Return the next job for a worker; None if the queue is empty or `most` is 0.
-
-        `most` is the number of requests that may still start, or None. If it is less than the size of the batch, the
-        first requests of the batch are chosen.
-        """
+    def take_job(self, worker: str, key: Callable[[Request], Key], most: int | None) -> Job[Request] | None:
+        """Return the next job, of the first `most` of the batch; None if the queue is empty or `most` is 0."""
         if not self._batches or most == 0:
             return None
         batch = self._batches[0]
@@ -191,13 +183,13 @@ class RequestQueue:
                     [self.make_job(each) for each in [*batch.values()][:most]], self.prefix_key, self._last_prefix_keys
                 )
             job = self._affinity_queue.take_job(worker)
-        del batch[key(job.request)]
+        del batch[key(job.work)]
         if not batch:
             self._batches.popleft()
             self._affinity_queue = None
         return job
 
-    def make_job(self, request: Request) -> Job:
+    def make_job(self, request: Request) -> Job[Request]:
         """Return a job, with the next number, for a request."""
         self._jobs += 1
         return Job(self._jobs, request)
@@ -212,8 +204,8 @@ _Segment: TypeAlias = "int | tuple[str, dict[str, tuple[_Segment, ...]]]"
 class PrefixKeys:
     """The prefix keys of requests over one space, for trials with at most `training_size` training rows.
 
-    The first word of a key is the fidelity. Each further word holds the values that the configuration has for one step.
-    Two keys with the same first k words belong to pipelines with the same fidelity and the same first k - 1 steps.
+    The first word is the fidelity; each further one holds the values of one step. Keys with the same first k words
+    belong to pipelines with the same fidelity and the same first k - 1 steps.
     """
 
     def __init__(self, space: Space, training_size: int) -> None:
@@ -258,7 +250,6 @@ def _step_segments(node: Node, steps: list[Node]) -> Iterator[_Segment]:
 
 
 def _chosen_order(parts: tuple[_Segment, ...], configuration: Configuration) -> Iterator[int]:
-    """Yield the indices of the steps in the order that a configuration chooses."""
     for part in parts:
         if isinstance(part, int):
             yield part
@@ -268,17 +259,12 @@ def _chosen_order(parts: tuple[_Segment, ...], configuration: Configuration) -> 
 
 
 def _keys_below(node: Node) -> Iterator[str]:
-    """Yield the keys of all decisions and hyperparameters below a node."""
     return (each.key for each in subtree(node) if isinstance(each, Choice | Hyperparameter))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommittedRequest:
-    """A committed request.
-
-    `asked` is the object that the search asked for: the request itself or a lazy request. `proposal` is the number of
-    the lazy request, None otherwise.
-    """
+    """A request, the object asked for (itself or a lazy request), and the number of the lazy request, else None."""
 
     asked: Request | LazyRequest
     request: Request
@@ -297,10 +283,7 @@ class LazyRequestRegistry:
     count: int = 0
 
     def commit(self, asked: Request | LazyRequest) -> CommittedRequest:
-        """Commit to a request. Make it if it is a lazy request, and call its `on_start` callback.
-
-        Errors of the lazy request are raised.
-        """
+        """Commit to a request; make it if it is lazy, and call its `on_start`. Its errors are raised."""
         if isinstance(asked, Request):
             return CommittedRequest(asked, asked)
         from numpy.random import default_rng  # imported here, as few runs without NumPy need it

@@ -103,8 +103,8 @@ def time_trials(executor: Executor, trials: int) -> Iterator[float]:
         started = time.perf_counter()
         executor.start(executor.free[0], Job(number, Request(Configuration({"number": number}))))
         (finished,) = executor.wait()
-        assert finished.trial.loss is not None
-        yield time.perf_counter() - started - finished.trial.cost
+        assert finished.result.loss is not None
+        yield time.perf_counter() - started - finished.result.cost
 
 
 if __name__ == "__main__":

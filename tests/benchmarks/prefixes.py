@@ -95,7 +95,7 @@ def evaluate_in_turn(requests: Sequence[Request], *measurements: Measurement) ->
         job = agenda.take_job("")
         for each in measurements[:: -1 if job.number % 2 else 1]:
             started = time.process_time()
-            each.trials[job.number] = each.objective.evaluate(job.request)
+            each.trials[job.number] = each.objective.evaluate(job.work)
             each.seconds += time.process_time() - started
 
 
@@ -122,7 +122,7 @@ def evaluate_all(executor: Processes, agenda: AffinityQueue) -> dict[int, Trial]
     while len(trials) < count:
         while agenda and (free := executor.free):
             executor.start(free[0], agenda.take_job(free[0]))
-        trials |= {finished.job.number: finished.trial for finished in executor.wait()}
+        trials |= {finished.job.number: finished.result for finished in executor.wait()}
     return trials
 
 

@@ -163,10 +163,10 @@ def test_a_job_that_ends_every_dask_worker_has_crashed(marked: MarkedProcesses) 
         executor.close()
     answers = {each.job.number: each for each in finished}
     assert len(answers) == len(finished) == 8
-    assert answers[0].trial.status is Status.CRASH
-    assert answers[0].trial.reason == "4 dask workers ended one after another while they evaluated this trial"
+    assert answers[0].result.status is Status.CRASH
+    assert answers[0].result.reason == "4 dask workers ended one after another while they evaluated this trial"
     assert answers[0].attempts == 4
-    assert all(answers[each].trial.loss == each for each in range(1, 8))
+    assert all(answers[each].result.loss == each for each in range(1, 8))
     assert not marked()
 
 

@@ -59,7 +59,7 @@ def test_no_trial_of_a_bundled_space_has_its_worker_replaced() -> None:
                 configuration = sampler.configuration(rng)
                 executor.start("1", Job(number, Request(Configuration({**configuration, "space": name}), 80)))
                 (finished,) = executor.wait()
-                workers.setdefault(finished.trial.predictions, f"{name}: {configuration}")
+                workers.setdefault(finished.result.predictions, f"{name}: {configuration}")
     finally:
         executor.close()
     assert list(workers.values())[1:] == [], "these began in another process than those before"

@@ -37,7 +37,7 @@ def waiting(made: list[list[Request]], *, is_routed: bool) -> RequestQueue:
 def taken(found: RequestQueue, workers: int, most: int | None = None) -> list[Request]:
     requests: list[Request] = []
     while job := found.take_job(str(len(requests) % workers), key, None if most is None else most - len(requests)):
-        requests.append(job.request)
+        requests.append(job.work)
     return requests
 
 

@@ -15,7 +15,7 @@ from spacelang.ir.search_protocol import Problem, Search, ask_all
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._successive_halving import BracketRun, BracketRuns
+from spacelang.optimizers._candidates import BracketRun, BracketRuns
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.executors.here import Here

@@ -78,7 +78,7 @@ class Paid(Here):
 
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
         ended = super().wait(seconds)
-        self.now += sum(each.trial.cost for each in ended)
+        self.now += sum(each.result.cost for each in ended)
         return ended
 
 

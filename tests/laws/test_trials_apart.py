@@ -136,7 +136,7 @@ def isolated() -> Iterator[Processes]:
 @pytest.fixture(scope="module")
 def alone(isolated: Processes) -> dict[Request, tuple[Any, ...]]:
     """What the trials come to of which each has a process of its own."""
-    return {each.job.request: told(each.trial) for each in ended(isolated, [*INNOCENT, *GUILTY])}
+    return {each.job.work: told(each.result) for each in ended(isolated, [*INNOCENT, *GUILTY])}
 
 
 INNOCENT = [
@@ -164,20 +164,20 @@ def test_in_any_order_over_any_number_of_workers_trials_end_as_alone(
     executor = data.draw(st.sampled_from((one, two)))
     wanted = data.draw(st.permutations([*data.draw(st.permutations(INNOCENT))[:20], *GUILTY]))
     for each in ended(executor, wanted):
-        assert told(each.trial) == alone[each.job.request], each.job.request
+        assert told(each.result) == alone[each.job.work], each.job.work
 
 
 def test_isolated_trials_have_a_process_each(isolated: Processes) -> None:
     finished = ended(isolated, doing(*["nothing"] * 9))
-    assert len({each.trial.predictions for each in finished}) == 9
+    assert len({each.result.predictions for each in finished}) == 9
     assert {each.attempts for each in finished} == {1}
 
 
 def test_a_worker_that_is_not_as_it_was_is_replaced_and_the_answer_stands(one: Processes) -> None:
     finished = ended(one, doing(*(deed for leftover in LEFTOVERS for deed in ("nothing", leftover, "nothing"))))
-    assert [each.trial.reason for each in finished if each.trial.status is not Status.SUCCESS] == []
+    assert [each.result.reason for each in finished if each.result.status is not Status.SUCCESS] == []
     assert all(each.attempts == 1 for each in finished)
-    workers = [each.trial.predictions for each in finished]
+    workers = [each.result.predictions for each in finished]
     stayed = {leftover: workers[3 * number : 3 * number + 3] for number, leftover in enumerate(LEFTOVERS)}
     assert [leftover for leftover, (before, guilty, _) in stayed.items() if before != guilty] == []
     assert [leftover for leftover, (_, guilty, after) in stayed.items() if after == guilty] == []
@@ -186,10 +186,10 @@ def test_a_worker_that_is_not_as_it_was_is_replaced_and_the_answer_stands(one: P
 
 def test_who_breaks_the_way_to_the_search_fails_alone(one: Processes) -> None:
     finished = ended(one, doing("nothing", "broken pickles", "nothing", "nothing"))
-    assert [each.trial.status.value for each in finished] == ["success", "error", "success", "success"]
+    assert [each.result.status.value for each in finished] == ["success", "error", "success", "success"]
     assert [each.attempts for each in finished] == [1, 3, 1, 1]
 
 
 def test_a_pool_of_threads_that_waits_is_no_reason(one: Processes) -> None:
     finished = ended(one, doing("nothing", "a pool of threads", "nothing"))
-    assert len({each.trial.predictions for each in finished}) == 1
+    assert len({each.result.predictions for each in finished}) == 1

@@ -52,10 +52,7 @@ class SilentComparisonListener(SilentListener):
 
 
 class ComparisonProgress(SilentComparisonListener, Closeable):
-    """A progress bar over all runs on a terminal, elsewhere an occasional line.
-
-    Runs without a score are reported when they end.
-    """
+    """A bar over all runs on a terminal, elsewhere an occasional line; runs without a score are reported."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

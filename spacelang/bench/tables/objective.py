@@ -41,10 +41,7 @@ class TableObjective:
     further: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, structures: Structures, table: LossTable, *, limits: Limits = UNLIMITED) -> None:
-        """Check the table against the space.
-
-        `limits` are the limits of a trial. A trial that took longer when it was recorded counts as a timeout.
-        """
+        """Check the table; a trial that took longer than `limits` when it was recorded counts as a timeout."""
         self.table = table
         self.bounds: tuple[AnyBound, ...] = _bounds(structures.space.task, table)
         self._row = row_lookup(table, structures)
@@ -106,17 +103,11 @@ class TableObjective:
         return () if bool(np.isnan(self.table.training_loss).all()) else ("training_loss",)
 
     def route(self, request: Request) -> PrefixKey:
-        """Return the prefixes that the trial would share with others on the data itself.
-
-        They decide the order in which trials start, as in a run on the data.
-        """
+        """Return the prefixes that the trial would share on the data itself, by which trials are ordered."""
         return self._prefix_keys.key_of(request)
 
     def evaluate(self, request: Request) -> Trial:
-        """Return the trial that the table has for a request, with the cost of running it on its own.
-
-        Raises InputError if the table does not have the configuration.
-        """
+        """Return the trial of a request, with the cost of running it alone; raises InputError if there is none."""
         row, rung = self._row(request.configuration), self._rung(request.fidelity)
         if row is None:
             raise InputError(

@@ -25,7 +25,6 @@ from spacelang.suggest import suggestion
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-
 REQUIRED: Final = ("sizes", "loss", "cost")
 OPTIONAL: Final = ("status", "reason", "reasons", "training_loss", "measured", "bounds", "meta")
 PIPELINE_ARRAYS: Final = ("axes", "stages", "configurations")
@@ -290,10 +289,7 @@ def _known_metadata(entries: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def write_table(table: LossTable, path: Path) -> None:
-    """Write a table to an `.npz` file and replace any earlier file.
-
-    Raises DataError if it cannot be written. The earlier file is then unchanged.
-    """
+    """Write a table to an `.npz` file in place of any earlier one; raises DataError, which leaves that as it was."""
     try:
         with replace_atomically(path) as new, new.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **_arrays(table))

@@ -39,10 +39,7 @@ class TabulationSearch:
 
 
 def check_size(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
-    """Return the number of trials of a table of the space.
-
-    Raises InputError if it is infinite, more than `MAX_TRIALS`, or zero.
-    """
+    """Return the number of trials of a table; raises InputError if it is infinite, 0 or above `MAX_TRIALS`."""
     number = count_configurations(structures, hyperparameters)
     what = "pipelines" if hyperparameters == "default" or not structures.space.hyperparameters else "configurations"
     if not number:

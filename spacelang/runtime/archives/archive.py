@@ -291,10 +291,8 @@ def _relevant_rows(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
     judged = [row for row in same if row.metric == target.metric]
     if not judged:
         names = _most_common(row.metric for row in same)
-        raise ArchiveError(
-            f"`{archive.name}` has configurations for {names}, but none for {target.metric}",
-            f"minimize a metric of the archive, or create an archive of runs with {target.metric}",
-        )
+        help_text = f"minimize a metric of the archive, or create an archive of runs with {target.metric}"
+        raise ArchiveError(f"`{archive.name}` has configurations for {names}, but none for {target.metric}", help_text)
     return judged
 
 

@@ -53,10 +53,7 @@ CACHE_SIZE: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class TakenAlternative:
-    """A chosen alternative, named uniquely in the space.
-
-    `values` maps the addresses of its active hyperparameters to their values as numbers.
-    """
+    """A chosen alternative, named uniquely in the space, and the numbers of its active hyperparameters by address."""
 
     name: str
     values: Mapping[str, float]
@@ -82,10 +79,7 @@ class ArtificialObjective(BlackBoxObjective):
 
 
 def artificial(space: Space, seed: int, *, clock: Callable[[], float] = time.perf_counter) -> ArtificialObjective:
-    """Return the artificial objective of a seed over a space.
-
-    Raises DataError if the task of the space bounds a quantity, as this objective has no constraints.
-    """
+    """Return the artificial objective of a seed over a space; raise DataError if the task bounds a quantity."""
     name = f"{ARTIFICIAL_PREFIX}{seed}"
     bounds = () if space.task is None else space.task.bounds
     if bounds:
@@ -107,10 +101,7 @@ def parse_seed(reference: str) -> int:
 
 
 def weighted_share(weights: Sequence[float], theta: Sequence[float]) -> float:
-    """Return v = |weights . theta / sum(theta)|, or 0 if the hyperparameters theta sum to 0.
-
-    The result does not depend on the unit of theta.
-    """
+    """Return v = |weights . theta / sum(theta)|, for any unit of theta, or 0 if theta sums to 0."""
     if abs(math.fsum(theta)) < ZERO_SUM:
         return 0.0
     # Divided by the largest value, so that no sum overflows.
@@ -126,7 +117,7 @@ def module_output(before: float, share: float, draws: Sequence[float]) -> float:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _weight(seed: int, address: str) -> float:
-    """Return the weight w of a hyperparameter. It depends only on the address and the seed."""
+    """Return the weight w of a hyperparameter, which depends only on the address and the seed."""
     return float(_generator(seed, "weight", address).standard_normal())
 
 
@@ -145,10 +136,7 @@ def _generator(*words: object) -> np.random.Generator:
 
 
 def chosen_modules(node: Node, configuration: Configuration, name: str = "") -> Iterator[TakenAlternative]:
-    """Yield the modules of a configuration in pipeline order. Modules nested in another one follow it.
-
-    `name` is the module name of a step that is reached without any decision.
-    """
+    """Yield the modules of a configuration in pipeline order; `name` is that of a step reached without any decision."""
     match node:
         case Choice():
             taken = str(configuration[node.key])
@@ -176,7 +164,6 @@ def chosen_modules(node: Node, configuration: Configuration, name: str = "") -> 
 
 
 def _steps(product: Product, configuration: Configuration) -> tuple[Node, ...]:
-    """Return the parts of a product in the order that the configuration gives them."""
     match product:
         case Product(kind=ProductKind.PERMUTATION, children=(Choice() as order, *_)):
             return product.steps_in_order(str(configuration[order.key]))

@@ -26,11 +26,7 @@ KEYS: Final = ("loss", "cost", "constraints")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FunctionObjective(BlackBoxObjective):
-    """The objective that a user's function defines. `make_function_objective` creates it.
-
-    The function is called with the configuration as a dictionary and, if there are several fidelities, with one of
-    them.
-    """
+    """The objective of a user's function of a configuration (a dictionary) and, if there are several, a fidelity."""
 
     function: Callable[..., Any]
     clock: Callable[[], float] = time.perf_counter
@@ -42,7 +38,7 @@ class FunctionObjective(BlackBoxObjective):
         try:
             given = self.function(dict(request.configuration), *fidelity)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything; the search must survive
-            return exception_failure(error, self.clock() - started).to_trial(request)
+            return exception_failure(error, self.clock() - started).result_of(request)
         seconds = self.clock() - started
         try:
             said = {"cost": seconds} | _as_dictionary(given)
@@ -59,10 +55,7 @@ class FunctionObjective(BlackBoxObjective):
 
 
 def make_function_objective(function: Callable[..., Any], **aim: Any) -> FunctionObjective:
-    """Return the objective of a function; `aim` holds the fields of a `BlackBoxObjective`.
-
-    Raises InputError if `function` is not callable.
-    """
+    """Return the objective of a function, else raise InputError; `aim` holds the fields of a `BlackBoxObjective`."""
     if not callable(function):
         raise InputError(
             f"the objective must be a function, not `{function!r}`", "give a function that takes a configuration"
@@ -86,10 +79,7 @@ def _as_dictionary(given: Any) -> dict[str, Any]:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Return the qualified name of a function, with its module.
-
-    A partial is named after its function, and any other object without a name after its class.
-    """
+    """Return the qualified name, with module, of a function, of that inside a partial, or of the class of an object."""
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func
@@ -180,10 +170,7 @@ def trial_from_answer(
 
 
 def parse_number(given: Any, what: str) -> float:
-    """Return a number, or an array of one number, as a float; raise AnswerError for anything else.
-
-    `what` is the name of the value in the message.
-    """
+    """Return a number, or an array of one, as a float; else raise AnswerError about the value called `what`."""
     if isinstance(given, str | bytes):  # `float` would parse it
         raise AnswerError(f"the {what} must be a number, not {_shorten(given)}")
     try:

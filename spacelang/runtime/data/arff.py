@@ -275,10 +275,8 @@ def _dense_column(taking: AttributeValues, given: dict[int, tuple[int, ArffValue
     Raises DataError if a row leaves out the value of an attribute that is not nominal.
     """
     if len(given) < count and taking.attribute.kind != "nominal":
-        raise DataError(
-            f"the sparse rows of `{name}` leave out `{taking.attribute.name}`, whose type has no default value",
-            "give every row a value, or `?`",
-        )
+        what = f"the sparse rows of `{name}` leave out `{taking.attribute.name}`, whose type has no default value"
+        raise DataError(what, "give every row a value, or `?`")
     numbers = [given[row][0] if row in given else 0 for row in range(count)]
     first = taking.attribute.values[0] if taking.attribute.values else None
     _extend(taking, tuple(given[row][1] if row in given else first for row in range(count)), numbers, name)

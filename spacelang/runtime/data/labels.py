@@ -65,10 +65,8 @@ def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
     do not fit the kind of task, or if the data is for the other kind.
     """
     if table.kind not in {None, kind}:
-        raise DataError(
-            f"`{table.name}` is a {table.kind} task, but the space is for {kind}",
-            f"use a space that ends in {'regressors' if table.kind == 'regression' else 'classifiers'}",
-        )
+        help_text = f"use a space that ends in {'regressors' if table.kind == 'regression' else 'classifiers'}"
+        raise DataError(f"`{table.name}` is a {table.kind} task, but the space is for {kind}", help_text)
     check_no_missing_labels(table)
     match kind:
         case "classification":

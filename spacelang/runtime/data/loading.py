@@ -143,10 +143,8 @@ def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()
     if not path.is_file():
         raise DataError(f"`{reference}` is not a regular file", "give a data file")
     if not path.name.lower().endswith(EXTENSIONS):
-        raise DataError(
-            f"`{reference}`: files of type `{path.suffix or path.name}` are not supported",
-            f"save the data as one of {', '.join(f'`{extension}`' for extension in EXTENSIONS)}",
-        )
+        what = f"`{reference}`: files of type `{path.suffix or path.name}` are not supported"
+        raise DataError(what, f"save the data as one of {', '.join(f'`{extension}`' for extension in EXTENSIONS)}")
     match next(extension for extension in EXTENSIONS if path.name.lower().endswith(extension)):
         case ".parquet":
             from spacelang.runtime.data.table_files import read_parquet

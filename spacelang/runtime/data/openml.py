@@ -121,15 +121,11 @@ def _task(client: Any, room: ClientWorkspace, reference: str, number: int, targe
     task = client.tasks.get_task(number, download_splits=not has_splits, download_data=False)
     kind = KINDS.get(int(task.task_type_id.value))
     if kind is None:
-        raise DataError(
-            f"`{reference}` is a task of type `{task.task_type}`",
-            f"use a classification or regression task, or only its data: `openml:{task.dataset_id}`",
-        )
+        what = f"`{reference}` is a task of type `{task.task_type}`"
+        raise DataError(what, f"use a classification or regression task, or only its data: `openml:{task.dataset_id}`")
     if target not in {None, task.target_name}:
-        raise DataError(
-            f"the label column of `{reference}` is `{task.target_name}`, not `{target}`",
-            f"use only its data: `openml:{task.dataset_id}`",
-        )
+        what = f"the label column of `{reference}` is `{task.target_name}`, not `{target}`"
+        raise DataError(what, f"use only its data: `openml:{task.dataset_id}`")
     found = _dataset(client, room, reference, int(task.dataset_id), str(task.target_name))
     return replace(found, splits=_splits(task, folder, len(found.table), reference), kind=kind)
 
@@ -335,10 +331,8 @@ def _client() -> Any:
     except ImportError:
         raise DataError("data of OpenML needs the package `openml`", "install it with `pip install openml`") from None
     except Exception as error:  # noqa: BLE001 - it reads its configuration, with the API key, and creates folders
-        raise DataError(
-            f"the OpenML client cannot start: {type(error).__name__}",
-            "check its configuration file, and that its cache (`OPENML_CACHE_DIR`) is writable",
-        ) from None
+        help_text = "check its configuration file, and that its cache (`OPENML_CACHE_DIR`) is writable"
+        raise DataError(f"the OpenML client cannot start: {type(error).__name__}", help_text) from None
     return openml
 
 

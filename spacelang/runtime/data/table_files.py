@@ -113,10 +113,8 @@ def _check_shape(text: str, name: str, sep: str) -> None:
                 header = row
                 _check_header(header, name)
             elif len(row) != len(header):
-                raise DataError(
-                    f"line {reader.line_num} of `{name}` has {_fields(len(row))} where the header has {len(header)}",
-                    TRUNCATED_REMEDY,
-                )
+                what = f"line {reader.line_num} of `{name}` has {_fields(len(row))} where the header has {len(header)}"
+                raise DataError(what, TRUNCATED_REMEDY)
             else:
                 rows += 1
     except csv.Error as error:
@@ -148,10 +146,8 @@ def _check_separator(text: str, name: str, sep: str) -> None:
 def _check_header(header: list[str], name: str) -> None:
     for place, column in enumerate(header, start=1):
         if not column.strip():
-            raise DataError(
-                f"column {place} of `{name}` has no name",
-                "name or remove it; pandas writes its index this way, unless you use `to_csv(..., index=False)`",
-            )
+            help_text = "name or remove it; pandas writes its index this way, unless you use `to_csv(..., index=False)`"
+            raise DataError(f"column {place} of `{name}` has no name", help_text)
     check_unique_names(header, name)
 
 

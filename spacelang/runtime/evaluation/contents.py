@@ -37,10 +37,7 @@ class MemoryFootprint:
 
 
 def memory_footprint(root: Any) -> MemoryFootprint | None:
-    """Return the memory footprint of an object, or None if it references something that cannot be inspected.
-
-    None is also returned if there are more than `MAX_OBJECTS` objects.
-    """
+    """Return the memory footprint; None beyond `MAX_OBJECTS` objects, or if one of them cannot be inspected."""
     found, waiting = MemoryFootprint(), [root]
     seen: dict[int, Any] = {}  # holds the objects, so that their ids are not reused meanwhile
     while waiting:
@@ -100,7 +97,6 @@ def _visit_array(array: np.ndarray[Any, Any], found: MemoryFootprint) -> Iterabl
 
 
 def _pandas_arrays(columns: Any) -> list[np.ndarray[Any, Any]]:
-    """Return the NumPy arrays that store a DataFrame, Series or Index."""
     if isinstance(columns, pd.DataFrame):
         return arrays_of(columns)
     return [columns.array.to_numpy()] if isinstance(columns.dtype, np.dtype) else []
@@ -108,17 +104,13 @@ def _pandas_arrays(columns: Any) -> list[np.ndarray[Any, Any]]:
 
 @cache
 def _customizes_pickling(kind: Any) -> bool:
-    """Return True if a class, or a base other than `object` and `BaseEstimator`, defines `__getstate__`.
-
-    Such classes may wrap objects of a native library.
-    """
+    """Return True if a class defines `__getstate__`, perhaps to wrap objects of a native library."""
     from sklearn.base import BaseEstimator
 
     return any("__getstate__" in vars(base) for base in kind.__mro__ if base not in {object, BaseEstimator})
 
 
 def _pickled_contents(value: Any) -> Iterable[Any] | None:
-    """Return the objects that pickling the value would store, or None if it cannot be pickled."""
     try:
         made = value.__reduce_ex__(5)
     except Exception:  # noqa: BLE001 - a foreign object may raise anything: its contents are unknown
@@ -147,10 +139,7 @@ class NoIdentityError(Exception):
 
 
 def identity_of(value: Any) -> Hashable:
-    """Return a hashable value that is equal only for indistinguishable objects.
-
-    Raise NoIdentityError if there is none.
-    """
+    """Return a hashable value, equal only for indistinguishable objects; raise NoIdentityError if there is none."""
     kind = type(value)
     if kind in VALUE_TYPES:
         return (kind, value)
@@ -246,10 +235,7 @@ def table_bytes(table: Any) -> int | None:
 
 
 def copy_table(table: Any) -> Any:
-    """Return a copy with the memory layout of the table, so that sums over both agree to the last digit.
-
-    Only for tables for which `table_bytes` is not None.
-    """
+    """Return a copy with the same memory layout, so that sums agree to the last digit, if `table_bytes` is not None."""
     if type(table) is np.ndarray:
         return _copy_array(table)
     if sparse.issparse(table):
@@ -314,10 +300,7 @@ def _sparse_bytes(matrix: Any) -> int | None:
 
 
 def _copy_keeps_layout(table: pd.DataFrame) -> bool:
-    """Return True if copying the DataFrame keeps its memory layout.
-
-    A copy joins the columns of each data type in one block, and makes blocks contiguous.
-    """
+    """Return True if a copy keeps the memory layout, although it joins columns of one type in a contiguous block."""
     blocks = [block.values for block in table._mgr.blocks]
     kinds = {block.dtype for block in blocks}
     return len(kinds) == len(blocks) and all(array.flags.forc for array in arrays_of(table))

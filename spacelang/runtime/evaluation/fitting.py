@@ -32,11 +32,7 @@ REPRODUCIBLE_ERRORS: Final = (ValueError, TypeError, LookupError, ArithmeticErro
 
 @dataclass(frozen=True, slots=True)
 class TrialRows:
-    """The rows of a trial on one fold: the first `fidelity` training rows and the held-out rows.
-
-    `fold_number` is the index of the fold. `needs_copies` is True if the pipeline overwrites its input and therefore
-    needs copies.
-    """
+    """The rows of a trial on a fold: the first `fidelity` training rows, as copies if the pipeline overwrites them."""
 
     fold_number: int
     fold: Fold
@@ -86,10 +82,7 @@ def fit(
 
 
 def _is_valid_pipeline(pipeline: Any) -> bool:
-    """Return True if the steps form a valid pipeline.
-
-    Every step but the last must either transform features or resample rows, and the last must have `fit`.
-    """
+    """Return True if the last step has `fit`, and each other step either transforms features or resamples rows."""
     return all(
         (hasattr(step, "transform") and (hasattr(step, "fit") or hasattr(step, "fit_transform")))
         != hasattr(step, "fit_resample")
@@ -99,10 +92,7 @@ def _is_valid_pipeline(pipeline: Any) -> bool:
 
 @dataclass(slots=True)
 class _DataFlow:
-    """The flow of a trial's rows through all steps of a pipeline but the last.
-
-    It looks up the steps in the prefix cache, fits those that are missing, and stores them.
-    """
+    """The flow of a trial's rows through all steps but the last: from the prefix cache, or fitted and stored there."""
 
     pipeline: Any
     rows: TrialRows
@@ -128,10 +118,7 @@ class _DataFlow:
         return steps
 
     def training(self) -> tuple[Any, Any]:
-        """Fit the steps, and return the features and labels for the last step, which may modify them.
-
-        Raise CachedFailureError if the cache knows that a prefix fails.
-        """
+        """Fit the steps; return features and labels that may be changed. Raise CachedFailureError if that is cached."""
         started = self.prefixes.clock()
         found = self.prefixes.find_longest(self.keys)
         if isinstance(found, FailedPrefix):
@@ -152,7 +139,6 @@ class _DataFlow:
         return features, target
 
     def held_out(self) -> Any:
-        """Return the transformed held-out rows for the last step, which may modify them."""
         first, rows = self._cached_held_out()
         for part in self.parts[:first]:
             part.restore_random_states(part.states_after_held_out)
@@ -162,10 +148,7 @@ class _DataFlow:
         return rows
 
     def copy_shared_steps(self) -> None:
-        """Replace the steps that other pipelines share by copies.
-
-        Steps that cannot be copied stay in the pipeline, and are removed from the cache instead.
-        """
+        """Replace steps that other pipelines share by copies; those that cannot be copied leave the cache instead."""
         shared = [part for part in self.parts if part.entry_count]
         arrays = [array for part in shared if part.footprint is not None for array in part.footprint.arrays]
         chance = np.random.mtrand._rand
@@ -184,10 +167,7 @@ class _DataFlow:
     # ---- training
 
     def _reuse(self, found: FittedPrefix) -> tuple[Any, Any]:
-        """Take over the fitted steps of a cached prefix, and return copies of the training rows after them.
-
-        If its steps draw from the global random state, set that state to the one that they left.
-        """
+        """Take over the steps of a cached prefix and the global random state after them; return copies of its rows."""
         self.parts = [*found.steps]
         self._add_saved(sum(part.seconds for part in self.parts))
         if found.random_states is not None:
@@ -199,7 +179,6 @@ class _DataFlow:
         return self.prefixes.copy(found.features), target
 
     def _fit_step(self, place: int, features: Any, target: Any) -> tuple[Any, Any]:
-        """Fit the step at `place`, store the prefix that it ends, and return the transformed training rows."""
         _, step = self.steps[place]
         started = self.prefixes.clock()
         try:
@@ -236,7 +215,7 @@ class _DataFlow:
         self.prefixes.store_failure(self.keys[place], failure)
 
     def _random_states(self) -> tuple[GlobalRandomState, GlobalRandomState] | None:
-        """Return the global random states before the first step and now, or None if no step has drawn from them."""
+        """Return the global random states before the first step and now; None if no step has drawn from them."""
         now = get_global_random_state()
         self.has_drawn = self.has_drawn or not are_random_states_equal(self.state_now, now)
         self.state_now = now
@@ -261,10 +240,7 @@ class _DataFlow:
         return 0, self.rows.held_out()
 
     def _transform_held_out(self, place: int, rows: Any) -> Any:
-        """Return the held-out rows after the step at `place`.
-
-        Steps that resample training rows leave held-out rows unchanged.
-        """
+        """Return the held-out rows after a step; steps that resample training rows leave them unchanged."""
         part = self.parts[place]
         if hasattr(part.fitted, "fit_resample"):
             return rows
@@ -326,11 +302,7 @@ def _is_reproducible(error: BaseException | None) -> bool:
 
 
 class CachedFailureError(Exception):
-    """A failure from the cache: fitting the same prefix has failed before.
-
-    `reason` is the line that describes the error. `step` is the name of the step that raised it, or "" if that is
-    unknown.
-    """
+    """A failure from the cache, described by `reason`, of the step named `step`, or "" if that is unknown."""
 
     def __init__(self, reason: str, step: str) -> None:
         super().__init__(reason)

@@ -154,10 +154,7 @@ def first_fold_training_rows(dataset: Dataset, validation: Validation, seed: int
 
 
 def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, columns: Iterable[str] = ()) -> Fold:
-    """Return a fold that trains on all rows, in their order, and holds out the test rows.
-
-    `tested` has the same columns as `dataset`. Raise DataError if a grouping column does not exist.
-    """
+    """Return a fold that trains on all rows, in order, and holds out the test rows, which have the same columns."""
     fitting, judging = dataset.features, tested.features
     if isinstance(fitting, pd.DataFrame) and isinstance(judging, pd.DataFrame):
         fitting, judging = _prepare(fitting, judging, preparation)
@@ -192,10 +189,9 @@ def _split_rows(dataset: Dataset, validation: Validation, rng: np.random.Generat
 def _predefined_splits(
     dataset: Dataset, validation: PredefinedSplits, rng: np.random.Generator
 ) -> list[tuple[Rows, Rows]]:
-    """Return the predefined splits of the data, with training rows in random order.
+    """Return the predefined splits, with training rows in random order, so that the first are a fair sample.
 
-    The random order makes the first rows a fair sample. Raise DataError if the data does not have these splits, if they
-    are invalid, or if a split trains on a single class.
+    Raise DataError if the data does not have these splits, if they are invalid, or if a split trains on a single class.
     """
     if validation != dataset.validation:
         raise DataError(f"`{dataset.name}` does not have {describe_validation(validation)}")
@@ -240,8 +236,8 @@ def as_floats(table: Any) -> Any:
 def _grouping_column(dataset: Dataset, name: str) -> pd.Series:
     """Return the unprepared column that forms groups.
 
-    Raise DataError for sparse data, and for a column that does not exist, has a single value, or has more distinct
-    values than half of the rows.
+    Raise DataError for sparse data, for a missing column, a single value, or more distinct values than half of the
+    rows.
     """
     if not isinstance(dataset.features, pd.DataFrame):
         raise DataError(f"`{dataset.name}` is sparse and has no column `{name}` to group rows by", "pass a DataFrame")
@@ -254,7 +250,6 @@ def _grouping_column(dataset: Dataset, name: str) -> pd.Series:
 
 
 def _find_column(dataset: Dataset, name: str) -> pd.Series:
-    """Return the column with this name, compared as text; raise DataError if there is none."""
     columns = {str(column): column for column in dataset.features.columns}
     if name not in columns:
         raise DataError(f"the data has no column `{name}` to group rows by", suggestion(name, columns))
@@ -263,7 +258,7 @@ def _find_column(dataset: Dataset, name: str) -> pd.Series:
 
 
 def _group_positions(values: pd.Series) -> tuple[Rows, ...]:
-    """Return the positions of the rows of each distinct value; rows without a value are in no group."""
+    """Return the positions of each distinct value; rows without a value are in no group."""
     codes, _ = pd.factorize(values)
     return tuple(np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1))
 

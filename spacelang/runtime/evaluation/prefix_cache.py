@@ -44,11 +44,7 @@ class CacheSeconds:
 
 @dataclass(slots=True, eq=False)
 class FittedStep:
-    """A fitted step, with the seconds of fitting it and of transforming the held-out rows.
-
-    `draws_random_numbers` is True if transforming draws from a global random generator, so that its result differs
-    every time.
-    """
+    """A fitted step. If `draws_random_numbers`, its transform draws from a global generator and differs every time."""
 
     fitted: Any
     seconds: float
@@ -63,10 +59,7 @@ class FittedStep:
     """The number of cache entries that contain the step."""
 
     def inspect(self) -> bool:
-        """Compute the memory footprint and the generator states of the step.
-
-        Return False if they cannot be determined.
-        """
+        """Compute the footprint and the generator states; return False if they cannot be determined."""
         if self.footprint is None:
             self.footprint = memory_footprint(self.fitted)
             self.states_after_fit = self.random_states()
@@ -84,10 +77,9 @@ class FittedStep:
 
 @dataclass(slots=True, eq=False)
 class FittedPrefix:
-    """A cached prefix: its fitted steps, and the training and held-out rows that they transformed.
+    """A cached prefix: its steps, and rows behind them: `held_out` once transformed, `target` if steps change labels.
 
-    `held_out` is None until the held-out rows are transformed. `target` is None if the steps do not change the labels.
-    `random_states` has the global random states before and after the steps, or None if the steps do not draw from them.
+    `random_states` are the global ones before and after the steps, or None if the steps do not draw from them.
     """
 
     steps: tuple[FittedStep, ...]
@@ -100,11 +92,7 @@ class FittedPrefix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FailedPrefix:
-    """A cached failure: fitting the step at index `step_index` raises an error.
-
-    `reason` describes the error. `names_step` is True if the traceback leads through a step, so that the reason names
-    it.
-    """
+    """A cached failure of the step at `step_index`; `names_step` if the traceback leads through a step, to be named."""
 
     reason: str
     step_index: int
@@ -116,11 +104,10 @@ class FailedPrefix:
 
 
 class PrefixCache:
-    """A least-recently-used cache of fitted prefixes, within `limit` bytes.
+    """A least-recently-used cache of fitted prefixes, within `limit` bytes; pickled, it is empty.
 
     A `thrifty` cache stores only prefixes that, by measured times, save more than storing them costs. Until something
-    is reused, it spends no more than a small share of the fitting time. A cache that is not thrifty stores whatever
-    fits. Pickling the cache gives an empty one.
+    is reused, it spends no more than a small share of the fitting time.
     """
 
     def __init__(self, limit: float, *, thrifty: bool = True, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -138,7 +125,6 @@ class PrefixCache:
         self._lock = threading.RLock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the cache as an empty one with the same limit."""
         return _new_cache, (self.limit, self._thrifty, self.clock)
 
     @property
@@ -155,10 +141,9 @@ class PrefixCache:
         return len(self._entries)
 
     def find_longest(self, keys: Sequence[CacheKey]) -> FittedPrefix | FailedPrefix | None:
-        """Return the longest cached prefix among these keys, or None.
+        """Return the longest cached prefix among these keys, sorted from the shortest, or None.
 
-        `keys` are sorted from the shortest prefix to the longest. An entry that draws random numbers counts only if the
-        global random state equals the one that it started from.
+        An entry that draws random numbers counts only if the global random state equals the one that it started from.
         """
         with self._lock:
             now: GlobalRandomState = None
@@ -192,10 +177,7 @@ class PrefixCache:
         chance: tuple[GlobalRandomState, GlobalRandomState] | None,
         seconds: float,
     ) -> FittedPrefix | None:
-        """Store a fitted prefix and return its entry, or None if it cannot be stored or is not worth it.
-
-        `seconds` is the time that fitting the prefix again would take beyond the stored ones.
-        """
+        """Store a prefix if that is worth `seconds` of fitting beyond the stored ones; return its entry, else None."""
         tables = [table for table in (features, target) if table is not None]
         sizes = [table_bytes(table) for table in tables]
         if None in sizes:
@@ -246,10 +228,7 @@ class PrefixCache:
         return made
 
     def _is_worth_storing(self, key: CacheKey, size: int, seconds: float) -> bool:
-        """Return True if a prefix is worth storing.
-
-        Storing and reusing it once must be cheaper than fitting it again, and within the time that may be spent.
-        """
+        """Return True if storing and reusing it once is cheaper than fitting, and within the time that may be spent."""
         if not self._thrifty:
             return True
         if seconds < 2 * (OVERHEAD_SECONDS + 2 * size * self._copy_seconds / self._copied_bytes):

@@ -29,10 +29,7 @@ class Split:
 
 
 def predefined_splits(splits: Sequence[Split], source: str) -> PredefinedSplits:
-    """Return the validation that uses exactly these splits, with their fingerprint.
-
-    `source` is the name of the data that the user knows.
-    """
+    """Return the validation of these splits, with their fingerprint; `source` is the name of the data for the user."""
     total = hashlib.sha256()
     for split in splits:
         for rows in (split.training, split.held_out):
@@ -42,11 +39,7 @@ def predefined_splits(splits: Sequence[Split], source: str) -> PredefinedSplits:
 
 
 def check_splits(splits: Sequence[Split], rows: int, source: str) -> None:
-    """Raise DataError unless the splits are valid.
-
-    A valid split has training rows and held-out rows. All row numbers exist, no row is held out twice, and no held-out
-    row is a training row.
-    """
+    """Raise DataError if a split lacks rows, has unknown rows, or holds out a row twice or one of its training rows."""
     for place, split in enumerate(splits):
         named = f"split {place + 1} of {len(splits)} of `{source}`"
         if not (len(split.training) and len(split.held_out)):
@@ -66,10 +59,10 @@ def check_splits(splits: Sequence[Split], rows: int, source: str) -> None:
 
 
 def stratified_holdout(codes: Rows, test_size: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Return training rows and held-out rows, with the share `test_size` of every class held out.
+    """Return training rows and held-out rows, both in random order, with the share `test_size` of every class held out.
 
-    `codes` are the classes of n rows; each class must have at least two. At least one row of each class is held out,
-    and at least one is not. Both results are in random order.
+    `codes` are the classes of n rows, with at least two each, of which at least one is held out and at least one is
+    not.
     """
     training, held_out = [], []
     for code in np.unique(codes):
@@ -99,10 +92,7 @@ def stratified_folds(codes: Rows, folds: int, rng: np.random.Generator) -> list[
 
 
 def plain_folds(count: int, folds: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
-    """Return the training rows and held-out rows of each fold, in random order.
-
-    The table has `count` rows; `folds` is from 2 to `count`.
-    """
+    """Return the training and held-out rows of each fold, in random order, of `count` rows in 2 to `count` folds."""
     return _deal(rng.permutation(count), folds, rng)
 
 
@@ -168,11 +158,7 @@ _VALIDATION: Final = re.compile(r"\s*(holdout|cv)\s*\(\s*([0-9]*\.?[0-9]+)\s*\)\
 
 
 def parse_validation(text: str) -> DeclaredValidation:
-    """Parse `holdout(0.3)` or `cv(5)`.
-
-    Raise ValueError, with a message for users, for any other text, a share that is not between 0 and 1, and fewer than
-    2 folds.
-    """
+    """Parse `holdout(0.3)`, with a share in (0, 1), or `cv(5)`, from 2 folds; raise ValueError for anything else."""
     match = _VALIDATION.fullmatch(text)
     if match is None:
         raise ValueError(f"invalid validation `{text}`; write `holdout(0.3)` or `cv(5)`")

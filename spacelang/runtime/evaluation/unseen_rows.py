@@ -60,7 +60,7 @@ def share_of(given: Any) -> float | None:
 
 
 def _load_test_rows(reference: str, table: Table) -> Table:
-    """Load a file of test rows, which may lack the columns that are dropped anyway."""
+    """Load test rows, which may lack the columns that are dropped anyway."""
     reading, label = table.reading, str(table.target.name)
     found = load_dataset(reference, label, replace(reading, drop_columns=()))
     if isinstance(found.features, pd.DataFrame):
@@ -70,10 +70,9 @@ def _load_test_rows(reference: str, table: Table) -> Table:
 
 
 def split_off_test_rows(table: Table, test: TestRows | None, kind: TaskKind, seed: int) -> tuple[Table, Table | None]:
-    """Return the rows that trials may use and the test rows, both in their original order.
+    """Return the rows for trials and the test rows, in order; raise DataError if a share is impossible.
 
-    For a share, test rows are drawn by the seed, with at least one row of each class. Raise DataError if that is
-    impossible.
+    For a share, the test rows are drawn by the seed, with at least one row of each class.
     """
     if not isinstance(test, float):
         return table, test
@@ -86,10 +85,7 @@ def split_off_test_rows(table: Table, test: TestRows | None, kind: TaskKind, see
 
 
 def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Rows]:
-    """Return the sorted numbers of the rows that trials may use, and of the test rows.
-
-    Raise DataError if there are too few rows, in total or of a class.
-    """
+    """Return the sorted numbers of the rows for trials and for tests; raise DataError if rows or classes are few."""
     rng = np.random.default_rng([seed, SEED_STREAM])
     target = dataset.target.to_numpy()
     if len(target) < 2 * MIN_ROWS:
@@ -176,10 +172,7 @@ def _encode_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
 
 
 def align_features(tested: Table, table: Table) -> Features:
-    """Return the features of `tested` with the columns of `table`, in their order and with their types.
-
-    Raise DataError, with all differences, for other columns and for other types of values.
-    """
+    """Return features with the columns and types of `table`, in its order; raise DataError with all differences."""
     ours, theirs = table.features, tested.features
     if isinstance(ours, pd.DataFrame) and isinstance(theirs, pd.DataFrame):
         _check_columns(tested, [*theirs.columns], table, [*ours.columns])
@@ -195,7 +188,6 @@ def align_features(tested: Table, table: Table) -> Features:
 
 
 def _check_columns(tested: Table, theirs: list[Any], table: Table, ours: list[Any]) -> None:
-    """Raise DataError, with all differences, unless both tables have the same column names."""
     missing, more = [name for name in ours if name not in theirs], [name for name in theirs if name not in ours]
     if not missing and not more:
         return
@@ -205,7 +197,6 @@ def _check_columns(tested: Table, theirs: list[Any], table: Table, ours: list[An
 
 
 def _check_types(tested: Table, theirs: pd.DataFrame, table: Table, ours: pd.DataFrame) -> None:
-    """Raise DataError for a column that holds another type of values in one table than in the other."""
     for name in ours.columns:
         pair = [_value_type(each[name]) for each in (theirs, ours)]
         if None not in pair and pair[0] != pair[1]:
@@ -214,7 +205,7 @@ def _check_types(tested: Table, theirs: pd.DataFrame, table: Table, ours: pd.Dat
 
 
 def _value_type(column: "pd.Series[Any]") -> str | None:
-    """Return the type of the values of a column in one word, or None if all values are missing."""
+    """Return the type of values in one word; None if all are missing."""
     if bool(column.isna().all()):
         return None
     if pd.api.types.is_datetime64_any_dtype(column):

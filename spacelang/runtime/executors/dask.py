@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.runtime.errors import InputError, describe_exception
@@ -75,7 +75,7 @@ class Dask:
             raise InputError(message, "pip install 'spacelang[dask]'") from error
         payload = _pickle_evaluation(evaluate)
         self._slots: dict[str, _SlotTask] | None = None
-        self._answers: SimpleQueue[tuple[str, Future[FinishedJob]] | BaseException] = SimpleQueue()
+        self._answers: SimpleQueue[tuple[str, Future[FinishedJob[Any]]] | BaseException] = SimpleQueue()
         self._error: Exception | None = None
         self._is_closed = False
         self._loop = EventLoopThread()
@@ -101,7 +101,7 @@ class Dask:
         self.ready()
         return tuple(name for name, place in (self._slots or {}).items() if place.task is None)
 
-    def start(self, worker: str, job: Job) -> None:
+    def start(self, worker: str, job: Job[Any]) -> None:
         """Give a job to a free slot, without waiting for the cluster."""
         assert not self._is_closed, "the executor is closed"
         self.ready()
@@ -111,16 +111,10 @@ class Dask:
         place.task = self._loop.submit(self._session.evaluate(place.slot, job))
         place.task.add_done_callback(lambda task: self._answers.put((worker, task)))
 
-    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
-        """Return the jobs that have ended since the last call.
-
-        Without a pending job it returns at once. Else it blocks until at least one job has ended, or until `seconds`
-        have passed.
-
-        Raises the InputError that an evaluation has raised, or the error of the cluster.
-        """
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:
+        """Return ended jobs as every executor; raise the InputError of an evaluation or the error of the cluster."""
         until = None if seconds is None else time.monotonic() + seconds
-        finished: list[FinishedJob] = []
+        finished: list[FinishedJob[Any]] = []
         while self._error is None and any(place.task for place in (self._slots or {}).values()):
             left = None if until is None else max(until - time.monotonic(), 0)
             try:
@@ -135,10 +129,7 @@ class Dask:
         return tuple(finished)
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Stop the jobs of these slots, or of all slots for None.
-
-        A cluster that does not answer is noticed only by the next job.
-        """
+        """Stop the jobs of these slots, or all for None; only the next job notices a cluster that does not answer."""
         places = self._slots or {}
         busy = {name: place for name, place in places.items() if place.task and (workers is None or name in workers)}
         for place in busy.values():
@@ -162,7 +153,7 @@ class Dask:
         self._loop.close()
         self._slots, self._error, self._is_closed = None, None, True
 
-    def _collect(self, answer: "tuple[str, Future[FinishedJob]] | BaseException") -> tuple[FinishedJob, ...]:
+    def _collect(self, answer: "tuple[str, Future[FinishedJob[Any]]] | BaseException") -> tuple[FinishedJob[Any], ...]:
         if isinstance(answer, BaseException):
             raise answer
         worker, task = answer
@@ -175,10 +166,8 @@ class Dask:
 
 @dataclass(slots=True)
 class _SlotTask:
-    """A slot of the cluster and the task that runs in it."""
-
     slot: "Slot"
-    task: "Future[FinishedJob] | None" = None
+    task: "Future[FinishedJob[Any]] | None" = None
     """The future result of its job; None without a job."""
 
 

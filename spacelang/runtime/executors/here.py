@@ -1,7 +1,7 @@
 """An executor that evaluates in the process of the search, and the slots of executors without worker processes."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job
 
@@ -13,7 +13,7 @@ class JobSlots:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._slots = tuple(names)
-        self.busy: dict[str, Job] = {}
+        self.busy: dict[str, Job[Any]] = {}
 
     def ready(self) -> None:
         """Return at once: slots are always ready."""
@@ -23,7 +23,7 @@ class JobSlots:
         """The names of the slots without a job."""
         return [name for name in self._slots if name not in self.busy]
 
-    def start(self, worker: str, job: Job) -> None:
+    def start(self, worker: str, job: Job[Any]) -> None:
         """Put a job into a free slot."""
         assert worker in self.free
         self.busy[worker] = job
@@ -39,16 +39,13 @@ class JobSlots:
 
 
 class Here(JobSlots):
-    """An executor with one worker, which evaluates its job during `wait`.
-
-    It enforces no limits, not even those of a request. A crash of a trial ends the run.
-    """
+    """An executor with one worker, which evaluates during `wait`, without any limits; a crash ends the run."""
 
     def __init__(self, evaluate: Evaluate) -> None:
         super().__init__((WORKER,))
         self._evaluate = evaluate
 
-    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:  # noqa: ARG002 - nothing can end it early
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:  # noqa: ARG002 - nothing can end it early
         """Evaluate the pending job and return it; raise what the evaluation raises."""
         job = self.busy.pop(WORKER, None)
-        return () if job is None else (FinishedJob(job, self._evaluate(job.request), WORKER),)
+        return () if job is None else (FinishedJob(job, self._evaluate(job.work), WORKER),)

@@ -295,10 +295,8 @@ def _refuse_unusable(column: pd.Series, kind: ColumnContent, *, dates: bool) -> 
             help_text = "make all of its values numbers, or all of them text"
             raise DataError(f"{name} holds values of the type `{inferred}`", help_text)
     elif getattr(column.dtype, "na_value", None) is pd.NA and bool(column.isna().any()):
-        raise DataError(
-            f"{name} marks missing values by `pd.NA`, which scikit-learn does not support",
-            "mark them by None: `column.astype(object).where(column.notna(), None)`",
-        )
+        what = f"{name} marks missing values by `pd.NA`, which scikit-learn does not support"
+        raise DataError(what, "mark them by None: `column.astype(object).where(column.notna(), None)`")
 
 
 def _refuse_unprepared(values: pd.Series, column: TableColumn, *, encoded: bool, imputed: bool) -> None:

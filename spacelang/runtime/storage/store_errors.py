@@ -97,10 +97,8 @@ def different_search_error(path: Path, trial: int, changes: Sequence[str]) -> St
 
 def moved_error(path: Path) -> StoreError:
     """Return the error for a store that another program changed during the run."""
-    return StoreError(
-        f"`{path}` was moved, replaced, truncated or deleted while the run was writing to it",
-        "put the file back with its stored trials, then continue the run with `--resume`",
-    )
+    what = f"`{path}` was moved, replaced, truncated or deleted while the run was writing to it"
+    return StoreError(what, "put the file back with its stored trials, then continue the run with `--resume`")
 
 
 def check_store_exists(path: Path) -> None:
@@ -115,10 +113,8 @@ def check_store_exists(path: Path) -> None:
         raise StoreError(f"`{path}`: {error.strerror or error}") from error
     _check_regular_file(path, found)
     if found.st_size == 0:
-        raise StoreError(
-            f"`{path}` is empty: its run was killed before it started, or the file was truncated",
-            "start a run without `--resume`, or restore the store from a backup",
-        )
+        what = f"`{path}` is empty: its run was killed before it started, or the file was truncated"
+        raise StoreError(what, "start a run without `--resume`, or restore the store from a backup")
 
 
 def check_can_create(path: Path) -> None:

@@ -177,5 +177,5 @@ def test_progress_on_a_terminal_leaves_nothing_behind() -> None:
         listener.trial(record, record)
         assert "seed 0: 1 trial" in str(listener._bar.tasks[0].description)
         listener.run_finished(run(RunKey("x", "blds", 0), [(1.0, 0.5)]))
-        assert listener._bar._progress.finished
+        assert listener._bar.finished
     assert stream.getvalue().endswith("\x1b[2K")

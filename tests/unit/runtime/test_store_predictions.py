@@ -19,7 +19,7 @@ from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage import optional_tables
 from spacelang.runtime.storage.exports import to_frame
-from spacelang.runtime.storage.records import PREDICTIONS, TABLES, record_to_row, row_to_record
+from spacelang.runtime.storage.records import PREDICTIONS, TABLES
 from spacelang.runtime.storage.store import Store, StoreError
 
 ARRAYS = st.tuples(

@@ -49,8 +49,6 @@ LOGGING_PACKAGES: Final = ("distributed", "tornado", "asyncio")
 
 
 class _ThreadFilter(logging.Filter):
-    """A log filter that drops all records of one thread."""
-
     def __init__(self, thread: int) -> None:
         super().__init__()
         self._thread = thread

@@ -39,10 +39,7 @@ main(**given)
 
 
 class LocalCluster:
-    """A cluster on this machine of `workers` dask workers with one thread each.
-
-    `fail` is called with an error if a worker cannot be started or keeps ending before it has joined.
-    """
+    """A cluster of `workers` dask workers with one thread each; `fail` is called if one can't start or keeps ending."""
 
     def __init__(self, workers: int, fail: Callable[[InputError], None]) -> None:
         self._names = [f"dask {number}" for number in range(1, workers + 1)]
@@ -83,7 +80,6 @@ class LocalCluster:
         return scheduler
 
     async def _supervise(self, name: str, scheduler: Scheduler) -> None:
-        """Start a worker, and start it again whenever it ends."""
         failed_starts = 0
         while failed_starts < MAX_FAILED_STARTS:
             try:
@@ -125,7 +121,6 @@ class LocalCluster:
 
 
 def _process_trees(started: "list[subprocess.Popen[bytes]]") -> list[psutil.Process]:
-    """Return the running processes and all their descendants."""
     found = []
     for process in started:
         if process.poll() is not None:
@@ -137,7 +132,6 @@ def _process_trees(started: "list[subprocess.Popen[bytes]]") -> list[psutil.Proc
 
 
 def _reap(process: "subprocess.Popen[bytes]") -> None:
-    """Close the input of a process that has ended or was killed, and wait for it to be gone."""
     assert process.stdin is not None
     process.stdin.close()
     with suppress(subprocess.TimeoutExpired):

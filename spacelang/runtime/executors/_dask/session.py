@@ -15,7 +15,7 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, Final, TypeAlias
@@ -70,13 +70,11 @@ AnyClient: TypeAlias = Any
 
 
 class _LostTaskError(Exception):
-    """Raised if a task was lost and must be submitted again or given up."""
+    """A task was lost and must be submitted again or given up."""
 
 
 @dataclass(slots=True)
 class _RunningJob:
-    """A running job and its task on the cluster."""
-
     report: "asyncio.Future[JobReport] | None" = None
     """The future result of its task."""
     task_number: int = 0
@@ -89,7 +87,6 @@ class _RunningJob:
     """The number of dask workers that ended unexpectedly while they had it."""
 
     def mark_lost(self) -> None:
-        """Make the coroutine that waits for the task submit it again."""
         if self.report is not None and not self.report.done():
             self.report.set_exception(_LostTaskError())
 
@@ -164,14 +161,11 @@ class ClusterSession:
         self._watcher = asyncio.create_task(self._watch_for_workers(client, address))
         return slots
 
-    async def evaluate(self, slot: Slot, job: Job) -> FinishedJob:
-        """Have a job evaluated, again if dask workers end; the slot moves to the worker that did it.
-
-        Raises the error of the cluster, or the InputError that the evaluation has raised.
-        """
+    async def evaluate(self, slot: Slot, job: Job[Any]) -> FinishedJob[Any]:
+        """Have a job evaluated, again if dask workers end; raise errors of the cluster or the InputError of a trial."""
         assert self._client is not None
         running = self._running_jobs[job.number] = _RunningJob()
-        request = pickle.dumps(job.request, pickle.HIGHEST_PROTOCOL)
+        request = pickle.dumps(job.work, pickle.HIGHEST_PROTOCOL)
         try:
             while running.losses <= MAX_LOSSES:
                 await self._ensure_connected(self._client)
@@ -188,7 +182,7 @@ class ClusterSession:
                 else:
                     return _make_finished(job, slot, report, running.starts)
             reason = f"{running.losses} dask workers ended one after another while they evaluated this trial"
-            return FinishedJob(job, Failure(Status.CRASH, reason).to_trial(job.request), slot.name, running.losses)
+            return FinishedJob(job, Failure(Status.CRASH, reason).result_of(job.work), slot.name, running.losses)
         finally:
             del self._running_jobs[job.number]
 
@@ -217,12 +211,10 @@ class ClusterSession:
             self._log.close()
 
     def _report_error(self, error: InputError) -> None:
-        """Report an error of the cluster as a whole."""
         self._error = error
         self._fail(error)
 
-    async def _run_task(self, client: AnyClient, job: Job, slot: Slot, request: bytes) -> JobReport:
-        """Submit a task for a job to the cluster and wait for its report."""
+    async def _run_task(self, client: AnyClient, job: Job[Any], slot: Slot, request: bytes) -> JobReport:
         running = self._running_jobs[job.number]
         running.task_number = next(self._task_numbers)
         running.preferred_address = self._preferred_address(slot, running)
@@ -262,11 +254,7 @@ class ClusterSession:
         return address if busy < self._thread_counts.get(address, 1) else ""
 
     async def _await_workers(self, client: AnyClient, address: str) -> None:
-        """Wait for all workers of a local cluster, or for one at a scheduler.
-
-        A task is submitted first, because a scheduler may start workers on demand. Raises InputError after too long a
-        wait.
-        """
+        """Wait for all local workers, or for one that a scheduler starts on demand; raise InputError after a while."""
         demand = client.submit(int, key=f"{self._run}-demand", pure=False)
         wanted = 1 if self._local is None else self._workers
         seconds = min(JOIN_TIMEOUT, self._patience)
@@ -280,7 +268,6 @@ class ClusterSession:
         demand.release()
 
     async def _register_plugins(self, client: AnyClient) -> None:
-        """Register the plugins on the workers and the scheduler, and subscribe to events of the cluster."""
         client.subscribe_topic("all", self._handle_cluster_event)
         try:
             await client.register_plugin(CleanupPlugin(self._run, client.id), name=self._run)
@@ -306,7 +293,7 @@ class ClusterSession:
         await client.unregister_scheduler_plugin(self._run)
 
     def _handle_cluster_event(self, event: tuple[float, Any]) -> None:
-        """Handle the event that a dask worker has ended: have its jobs submitted again."""
+        """Have the jobs of a dask worker that has ended submitted again."""
         _, news = event
         if news.get("action") != "remove-worker":
             return
@@ -322,7 +309,7 @@ class ClusterSession:
                 running.mark_lost()
 
     def _own_jobs(self, keys: Iterable[Any]) -> list[int]:
-        """Return the numbers of this run's jobs among tasks of the cluster, in the order of submission."""
+        """Return this run's jobs among tasks of the cluster, in the order of submission."""
         ours = {key[1] for key in keys if isinstance(key, tuple) and key[0] == self._run}
         found = [
             (job.task_number, number)
@@ -347,7 +334,6 @@ class ClusterSession:
                 await self._register_plugins(client)
 
     async def _watch_for_workers(self, client: AnyClient, address: str) -> None:
-        """Report an error once the cluster has had no dask worker for too long."""
         seen = time.monotonic()
         while True:
             await asyncio.sleep(min(WATCH_INTERVAL, self._patience / 4))
@@ -382,7 +368,7 @@ async def _connect(client: AnyClient, address: str) -> None:
 
 
 def _copy_outcome(report: "asyncio.Future[JobReport]", gathering: "asyncio.Future[JobReport]") -> None:
-    """Copy the result or the exception of one future to another, unless that is done or nobody waits for it."""
+    """Copy the outcome of a future to another, unless that is done or nobody waits for it."""
     if gathering.cancelled():
         report.cancel()
         return
@@ -407,15 +393,13 @@ async def _check_versions(client: AnyClient, address: str) -> None:
             raise InputError(differing, SAME_VERSIONS_HELP)
 
 
-def _make_finished(job: Job, slot: Slot, report: JobReport, starts: int) -> FinishedJob:
+def _make_finished(job: Job[Any], slot: Slot, report: JobReport, starts: int) -> FinishedJob[Any]:
     answer = report.unpickle_answer()
     if isinstance(answer, InputError):
         raise answer
-    # Share one request object: a run holds thousands of trials.
-    trial = replace(answer, request=job.request) if answer.request == job.request else answer
     slot.last_address = report.address
     worker = slot.name if report.name == slot.home_worker else report.name
-    return FinishedJob(job, trial, worker, starts + report.attempts - 1)
+    return FinishedJob(job, answer, worker, starts + report.attempts - 1)
 
 
 def _no_workers_error(address: str, seconds: float) -> InputError:

@@ -23,10 +23,7 @@ def main(address: str, name: str, folder: str) -> NoReturn:
 
 
 def _exit_with_search(folder: str) -> None:
-    """Exit, and remove the folder of the cluster, when the search ends.
-
-    The search holds the other end of the standard input, which is closed when it ends.
-    """
+    """Exit, and remove the folder of the cluster, when the search ends, which closes the standard input."""
     while os.read(0, 1024):
         pass
     shutil.rmtree(folder, ignore_errors=True)

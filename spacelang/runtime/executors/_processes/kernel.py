@@ -31,18 +31,12 @@ COUNT_LIFETIME: Final = 1.0
 
 
 def adopt_orphans() -> None:
-    """Become the parent of all descendants whose own parent ends, instead of the init process.
-
-    This holds only for this process, not for its forks. It works on Linux only.
-    """
+    """Adopt all descendants whose parent ends, on Linux. This holds for this process only, not for its forks."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent() -> None:
-    """Have this process killed when the thread that forked it ends.
-
-    The caller must check whether the parent has ended already. It works on Linux only.
-    """
+    """Have this process killed, on Linux, when the thread that forked it ends, which callers check for before."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -13,10 +13,7 @@ KILL_TIMEOUT: Final = 1.0
 
 
 def kill_tree(process: psutil.Process) -> None:
-    """Kill a process and all its descendants.
-
-    Processes that are orphaned meanwhile must be killed by the process that adopts them.
-    """
+    """Kill a process and its descendants; who adopts processes orphaned meanwhile must kill those."""
     with suppress(psutil.NoSuchProcess):
         # Kill the parent first, so that it cannot restart its children.
         for member in (process, *process.children(recursive=True)):
@@ -96,9 +93,8 @@ def resident_bytes(process: psutil.Process) -> int:
 def memory_lower_bound(root: psutil.Process, below: Iterable[psutil.Process]) -> int:
     """Return a lower bound of the memory of a process and its descendants, in bytes.
 
-    The sum of the resident memory counts pages that are shared after a fork several times. The bound is the larger one
-    of two figures. One is the resident memory of the root plus the memory that each descendant shares with nobody. The
-    other is the sum of the proportional shares of all.
+    Resident memory counts pages shared after a fork several times. The bound is the larger one of two figures: that of
+    the root plus what each descendant shares with nobody, and the sum of the proportional shares of all.
     """
     own, shares = resident_bytes(root), 0
     for process in (root, *below):
@@ -110,10 +106,7 @@ def memory_lower_bound(root: psutil.Process, below: Iterable[psutil.Process]) ->
 
 
 class ProcessTrees:
-    """The descendants of each child of this process.
-
-    They are looked up for all children together, and only as often as is cheap.
-    """
+    """The descendants of each child of this process, looked up together, and only as often as is cheap."""
 
     def __init__(self) -> None:
         self._descendants: dict[int, list[psutil.Process]] = {}

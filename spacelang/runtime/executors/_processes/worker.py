@@ -106,10 +106,7 @@ def main(
     *,
     isolates: bool = False,
 ) -> NoReturn:
-    """Evaluate jobs until the coordinator disconnects; `zygote_pid` is the process that forked this one.
-
-    With `isolates` the process exits after one job.
-    """
+    """Evaluate jobs, one if it `isolates`, until the coordinator disconnects; `zygote_pid` has forked this process."""
     os.setsid()
     kernel.die_with_parent()
     if os.getppid() != zygote_pid:
@@ -128,10 +125,7 @@ def main(
 
 
 class Worker:
-    """An evaluator of jobs, which reports after each job whether its process can be used for another one.
-
-    It can as long as the global state is unchanged. Without a `state` to compare, it never can.
-    """
+    """An evaluator of jobs, whose process can be used again while the global state is as in `state`; for None never."""
 
     def __init__(
         self, evaluate: Evaluate, shared: SharedWorkerState, room: MemoryLimits, state: GlobalState | None
@@ -163,14 +157,12 @@ class Worker:
         return not must_exit
 
     def _kill_leftover_processes(self) -> bool:
-        """Kill the processes that an evaluation has left behind; return True if there were any."""
         if not has_children():
             return False
         kill_children()
         return True
 
     def _has_global_state_changed(self) -> bool:
-        """Return True if an evaluation has changed the global state, or if no other job may follow."""
         return self._state is None or self._state.first_change() is not None
 
     def _holds_too_much_memory(self, leaving: int) -> bool:
@@ -190,10 +182,7 @@ class Worker:
 
 
 def cached_bytes(evaluate: Evaluate) -> int:
-    """Return the number of bytes that an evaluation caches between requests: its attribute `cached_bytes`, or 0.
-
-    For a method the attribute is that of its object.
-    """
+    """Return the `cached_bytes` that an evaluation, or the object of a method, keeps between requests, or 0."""
     owner = getattr(evaluate, "__self__", evaluate)
     old = getattr(owner, "kept_bytes", 0)  # the name of the attribute up to version 0.2
     return int(getattr(owner, "cached_bytes", old))
@@ -202,21 +191,21 @@ def cached_bytes(evaluate: Evaluate) -> int:
 def evaluate_request(evaluate: Evaluate, request: bytes) -> Answer:
     """Evaluate a pickled request and return the answer; it never raises."""
     try:
-        unpickled: Request = loads(request)
+        work = loads(request)
     except Exception as error:  # noqa: BLE001 - an earlier trial may have broken unpickling
         return TransmissionFailure(
             Failure(Status.ERROR, f"the request of the trial cannot be read by the worker: {describe_exception(error)}")
         )
     started = time.perf_counter()
     try:
-        trial: Any = evaluate(unpickled)
+        result: Any = evaluate(work)
     except InputError as error:
         return error
     except BaseException as error:  # noqa: BLE001 - the worker survives whatever a user's pipeline raises
         return exception_failure(error, time.perf_counter() - started)
-    if not isinstance(trial, Trial):
-        return Failure(Status.ERROR, f"the evaluation returned `{type(trial).__name__}` instead of a trial")
-    return trial
+    if isinstance(work, Request) and not isinstance(result, Trial):
+        return Failure(Status.ERROR, f"the evaluation returned `{type(result).__name__}` instead of a trial")
+    return result
 
 
 def pickle_answer(answer: Answer) -> bytes:
@@ -235,7 +224,7 @@ def pickle_answer(answer: Answer) -> bytes:
 
 
 def _answer_seconds(answer: Answer) -> float:
-    return answer.cost if isinstance(answer, Trial) else 0.0
+    return float(getattr(answer, "cost", 0.0))
 
 
 IDLE_TIMEOUT: Final = 0.05
@@ -303,10 +292,7 @@ def _resource_limits() -> list[int]:
 
 
 def _arithmetic() -> object:
-    """Return results that reveal the rounding mode and whether denormal numbers exist.
-
-    Libraries that are compiled for speed disable denormal numbers.
-    """
+    """Return results that reveal the rounding mode, and denormal numbers, which code compiled for speed disables."""
     smallest, one = sys.float_info.min, 1.0
     return smallest / 2 > 0, one + sys.float_info.epsilon / 2, -one - sys.float_info.epsilon / 2, one / 3
 
@@ -340,10 +326,7 @@ def _thread_limits() -> object:
 
 @cache
 def thread_pools() -> tuple[Any, ...]:
-    """Return the loaded libraries that have thread pools.
-
-    They are looked up only once, because the search for them takes long.
-    """
+    """Return the loaded libraries with thread pools, looked up only once, because that takes long."""
     from threadpoolctl import ThreadpoolController
 
     return tuple(ThreadpoolController().lib_controllers)

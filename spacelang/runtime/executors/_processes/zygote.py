@@ -73,10 +73,7 @@ EXIT_GRACE: Final = 0.2
 
 
 def main(control: int, lifeline: int, payload: int) -> NoReturn:
-    """Load the evaluation and serve the coordinator until it disconnects; never return.
-
-    The arguments are file descriptors that the coordinator has left open for this process.
-    """
+    """Load the evaluation and serve the coordinator until it disconnects; the arguments are open file descriptors."""
     code = 1
     try:
         _ignore_stop_signals()
@@ -122,10 +119,7 @@ def _ignore_stop_signals() -> None:
 
 
 def _reset_process(environment: Mapping[str, str]) -> None:
-    """Drop the terminal, the arguments and the main module of the coordinator, which a fresh process would not have.
-
-    Otherwise processes that a trial starts might run the command again.
-    """
+    """Drop the terminal, arguments and main module, so that processes of a trial never run the command again."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
@@ -138,10 +132,7 @@ def _reset_process(environment: Mapping[str, str]) -> None:
 
 
 def _die_with_coordinator(lifeline: int) -> None:
-    """Have the kernel kill this process when the coordinator ends, even during an import.
-
-    Nothing needs to be cleaned up yet.
-    """
+    """Have the kernel kill this process when the coordinator ends, even during an import: nothing to clean up yet."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if _is_readable(lifeline):
@@ -205,10 +196,7 @@ class ZygoteChild:
         return time.monotonic() - (self.shared.since if self.has_started else self.sent_at)
 
     def seconds_left(self, limit: float) -> float:
-        """Return the seconds left of a time limit, which runs from the start of the job.
-
-        Before the start there are `START_ALLOWANCE` seconds in addition, from when the job was sent.
-        """
+        """Return the seconds left from the start of the job, plus `START_ALLOWANCE` from sending it until then."""
         # Read the state once: the worker may start the job at any moment.
         if self.has_started:
             return limit - (time.monotonic() - self.shared.since)
@@ -328,7 +316,6 @@ class Zygote:
             os._exit(1)
 
     def _select_timeout(self) -> float:
-        """Return the seconds until something must be checked."""
         pause = MAX_PAUSE
         for child in self._children.values():
             if child.lost_at is not None:
@@ -344,7 +331,6 @@ class Zygote:
         return pause
 
     def _enforce_limits(self) -> None:
-        """Kill the workers that exceed their limits."""
         now = time.monotonic()
         checks = [self._check_connection, self._check_time]
         if self._limits.trial_bytes is not None and now >= self._next_poll:

@@ -42,10 +42,7 @@ class ForkedProcess:
     """A forked child of this process, with the interface of `subprocess.Popen`."""
 
     def __init__(self, serve: Callable[[], NoReturn]) -> None:
-        """Fork a process that runs `serve`, which must not return.
-
-        The child starts with SIGINT and SIGTERM blocked, so that `serve` can set its handlers first.
-        """
+        """Fork a process that runs `serve`, without end, with SIGINT and SIGTERM blocked until it sets its handlers."""
         for stream in (sys.stdout, sys.stderr):
             # Unwritten output would be written by both processes.
             with suppress(OSError, ValueError, AttributeError):
@@ -65,10 +62,7 @@ class ForkedProcess:
         self.returncode: int | None = None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the child and return its exit code, which is negative for a signal.
-
-        Raises `subprocess.TimeoutExpired` if it has not ended within the timeout.
-        """
+        """Return the exit code, negative for a signal; raise `subprocess.TimeoutExpired` after the timeout."""
         until = inf if timeout is None else time.monotonic() + timeout
         while self.returncode is None:
             gone, status = os.waitpid(self.pid, os.WNOHANG)
@@ -153,10 +147,7 @@ class ZygoteConnection:
             raise InputError(f"no process can be started: {describe_exception(error)}", NO_WORKERS_HELP) from error
 
     def send(self, order: ZygoteCommand, file: int | None = None) -> None:
-        """Send a command, with an open file if one is given.
-
-        Errors are ignored; the channel reports a zygote that has ended by `is_closed_by_peer`.
-        """
+        """Send a command, perhaps with an open file; if the zygote has ended, only the channel reports that."""
         with suppress(OSError):
             self.channel.send(pickle.dumps(order), file)
 
@@ -169,10 +160,7 @@ class ZygoteConnection:
         self._process.kill()
 
     def shut_down(self) -> None:
-        """End the zygote and all its descendants.
-
-        Ending it again does nothing. If this is interrupted, another call continues it.
-        """
+        """End the zygote and all its descendants; an interrupted call can be repeated."""
         if self._lifeline >= 0:
             lifeline, self._lifeline = self._lifeline, -1
             os.close(lifeline)
@@ -205,7 +193,6 @@ NO_WORKERS_HELP: Final = "`--workers 0` evaluates trials in the process of the s
 
 
 def _pickle_to_file(evaluate: Evaluate) -> IO[bytes]:
-    """Return an unnamed file with the pickled evaluation. Raises InputError if it cannot be pickled."""
     import cloudpickle
 
     with ExitStack() as stack:
@@ -244,10 +231,7 @@ POLL_INTERVAL: Final = 0.002
 
 
 def use_one_thread() -> None:
-    """Limit the libraries of this process and of its children to one thread.
-
-    It does nothing if NumPy is loaded already.
-    """
+    """Limit the libraries of this process and its children to one thread, unless NumPy is loaded already."""
     if "numpy" not in sys.modules:
         os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
 

@@ -17,10 +17,7 @@ class MissingLibraryError(ImportError):
 
 
 def import_optional(name: str, module: str | None = None) -> Any:
-    """Import and return `module` of the optional library `name`, or the library itself if `module` is None.
-
-    Raises MissingLibraryError if the library is not installed.
-    """
+    """Import and return `module` (None: itself) of an optional library, or raise MissingLibraryError."""
     try:
         import_module(name)
     except ModuleNotFoundError as error:

@@ -230,7 +230,6 @@ def _type_name(entry: Any, wanted: Any) -> str:
 
 
 def _shown_default(entry: Any) -> object:
-    """Return the default of an option as shown in help texts."""
     return entry.metadata.get("default", entry.default)
 
 
@@ -281,8 +280,6 @@ _READERS: dict[type, tuple[Callable[[str], object], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _NestedPluginType:
-    """The type of a nested plug-in option: its registry, and a method that its values must have (or "")."""
-
     plugins: PluginRegistry
     able_to: str
 

@@ -110,10 +110,7 @@ def _tolerance(name: str, candidate: str) -> int:
 
 
 def _without_shared_suffix(name: str, candidate: str) -> tuple[str, str]:
-    """Return both names without their last word if they share it.
-
-    So `XGBClassifier` is not suggested for `SGDClassifier`: without the shared word they have little in common.
-    """
+    """Return both names without their last word if they share it: `XGBClassifier` is not like `SGDClassifier`."""
     ends = re.search(r"[A-Z][a-z]+$|_[a-z]+$", name), re.search(r"[A-Z][a-z]+$|_[a-z]+$", candidate)
     if ends[0] is None or ends[1] is None or ends[0][0] != ends[1][0]:
         return name, candidate

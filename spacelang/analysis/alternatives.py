@@ -21,10 +21,7 @@ from spacelang.text import Span, forbidden_character
 
 @frozen
 class Alternative:
-    """One alternative of a decision: its name, the position of the name, and the structure it stands for.
-
-    The alternatives are the parts that `|` joins.
-    """
+    """An alternative, one of the parts that `|` joins: its name, the place of the name, and its structure."""
 
     name: str
     span: Span
@@ -36,10 +33,7 @@ class Alternative:
 
 
 def alternatives_of(structure: ast.Structure) -> list[Alternative]:
-    """Return the alternatives of a structure. All `?` signs together add one alternative `none`.
-
-    Brackets around alternatives make no difference: `(A | B) | C` has three alternatives.
-    """
+    """Return the alternatives of a structure, inside brackets too; all `?` signs together add one `none`."""
     found: list[Alternative] = []
     optional = False
     for part in _parts(structure):
@@ -54,8 +48,6 @@ def alternatives_of(structure: ast.Structure) -> list[Alternative]:
 
 @frozen
 class _Optional:
-    """The alternative `none` that a `?` adds."""
-
     span: Span
 
 
@@ -195,10 +187,7 @@ IsOperator: TypeAlias = Callable[[ast.Value], bool]
 
 
 def is_decision(domain: ast.Domain, known: IsOperator) -> bool:
-    """Return True if a domain is a decision between alternatives, that is, if it contains operators.
-
-    `known` tells whether a word names an operator. `none` beside plain values does not make a domain a decision.
-    """
+    """Return True if a domain contains operators (`known` tells them), so that it is a decision."""
     match domain:
         case ast.OperatorReference() | ast.NoneStep() | ast.Parenthesised():
             return True
@@ -211,10 +200,7 @@ def is_decision(domain: ast.Domain, known: IsOperator) -> bool:
 
 
 def alternatives_in(domain: ast.Domain, known: IsOperator, report: DiagnosticCollector) -> list[Alternative]:
-    """Return the alternatives of a domain that is a decision, with each value of a set as an alternative.
-
-    Members of a set that cannot be alternatives are reported.
-    """
+    """Return the alternatives of a domain, each value of a set as one; others in a set are reported."""
     match domain:
         case ast.OperatorReference() | ast.NoneStep() | ast.Parenthesised():
             return alternatives_of(domain)
@@ -264,7 +250,6 @@ def _value_alternative(value: Value, span: Span) -> Alternative:
 
 
 def _member_alternatives(written: ast.Values, known: IsOperator, report: DiagnosticCollector) -> Iterator[Alternative]:
-    """Yield the alternatives that the members of a set are: operators, `none` and plain values."""
     for value in written.values:
         if isinstance(value, ast.OperatorValue) or (isinstance(value, ast.DottedName) and known(value)):
             yield from alternatives_of(operator_node(value))

@@ -85,11 +85,7 @@ def _report_name(written: ast.DottedName, report: DiagnosticCollector, reason: s
 
 
 def read_call(call: ast.FunctionCall, arguments: list[Expr | None], report: DiagnosticCollector) -> Expr | None:
-    """Return the call of a built-in function, or None after reporting a mistake.
-
-    The name must be that of a function of the language, and the number of arguments must be right. The call is also
-    None if one of the `arguments` is.
-    """
+    """Return the call of a built-in function, or None after reporting a mistake, or if an argument is None."""
     name = call.function.text
     if name not in NUMERIC_FUNCTIONS:
         hint = _equivalent_hint(call)
@@ -106,7 +102,6 @@ def read_call(call: ast.FunctionCall, arguments: list[Expr | None], report: Diag
 
 
 def _equivalent_hint(call: ast.FunctionCall) -> str | None:
-    """Return a hint that says how to write a function of another language here, or None."""
     first, *others = (argument.span.text for argument in call.arguments)
     match call.function.text, others:
         case "sum", [_, *_]:
@@ -124,11 +119,7 @@ def _equivalent_hint(call: ast.FunctionCall) -> str | None:
 
 
 def evaluate(expression: Expr) -> Number:
-    """Return the value of an expression over constants, or nan if it is undefined.
-
-    Infinities follow the rules of IEEE 754. So whatever grows with the data is infinite, and `n_samples / n_features`
-    is nan if neither is bound.
-    """
+    """Return the value of an expression over constants by IEEE 754: infinite, or nan where it is undefined."""
     match expression:
         case Constant(value=value):
             return _exact(value) if is_number(value) else math.nan  # type: ignore[arg-type]
@@ -142,11 +133,7 @@ def evaluate(expression: Expr) -> Number:
 
 
 def resolve_infinities(expression: Expr) -> Expr | None:
-    """Return the expression without infinite constants, or None if the value of a part is undefined.
-
-    Parts without hyperparameters are evaluated first. What is still infinite becomes a very large number (see
-    `VERY_LARGE`).
-    """
+    """Return the expression with `VERY_LARGE` for what is still infinite, or None if a part is undefined."""
     if not any(isinstance(node, Constant) and _is_infinite(node.value) for node in nodes(expression)):
         return expression
     if not references(expression):
@@ -167,10 +154,7 @@ def is_very_large(expression: Expr) -> bool:
 
 
 def to_number(number: Number) -> int | float:
-    """Return an integer if the number is whole, else the nearest float.
-
-    A number that no float can hold becomes an infinity.
-    """
+    """Return an integer if the number is whole, else the nearest float, which may be an infinity."""
     if isinstance(number, float):
         return number
     if number.denominator == 1:

@@ -30,10 +30,7 @@ BranchKey = tuple[str, str]
 
 @frozen
 class Conflict:
-    """A set of constraints that together exclude everything.
-
-    `others` are the conditions and the data-dependent domains that are needed for the conflict as well.
-    """
+    """Constraints that together exclude everything, with `others`: the conditions and domains needed for that."""
 
     constraints: tuple[Constraint, ...]
     others: tuple[Related, ...]
@@ -48,10 +45,7 @@ def find_conflict(
     checks: Iterator[int],
     branch: BranchKey | None = None,
 ) -> Conflict:
-    """Return a small set of constraints that exclude the branch, or the whole space if `branch` is None.
-
-    `checks` counts the attempts for all conflicts of a text together.
-    """
+    """Return a small set of constraints that exclude the branch (None: the whole space), within `checks` attempts."""
     constraints = _conflicting_constraints(space, candidates, checks, branch)
     needed = [*_needed_conditions(space, constraints, symbols, branch)] if len(constraints) <= MAX_CANDIDATES else []
     lines = [*(constraint.span for constraint in constraints), *(related.span for related in needed)]
@@ -61,11 +55,7 @@ def find_conflict(
 def _conflicting_constraints(
     space: Space, candidates: tuple[Constraint, ...], checks: Iterator[int], branch: BranchKey | None
 ) -> tuple[Constraint, ...]:
-    """Return one constraint if it conflicts alone, else as few as can be found.
-
-    Several constraints are searched for among the first `MAX_CANDIDATES` candidates. If these do not conflict, all
-    candidates are returned.
-    """
+    """Return one constraint if it conflicts alone, else few of the first `MAX_CANDIDATES`, else all."""
     for constraint in candidates if branch is None else candidates[:MAX_CANDIDATES]:
         if is_unsatisfiable(space, (constraint,), branch):
             return (constraint,)
@@ -139,7 +129,6 @@ def _hitting_set(sets: Sequence[frozenset[int]], size: int) -> frozenset[int] | 
 def _needed_conditions(
     space: Space, constraints: Sequence[Constraint], symbols: DataSymbols, branch: BranchKey | None
 ) -> Iterator[Related]:
-    """Yield the conditions and the data-dependent domains without which the constraints would not conflict."""
     loose: dict[str, Hyperparameter] = {}
     for node, loosened, related in _relaxations(space, constraints, symbols):
         # For each hyperparameter, the condition is relaxed before the domain.
@@ -154,10 +143,7 @@ def _needed_conditions(
 def _relaxations(
     space: Space, constraints: Sequence[Constraint], symbols: DataSymbols
 ) -> Iterator[tuple[Hyperparameter, Hyperparameter, Related]]:
-    """Yield each hyperparameter of the conflict with a relaxed version of it.
-
-    The relaxed version lacks its condition, or has the widest domain that any data allows.
-    """
+    """Yield each hyperparameter of the conflict without its condition, or with its widest domain for any data."""
     named = [address for constraint in constraints for address in scope(constraint.expression)]
     nodes = (space.variables[address].node for address in with_dependencies(space.variables, named))
     for node in (each for each in nodes if isinstance(each, Hyperparameter)):
@@ -173,10 +159,7 @@ def _relaxations(
 
 
 def data_dependent_addresses(space: Space, symbols: DataSymbols) -> frozenset[str]:
-    """Return the addresses of the hyperparameters that depend on the data.
-
-    A hyperparameter depends on the data if its domain or its condition does, directly or through other hyperparameters.
-    """
+    """Return the addresses of hyperparameters whose domain or condition depends on the data, even indirectly."""
     if not symbols.used:
         return frozenset()
     dependent: dict[str, list[str]] = {}
@@ -197,20 +180,12 @@ def data_dependent_addresses(space: Space, symbols: DataSymbols) -> frozenset[st
 
 
 def depends_on_data(expression: Expr, span: Span, symbols: DataSymbols, of_data: Container[str]) -> bool:
-    """Return True if an expression depends on the data.
-
-    `span` is the position of the expression. `of_data` are the addresses of the hyperparameters that depend on the
-    data.
-    """
+    """Return True if an expression (at `span`) depends on the data, as the addresses in `of_data` do."""
     return bool(symbols.mentioned_in(span)) or any(address in of_data for address in scope(expression))
 
 
 def _changed_space(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:
-    """Return the space after replacing hyperparameters, by address.
-
-    If the new condition of a hyperparameter is a reference to its switch (see `_switch_name`), the switch is added to
-    the space as a boolean hyperparameter.
-    """
+    """Return the space with hyperparameters replaced, and with a switch for each new condition (see `_switch_name`)."""
     switches = [
         Hyperparameter(name, name, name, BOOLEANS, True)
         for address, node in changes.items()

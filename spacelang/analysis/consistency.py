@@ -73,10 +73,7 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
 
 
 class _TruthChecks:
-    """Checks of single conditions and constraints: those that are always or never true are reported.
-
-    Expressions that depend on the data are not reported, because they may have an effect on other data.
-    """
+    """Checks of single statements: always or never true ones are reported, unless other data could change that."""
 
     def __init__(self, space: Space, draft: Draft, report: DiagnosticCollector) -> None:
         self._space = space
@@ -100,10 +97,7 @@ class _TruthChecks:
         """Whether each hyperparameter with a condition can be active and can be inactive, ignoring the constraints."""
 
     def check(self, blamed: Set[Span]) -> None:
-        """Report conditions and constraints without effect.
-
-        Constraints in `blamed` are skipped: an error about them is already reported.
-        """
+        """Report conditions and constraints without effect, except the `blamed` ones, already in an error."""
         before = len(self._report.found)
         written = [statement.expression.span for statement in self._conditions.values()]
         for address, statement in self._conditions.items():
@@ -169,7 +163,6 @@ class _TruthChecks:
         )
 
     def _reason_never_applies(self, statement: Statement) -> str:
-        """Return the reason why a constraint never applies."""
         dead = [address for address in statement.active if self._is_never_active(address)]
         if dead:
             return f"`{self._name(dead[0])}` is never active"
@@ -179,7 +172,6 @@ class _TruthChecks:
         return f"{names} {verb} never active{where[0]}" if where else "never active together"
 
     def _exclusion_note(self, statement: Statement) -> str:
-        """Return a note about what is lost to a constraint that excludes everything it applies to."""
         names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
         verb = "is" if len(statement.active) == 1 else "are"
         taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
@@ -203,10 +195,7 @@ class _TruthChecks:
         return "; ".join(said) or "the expression names nothing that can vary"
 
     def _related(self, statement: Statement) -> tuple[Related, ...]:
-        """Return the conditions of the hyperparameters in an expression, and the places where names in it are fixed.
-
-        The truth value of the expression often follows from them.
-        """
+        """Return conditions of hyperparameters and places of fixed names: they often decide the statement."""
         named = [self._space.variables[address].node for address in dict.fromkeys(scope(statement.expression))]
         fixings = dict.fromkeys(
             self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings
@@ -275,10 +264,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
 
 
 def _is_decided_by_condition(space: Space, presence: DecisionCondition, branch: Branch) -> bool:
-    """Return True if the condition of a nested decision alone decides that an alternative is never taken.
-
-    It is also True for the fallback alternative that was added only for the condition.
-    """
+    """Return True if the condition of a nested decision alone (or its added fallback) excludes an alternative."""
     if branch.name == presence.left and not presence.is_own:
         return True
     own = [constraint for constraint in space.constraints if constraint.span == presence.span]
@@ -300,7 +286,6 @@ def _symbols(found: Conflict, report: DiagnosticCollector) -> list[str]:
 
 
 def _dead_branches(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
-    """Yield the branches that are never taken, without those that lie below another such branch."""
     space, alive = structures.space, structures.supported_branches
     dead: set[tuple[str, str]] = set()
     for choice in space.decisions:
@@ -330,10 +315,7 @@ class _AlternativeChecks:
                     self._over.setdefault(place, []).extend(network.constraints)
 
     def affecting(self, choice: Choice, branch: Branch) -> tuple[Constraint, ...]:
-        """Return the constraints that may exclude a branch, each once.
-
-        Those that name the branch come first, then those on what lies inside it, then the other ones on its decision.
-        """
+        """Return the constraints that may exclude a branch: by name, then on its inside, then on its decision."""
         taken = (choice.address, branch.name)
         found = (*self._naming.get(taken, ()), *self._over.get(taken, ()), *self._over.get(choice.address, ()))
         return tuple({id(constraint): constraint for constraint in found}.values())

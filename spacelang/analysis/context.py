@@ -38,10 +38,7 @@ class BindingError(UserError, ValueError):
 
 
 def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bindings with their numbers as integers.
-
-    Raise `BindingError` if a name is not a symbol of the data, or if its value is not a whole number from 1 to 10^15.
-    """
+    """Return the bindings as integers; raise `BindingError` for another name or no whole number from 1 to 10^15."""
     return {name: _number(name, value) for name, value in given.items()}
 
 

@@ -32,10 +32,7 @@ class DataSymbols:
         return self._bindings.get(name, math.inf)
 
     def copy_mentions(self, said: Span, place: Span) -> None:
-        """Record that `place` mentions every symbol that is mentioned inside the span `said`.
-
-        An expression at `place` refers to the text at `said`, and so depends on the same symbols.
-        """
+        """Record that `place` refers to the text at `said`, so that it mentions the same symbols."""
         for name in self.mentioned_in(said):
             self.mention(name, place)
 
@@ -68,10 +65,7 @@ class DataSymbols:
         return name in self._bindings
 
     def record_domain(self, name: Span, domain: "ast.Domain") -> None:
-        """Store the written domain of a hyperparameter if it depends on the data.
-
-        The key is the span of the hyperparameter's name.
-        """
+        """Store, by the span of its name, the written domain of a hyperparameter if it depends on the data."""
         if self.mentioned_in(domain.span):
             self._domains[name] = domain
 
@@ -80,10 +74,7 @@ class DataSymbols:
         return self._domains.get(name)
 
     def record_default(self, name: Span, default: Span) -> None:
-        """Record that the default of a hyperparameter depends on the data, if it does.
-
-        `name` is the span of the hyperparameter's name, and `default` that of its default.
-        """
+        """Record, by the span of a hyperparameter's name, that its default (a span) depends on the data, if so."""
         if self.mentioned_in(default):
             self._defaults.add(name)
 
@@ -101,10 +92,7 @@ class DataSymbols:
         )
 
     def spell_bindings(self, names: Iterable[str]) -> str:
-        """Return the symbols and their numbers as the beginning of a sentence, such as "for n_features = 20 ".
-
-        Without symbols the text is empty.
-        """
+        """Return the bindings as the beginning of a sentence, such as "for n_features = 20 ", or an empty text."""
         bound = [f"{name} = {self._bindings[name]}" for name in names if name in self._bindings]
         free = [f"arbitrarily large {name}" for name in names if name not in self._bindings]
         return f"for {' and '.join((*bound, *free))} " if bound or free else ""
@@ -124,20 +112,13 @@ class DiagnosticCollector:
         self.found.append(diagnostic)
 
     def attribute_to(self, start: int, through: Related) -> None:
-        """Add the place `through` to the diagnostics from index `start` on, and remove duplicates.
-
-        A member that many bodies include is read many times. A mistake that is the same in all of them is reported
-        once.
-        """
+        """Add the place `through` to the diagnostics from `start` on; one that many includes repeat is kept once."""
         new = [problem for problem in self.found[start:] if problem not in self._brought]
         self._brought.update(new)
         self.found[start:] = [problem.with_related(through) for problem in new]
 
     def report_unbound(self, span: Span, limit: str | None = None) -> None:
-        """Report the first symbol of the data in a span that is not bound.
-
-        `limit` is an expression that would be finite without a number for the symbol.
-        """
+        """Report the first unbound symbol in a span. Without it, `limit` would be finite."""
         at = self.symbols.first_mention(span, self.symbols.unbound_in(span))
         self.add(UnboundSymbol(primary=at, symbol=at.text, limit=limit))
 

@@ -112,10 +112,7 @@ class DomainReader:
         return sound
 
     def _report_shared(self, shared: Value, first: ast.Domain, second: ast.Domain) -> None:
-        """Report a value that two parts of a union share.
-
-        Point at the value if it is listed, else at the second of the two ranges.
-        """
+        """Report a value that two parts of a union share: at the value if it is listed, else at the second range."""
         for one, other in ((second, first), (first, second)):
             named = [v.span for v in one.values if _has_value(v, shared)] if isinstance(one, ast.Values) else []
             if named:
@@ -141,10 +138,7 @@ def domain_text(span: Span, domain: Domain) -> str:
 
 
 def widest_domain(written: ast.Domain) -> Domain | None:
-    """Return the domain with every range as wide as any data allows.
-
-    The result is None if a part of the domain has no value for any data.
-    """
+    """Return the domain with every range as wide as any data allows; None if a part never has a value."""
     match written:
         case ast.UnionDomain():
             found = [widest_domain(part) for part in written.parts]
@@ -157,10 +151,7 @@ def widest_domain(written: ast.Domain) -> Domain | None:
 
 
 def domains_for_vast_data(written: ast.Domain) -> tuple[Domain, ...]:
-    """Return the domains for very tall and for very wide data (see `VAST`).
-
-    Sizes for which the domain has no value are left out.
-    """
+    """Return the domains for very tall and very wide data (see `VAST`), without sizes that leave no value."""
     found = (_unchecked_reader(DiagnosticCollector(DataSymbols(sizes))).read(written) for sizes in VAST)
     return tuple(domain for domain in found if domain is not None)
 
@@ -170,10 +161,7 @@ def _unchecked_reader(report: DiagnosticCollector) -> DomainReader:
 
 
 def nearest_value(value: Value, domain: Domain) -> Value | NotFound:
-    """Return the member of a domain that is nearest to a number.
-
-    The result is `NOT_FOUND` if the value is not a number, or if the domain has no range of numbers.
-    """
+    """Return the member nearest to a number; `NOT_FOUND` if the value or the domain has no numbers."""
     if not is_number(value):
         return NOT_FOUND
     assert isinstance(value, int | float)
@@ -219,7 +207,6 @@ def common_value(left: SimpleDomain, right: SimpleDomain) -> Value | NotFound:
 
 
 def _grid(domain: Grid | Real) -> _Grid | None:
-    """Return the grid that a domain is, or None for an interval."""
     if domain.size is None:
         return None
     start, step = to_fraction(domain.lower), to_fraction(domain.step) if isinstance(domain, Grid) else Fraction(1)

@@ -130,11 +130,7 @@ class PendingCondition:
 
 @frozen
 class PendingDecisionCondition:
-    """A `when` clause of a nested decision that is still to be read.
-
-    `left` is the alternative that is taken if the condition does not hold, as in
-    `DecisionCondition`.
-    """
+    """A `when` clause of a nested decision that is still to be read; see `DecisionCondition` for the fields."""
 
     address: str
     expression: ast.Expression
@@ -235,9 +231,9 @@ def _case_constraints(presence: DecisionCondition, known: Variable, case: Condit
 
 
 def with_fallback_defaults(space: Space, presences: Sequence[DecisionCondition]) -> Space:
-    """Return the space with the fallback as default of each decision whose condition the defaults do not satisfy.
+    """Return the space with fallbacks as defaults where the other defaults do not satisfy the condition.
 
-    Conditions do not depend on each other in cycles, so the loop ends after at most as many rounds as they are nested.
+    Conditions have no cycles, so the loop ends after at most as many rounds as they are nested.
     """
     written = {variable.address: variable.node for variable in space.variables.values()}
     while True:

@@ -117,10 +117,7 @@ class ExpressionReader:
         return Is(found.address, branches, written.span) if branches else None
 
     def _branches(self, choice: Choice, written: ast.IsTest) -> tuple[str, ...]:
-        """Return the alternative with the tested name, or all alternatives that use the operator of that name.
-
-        If there is none, report it and return an empty tuple.
-        """
+        """Return the alternative with the tested name, or all that use this operator, or none after reporting it."""
         operator = written.operator
         name = "none" if operator is None else operator.text
         if name in choice.branch_indices:
@@ -164,7 +161,6 @@ class ExpressionReader:
     # ---- comparisons
 
     def _truth_comparison(self, written: ast.Binary) -> Expr | None:
-        """Read `==` or `!=` between two truth values, written in terms of `and`, `or` and `not`."""
         left, right = self._condition(written.left), self._condition(written.right)
         if left is None or right is None:
             return None
@@ -209,10 +205,7 @@ class ExpressionReader:
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
 
     def _nested_side(self, written: ast.Binary) -> tuple[ast.DottedName, ast.Expression] | None:
-        """Return the choice of operators that an equality compares, and the other side.
-
-        The result is None if neither side is a choice of operators that is the value of a parameter.
-        """
+        """Return the choice of operators (the value of a parameter) that an equality compares, and the other side."""
         side, other = written.left, written.right
         if isinstance(other, ast.DottedName) and not (
             isinstance(side, ast.DottedName) and self._operands.is_known(side)
@@ -222,10 +215,7 @@ class ExpressionReader:
         return (side, other) if is_equality and self._names.is_nested(side.text, self._operands.scope) else None  # type: ignore[union-attr, return-value]
 
     def _decision_equality(self, side: ast.DottedName, other: ast.Expression, written: ast.Binary) -> Expr | None:
-        """Read the equality of a choice of operators with one of its alternatives.
-
-        The alternative is written by its name, or as the plain value that it is.
-        """
+        """Read the equality of a choice of operators with an alternative, written by its name or as its plain value."""
         if side.text in self._operands.scope.operators and isinstance(
             other, ast.DottedName | ast.Text | ast.NamedConstant
         ):
@@ -239,10 +229,7 @@ class ExpressionReader:
     def _meant_alternatives(
         self, choice: Choice, decision: ast.Expression, written: ast.Expression | ast.Value
     ) -> tuple[str, ...]:
-        """Return the names of the alternatives that a name or plain value refers to.
-
-        If there are none, report it and return an empty tuple.
-        """
+        """Return the alternatives that a name or plain value refers to, or none after reporting it."""
         match written:
             case ast.Number() | ast.Text() | ast.NamedConstant() | ast.Tuple() | ast.DottedName():
                 value = literal_value(written, self._report)
@@ -267,7 +254,6 @@ class ExpressionReader:
                 return ()
 
     def _is_nested_decision(self, decision: ast.Expression) -> bool:
-        """Return True if a decision is the value of a parameter."""
         return isinstance(decision, ast.DottedName) and self._names.is_nested(decision.text, self._operands.scope)
 
     def _order(self, written: ast.Binary, left: Expr, right: Expr) -> Expr | None:
@@ -299,10 +285,7 @@ class ExpressionReader:
 
 
 def _comparison_remedy(written: ast.Expression) -> str:
-    """Return advice for an expression that is neither true nor false.
-
-    A tuple was probably meant to list alternatives, so the advice is an `is` test for each of its items.
-    """
+    """Return advice for an expression without truth; a tuple was probably meant to list alternatives."""
     if not isinstance(written, ast.Tuple):
         return "compare it with something"
     tests = " and ".join(f"… is {item.span.text}" for item in written.items)
@@ -314,7 +297,6 @@ def _compares_truths(written: ast.Binary) -> bool:
 
 
 def _is_truth(written: ast.Expression) -> bool:
-    """Return True if an expression can only be true or false. Names and constants are excluded: they may be values."""
     match written:
         case ast.Logical() | ast.Membership() | ast.IsTest():
             return True

@@ -28,10 +28,7 @@ NamedMember: TypeAlias = ast.Parameter | ast.FixedParameter
 
 @frozen
 class BodyMember:
-    """A member of a body, with the module whose text it stands in.
-
-    `through` points at the `include` or the use that brought the member, or is None for a member of the body itself.
-    """
+    """A member of a body, with the module of its text, and the `include` or use that brought it, if any."""
 
     member: NamedMember | ast.ConstraintStatement
     home: Module
@@ -45,8 +42,6 @@ class BodyMember:
 
 @dataclass(slots=True)
 class _Body:
-    """The state while the members of one body are collected."""
-
     own: dict[str, NamedMember]
     brought: dict[str, tuple[ast.Include, BodyMember]] = field(default_factory=dict)
     rules: set[int] = field(default_factory=set)
@@ -75,11 +70,7 @@ class GroupReader:
     def members_of_use(
         self, declaration: ast.AbstractOperator, home: Module, body: ast.Body | None, module: Module, used: Related
     ) -> tuple[BodyMember, ...]:
-        """Return the members of a use of an abstract operator.
-
-        They are those of its declaration and those of the use. A member of the use replaces a declared one of the same
-        name.
-        """
+        """Return the members of an abstract operator's declaration and of its use, which replace the former."""
         own = () if body is None else self.members(body, module)
         names = {given.name for given in own if given.name is not None}
         declared = [given for given in self.declared_members(declaration, home) if given.name not in names]
@@ -117,10 +108,7 @@ class GroupReader:
 
     @contextmanager
     def attributing_diagnostics(self, given: BodyMember) -> Iterator[None]:
-        """Attribute the diagnostics found inside the `with` block to a member that was included.
-
-        Each diagnostic points at the `include`, and is reported once even if many bodies include the member.
-        """
+        """Let diagnostics in the `with` block point at the `include` of their member, each reported once."""
         before = len(self._report.found)
         self._reading.append(given.member)
         self._depth += given.through is not None
@@ -144,10 +132,7 @@ class GroupReader:
                         yield BodyMember(member, module)
 
     def _included_members(self, include: ast.Include, module: Module, here: _Body) -> Iterator[BodyMember]:
-        """Yield the members that an `include` adds to a body.
-
-        A group that is reached on two paths adds its members once.
-        """
+        """Yield the members that an `include` adds to a body, once even if the group is reached on two paths."""
         through = Related(include.span, "included here")
         for given in self._within_limit(self._group(include, module), through):
             if isinstance(given.member, ast.ConstraintStatement):

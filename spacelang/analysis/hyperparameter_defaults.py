@@ -52,7 +52,6 @@ def read_default(
 
 
 def _value(written: ast.Value | ast.Expression, domain: Domain, report: DiagnosticCollector) -> Value | InvalidValue:
-    """Return the written value or the result of arithmetic. Report anything else."""
     value = read_value(written, report, what="default", words=domain)
     return value if isinstance(value, InvalidValue) else literal_value(value, report)
 
@@ -60,10 +59,7 @@ def _value(written: ast.Value | ast.Expression, domain: Domain, report: Diagnost
 def _moved_default(
     written: ast.Parameter, value: Value, domain: Domain, report: DiagnosticCollector
 ) -> Value | NotFound:
-    """Return the member of the domain nearest to a default that only the data puts outside the domain.
-
-    The result is `NOT_FOUND` if the default is outside the domain for any data.
-    """
+    """Return the nearest member to a default that only the data excludes, or `NOT_FOUND` if any data excludes it."""
     assert written.default is not None
     if _depends_on_data(written, report):
         wide = widest_domain(written.domain)
@@ -84,10 +80,7 @@ def _moved_default(
 def read_range_default(
     written: ast.Parameter, part: ast.Domain, domain: Domain, parameter: Parameter | None, report: DiagnosticCollector
 ) -> Value:
-    """Return the default of a range that is one of several alternatives.
-
-    It is the value after `=` if it lies in the range. Otherwise the default is found as for any other range.
-    """
+    """Return the value after `=` if it lies in this range of several alternatives, else the usual default."""
     is_own = written.default is not None and _lies_in(written.default, domain, report)
     return read_default(
         replace(written, domain=part, default=written.default if is_own else None), domain, parameter, report
@@ -102,10 +95,7 @@ def read_decision_default(
     *,
     is_known: bool,
 ) -> int:
-    """Return the index of the alternative after `=`, or 0 if there is no such alternative.
-
-    The mistake is reported only if all operators among the alternatives are known (`is_known`).
-    """
+    """Return the index of the alternative after `=`, or 0; the mistake is reported only if `is_known`."""
     value = literal_value(default, report) if isinstance(default, ast.Value) else default.span.text
     names = [branch.name for branch in branches]
     place = None if isinstance(value, InvalidValue) else _index_of(default, value, branches, report)
@@ -131,7 +121,6 @@ def read_decision_default(
 def _index_of(
     default: ast.Value | ast.Expression, value: Value, branches: tuple[Branch, ...], report: DiagnosticCollector
 ) -> int | None:
-    """Return the index of the alternative that is a plain value, or of the range that contains the value, or None."""
     for place, branch in enumerate(branches):
         if isinstance(branch.node, Hyperparameter) and _lies_in(default, branch.node.domain, report):
             return place

@@ -57,17 +57,11 @@ class Module:
         return self.header.title.value if self.header is not None and self.header.title is not None else ""
 
     def is_possibly_declared(self, name: str) -> bool:
-        """Return True if a part of the file that could not be parsed may declare this name.
-
-        An unknown name is then no mistake.
-        """
+        """Return True if a part of the file that could not be parsed may declare this name."""
         return self.is_torn or name in self.damaged
 
     def home_of(self, name: ast.DottedName) -> tuple["Module", str]:
-        """Return the module in which a dotted name is looked up, and the rest of the name.
-
-        With `import "trees.space"`, the name `trees.knn` is `knn` in the module `trees`.
-        """
+        """Return the module in which a name is looked up, and its rest: `trees.knn` is `knn` in `trees`."""
         home, words = self, [word.text for word in name.words]
         while len(words) > 1 and words[0] in home.imports:
             home = home.imports[words.pop(0)]
@@ -75,10 +69,7 @@ class Module:
 
 
 def name_of_import(item: ast.Import) -> tuple[str, Span]:
-    """Return the name of an imported file in the importing file, and the span of that name.
-
-    It is the name after `as`, or else the file name without its ending.
-    """
+    """Return the name (after `as`, or else of the file) of an import in the importing file, and its span."""
     if item.alias is not None:
         return item.alias.text, item.alias.span
     return item.path.value.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".space"), item.path.span
@@ -93,11 +84,7 @@ def read_module(
     torn: bool,
     imports: Mapping[str, Module] = MappingProxyType({}),
 ) -> Module:
-    """Return the module of a parsed file. Report duplicate declarations and misplaced items.
-
-    `damaged` are the names of the stages that could not be parsed, `torn` is True if anything could not be parsed, and
-    `imports` are the modules that the file imports.
-    """
+    """Return the module of a parsed file, after reporting duplicate declarations and misplaced items."""
     stages = index_by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
     repeated = len(stages) < sum(isinstance(item, ast.Stage) for item in file.items)
     groups = index_by_name(
@@ -195,10 +182,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read_modules(source: Source, report: DiagnosticCollector) -> Module:
-    """Return the module of a text, with the modules of all files that it imports.
-
-    Problems with an imported file are reported at its `import`.
-    """
+    """Return the module of a text with those it imports; their problems are reported at the `import`."""
     return _FileReader(report).module(source, ())
 
 
@@ -211,10 +195,7 @@ class _FileReader:
         self._characters = 0
 
     def module(self, source: Source, chain: tuple[Source, ...]) -> Module:
-        """Return the module of a file.
-
-        `chain` are the files whose imports lead to it, the first file of the space first.
-        """
+        """Return the module of a file. `chain` are the files whose imports lead to it, the first one first."""
         parsed = parse(source)
         self._report.found.extend(parsed.diagnostics)
         torn = any(not isinstance(diagnostic, MissingSeparator) for diagnostic in parsed.diagnostics)
@@ -233,10 +214,7 @@ class _FileReader:
         return read_module(source, parsed.file, parsed.damaged, self._report, torn=torn, imports=imports)
 
     def _name(self, item: ast.Import, known: dict[str, Span]) -> str | None:
-        """Return the name of an imported file in the importing file.
-
-        The result is None, which is reported, if the name is no valid identifier or is already used.
-        """
+        """Return the name of an imported file, or None after reporting that it is no identifier or already used."""
         name, span = name_of_import(item)
         if not _NAME.fullmatch(name) or name in KEYWORDS:
             self._report.add(NamelessImport(primary=span, path=item.path.value, stem=name))
@@ -250,7 +228,6 @@ class _FileReader:
         return name
 
     def _imported_module(self, item: ast.Import, chain: tuple[Source, ...]) -> Module | None:
-        """Return the module of an imported file, or None after reporting why it cannot be read."""
         found = self._load_module(item, chain)
         if isinstance(found, Module):
             return found
@@ -283,7 +260,6 @@ class _FileReader:
 
 
 def _import_cycle(place: ImportLocation, chain: tuple[Source, ...]) -> str | None:
-    """Return the names of the files along the import cycle that this import closes, or None if it closes none."""
     paths = [None if source.origin is None else source.origin.path for source in chain]
     if place.origin.path not in paths:
         return None

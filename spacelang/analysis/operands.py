@@ -37,20 +37,14 @@ class NameResolver:
     def __init__(
         self, variables: Mapping[str, Variable], draft: Draft, left_out: frozenset[str], symbols: DataSymbols
     ) -> None:
-        """Create the table of names.
-
-        `left_out` are the stages that are not part of the pipeline. Only expressions inside them may name them.
-        """
+        """Create the table of names; only expressions inside the stages in `left_out` may name them."""
         self._variables = variables
         self._draft = draft
         self._left_out = left_out
         self._symbols = symbols
 
     def find(self, written: ast.DottedName, scope: Scope) -> Reference | Constant | Choice | Diagnostic | None:
-        """Return what a name stands for, or a diagnostic if it is invalid.
-
-        The result is None if the name is declared but its declaration could not be read.
-        """
+        """Return what a name stands for, None if its declaration is damaged, or a diagnostic if it is invalid."""
         name = written.text
         if name in scope.constants:
             self.record_fixed(written, scope, written.span)
@@ -69,10 +63,7 @@ class NameResolver:
         return self._unknown_diagnostic(written, scope)
 
     def _address(self, name: str, scope: Scope) -> str:
-        """Return the address that a name stands for.
-
-        Alternatives may be left out of the name if only one address fits.
-        """
+        """Return the address that a name stands for; alternatives may be left out if only one address fits."""
         address = scope.addresses.get(name) or scope.names.address(name)
         found = () if address in self._variables else self._completions(address, scope)
         return found[0] if len(found) == 1 else address
@@ -95,10 +86,7 @@ class NameResolver:
         return found
 
     def _abbreviations(self, address: str, variable: Variable) -> Iterator[str]:
-        """Yield the address with one or more alternatives left out.
-
-        An alternative stays if the word after it could be read as an alternative of the same decision.
-        """
+        """Yield the address with alternatives left out, unless the word after one could be read as an alternative."""
         whole, shorter = address, [address]
         for decision, branch in reversed(variable.owners):
             beginning = f"{decision}.{branch}."
@@ -110,10 +98,7 @@ class NameResolver:
         yield from shorter[1:]
 
     def record_fixed(self, written: ast.DottedName, scope: Scope, place: Span) -> None:
-        """Record the value that a name is fixed to.
-
-        Messages use it to explain why an expression at this place cannot change.
-        """
+        """Record the value that a name is fixed to, which explains why an expression at `place` cannot change."""
         name = written.text
         value = literal(scope.constants[name]) if name in scope.constants else scope.operators[name]
         self._draft.fixings[place] = FixedName(name, value, scope.fixed.get(name))
@@ -147,10 +132,7 @@ class NameResolver:
         )
 
     def is_incompletely_read(self, name: str, scope: Scope) -> bool:
-        """Return True if a name is declared but could not be read completely.
-
-        Statements about such a name are not checked, to avoid follow-up errors.
-        """
+        """Return True if a name is declared but was not read completely, so that it causes no more errors."""
         return name in scope.dubious or self._is_dubious(scope.addresses.get(name) or scope.names.address(name))
 
     def _is_dubious(self, address: str) -> bool:
@@ -237,10 +219,7 @@ class OperandReader:
         self._report = report
 
     def read(self, written: ast.Expression) -> Expr | Choice | None:
-        """Return the operand that an expression stands for, or None after reporting a mistake.
-
-        The result is a decision (`Choice`) if the expression is the name of one.
-        """
+        """Return the operand (a `Choice` for the name of a decision), or None after reporting a mistake."""
         match written:
             case ast.Number() | ast.Text() | ast.NamedConstant():
                 return Constant(written.value, written.span)
@@ -268,10 +247,7 @@ class OperandReader:
     def read_sides(
         self, left: ast.Expression, right: ast.Expression
     ) -> tuple[Expr | Choice | None, Expr | Choice | None]:
-        """Return both sides of a comparison, None for a side that is invalid.
-
-        A word that is a value of the hyperparameter on the other side is read as this value.
-        """
+        """Return both sides of a comparison, None if invalid; a word may be a value of the other side."""
         for word, other, swapped in ((right, left, False), (left, right, True)):
             if not self._may_be_word(word):
                 continue
@@ -288,10 +264,7 @@ class OperandReader:
         return first, None if lost else self.read(right)
 
     def _word(self, known: Reference | Constant, word: ast.DottedName) -> Expr | None:
-        """Return the meaning of a word that is compared with a hyperparameter or a constant.
-
-        It is one of the values of the hyperparameter, else a sibling member, else a mistake.
-        """
+        """Return what a compared word means: a value of the hyperparameter, else a sibling member, else a mistake."""
         if isinstance(known, Constant):
             sibling = self.read_name(word) if self.is_known(word) or word.text in DATA_SIZE_NAMES else None
             return (
@@ -338,10 +311,7 @@ class OperandReader:
                 return isinstance(expression, Arithmetic | Call)
 
     def read_name(self, written: ast.DottedName) -> Reference | Constant | Choice | None:
-        """Return what a name stands for, or None if it is unknown.
-
-        An unknown name is reported. A name whose declaration could not be read is not.
-        """
+        """Return what a name stands for, or None after reporting an unknown one (not a damaged declaration)."""
         found = self._names.find(written, self.scope)
         if isinstance(found, Diagnostic):
             self._report.add(found)
@@ -355,10 +325,7 @@ class OperandReader:
         return found
 
     def expect_value(self, address: str, value: Value, written: ast.Expression | ast.Value) -> None:
-        """Report a value that a hyperparameter cannot have.
-
-        Numbers are only checked against sets of values. Comparisons with other numbers are checked by their effect.
-        """
+        """Report a value that a hyperparameter cannot have, unless it is a number compared with a range."""
         domain = self._names.domain(address)
         if contains(domain, value) or (is_number(value) and not isinstance(domain, Categorical)):
             return
@@ -367,21 +334,14 @@ class OperandReader:
         self._report.add(UnknownValue(primary=written.span, value=literal(value), name=name, domain=shown, near=near))
 
     def resolve_infinities(self, side: Expr, written: ast.Expression) -> Expr | None:
-        """Replace infinite constants in one side of a comparison by very large numbers.
-
-        Symbols without a number are such constants. If the value of a part is undefined, this is reported, and the
-        result is None.
-        """
+        """Return one side of a comparison without infinite constants, or None after reporting an undefined part."""
         found = resolve_infinities(side)
         if found is None:
             self._report.report_unbound(written.span)
         return found
 
     def is_comparable(self, written: ast.Expression, *sides: Expr) -> bool:
-        """Return True if at most one number in a comparison is arbitrarily large.
-
-        Otherwise report an unbound symbol: nobody knows which of the numbers is larger.
-        """
+        """Return True unless several numbers are arbitrarily large: then an unbound symbol is reported."""
         large = [node for side in sides for node in nodes(side) if is_very_large(node)]
         is_known = sum(bool(self._report.symbols.mentioned_in(node.span)) for node in large) < 2
         if not is_known:

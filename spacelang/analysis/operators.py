@@ -126,10 +126,7 @@ class OperatorReader:
         home: Module,
         declaration: ast.AbstractOperator,
     ) -> ir.Operator:
-        """Return a use of an abstract operator.
-
-        If the declaration of the operator has no body, the operator takes any parameters.
-        """
+        """Return a use of an abstract operator. Without a body in its declaration, it takes any parameters."""
         used = Related(name.span, "used here")
         declared = None
         if declaration.body is not None:
@@ -143,10 +140,7 @@ class OperatorReader:
         )
 
     def check_group_members(self, members: Sequence[BodyMember]) -> None:
-        """Check the domains of plain values among the members of a group.
-
-        Nothing else can be checked without the operator that includes the group.
-        """
+        """Check the plain domains in a group: nothing else can be checked before an operator includes it."""
         simple = [given for given in members if given.through is None and _has_plain_domain(given.member)]
         BodyReader(self, None, AddressPrefix("", "")).read(simple)
 
@@ -195,11 +189,7 @@ class BodyReader:
         declaration: ast.AbstractOperator | None = None,
         declared: Collection[str] = (),
     ) -> None:
-        """Create a reader of one body.
-
-        `entry` is None if no catalogue describes the operator. If the operator is declared by `declaration`, its
-        parameters must be among the names in `declared`.
-        """
+        """Create a reader of one body. `entry` is None without a catalogue; `declared` are the allowed names."""
         self._body = operators
         self._operators = operators
         self._report = operators.report
@@ -225,10 +215,7 @@ class BodyReader:
                     self._member(given.member)
 
     def _set_module(self, given: BodyMember) -> None:
-        """Set the module by which the names in a member are resolved.
-
-        The names of sibling members are always those of the body that is being read.
-        """
+        """Set the module by which names in a member are resolved; siblings are always those of the body."""
         self._operators = self._body.reader_of(given.home)
         self._place, self.scope = self._body_place, self._body_scope
         if self._operators is not self._body:
@@ -246,7 +233,6 @@ class BodyReader:
                 self._operators.draft.rules.append(PendingConstraint(member, self.scope))
 
     def _checker_of(self, name: ast.Word) -> ParameterChecker:
-        """Return the checker of what a parameter is given. Report a parameter that a space cannot set."""
         self.names[name.text] = name
         reason = parameter_name_problem(name.text)
         if reason is not None:
@@ -395,10 +381,7 @@ class BodyReader:
     def _with_fallback(
         self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterChecker
     ) -> tuple[ir.Branch, ...]:
-        """Return the branches including the one taken if the condition does not hold: the default of the library.
-
-        The branch is added if the author did not write it.
-        """
+        """Return the branches and, if it is missing, the library's default, which is taken if the condition fails."""
         assert written.condition is not None
         span, address = written.condition.span, self._place.child(written.name.text).address
         default = None if judge.parameter is None else judge.parameter.default
@@ -413,10 +396,7 @@ class BodyReader:
         return branches if is_own else (*branches, ir.Branch(name, ir.SKIPPED_STEP, span=span, value=value))
 
     def _names_alternative(self, value: ast.Value, parameter: Parameter | None) -> bool:
-        """Return True if a word in a set with operators names an operator or a stage.
-
-        It does not if the parameter accepts the word as a plain value.
-        """
+        """Return True if a word in a set names an operator or stage, and is not accepted as a value."""
         if not isinstance(value, ast.DottedName):
             return False
         is_taken = parameter is not None and bool(parameter.accepts) and parameter.check_value(value.text) is None
@@ -432,10 +412,7 @@ class BodyReader:
 
 
 def _with_one_value(written: ast.FixedParameter, value: ast.Value, condition: ast.Expression) -> ast.Parameter:
-    """Return a hyperparameter with one value for a parameter that is fixed under a condition.
-
-    Configurations show it where the condition holds.
-    """
+    """Return a hyperparameter with one value for a parameter that is fixed under a condition."""
     if isinstance(value, ast.OperatorValue):
         domain: ast.Domain = ast.OperatorReference(value.name, None, value.body, (), value.span)
     else:
@@ -444,7 +421,6 @@ def _with_one_value(written: ast.FixedParameter, value: ast.Value, condition: as
 
 
 def _named_values(domain: Domain, parameter: Parameter | None) -> tuple[str, ...]:
-    """Return the values of a domain that are names of functions or objects of the catalogue."""
     if parameter is None:
         return ()
     values = [value for part in parts(domain) for value in getattr(part, "values", ())]

@@ -50,11 +50,7 @@ _CONSTANTS: Final[Mapping[str, Value]] = {
 
 
 class ParameterChecker:
-    """A checker of what one parameter is given. Whatever the catalogue rejects is reported with the reason.
-
-    Everything is accepted if no catalogue knows the operator, or if the operator has no such parameter. That is
-    reported elsewhere.
-    """
+    """A checker of what one parameter is given; everything is accepted if no catalogue knows the parameter."""
 
     def __init__(
         self, report: DiagnosticCollector, entry: CatalogueEntry | None = None, parameter: Parameter | None = None
@@ -93,10 +89,7 @@ class ParameterChecker:
         return False
 
     def range_rejection(self, part: Grid | Real) -> tuple[CatalogueEntry, Parameter, str] | None:
-        """Return the operator and the parameter that reject a range, and what they expect instead.
-
-        The result is None if the range is accepted.
-        """
+        """Return the operator and parameter that reject a range and what they expect, or None if accepted."""
         if self._known is None:
             return None
         expected = self._known[1].check_range(
@@ -109,10 +102,7 @@ class ParameterChecker:
         return None if expected is None else (*self._known, f"expected {expected}")
 
     def check_operator(self, inner: CatalogueEntry | None, span: Span) -> bool:
-        """Return True if the parameter accepts an operator as its value. Otherwise report why not.
-
-        An operator that no catalogue knows (`inner` is None) is accepted.
-        """
+        """Return True if the parameter accepts an operator, even an unknown one (None); else report why not."""
         if self._known is None or inner is None:
             return True
         entry, parameter = self._known
@@ -148,10 +138,7 @@ class ParameterChecker:
                 self._check_node(side, branch, entry_of)
 
     def report_condition_on_required_operator(self, condition: Span) -> None:
-        """Report a condition on a choice of operators that cannot be left out.
-
-        Where the condition does not hold, the parameter would be `none`, which the operator rejects.
-        """
+        """Report a condition on a choice of operators that cannot be `none` where the condition fails."""
         assert self._known is not None
         entry, parameter = self._known
         expected = f"expected {parameter.expected}" if not parameter.takes_operator_list else "expected operators"
@@ -164,10 +151,7 @@ class ParameterChecker:
         )
 
     def _check_node(self, node: Node, branch: Branch, entry_of: EntryOf) -> None:
-        """Report the operators that a node may evaluate to and that the parameter does not accept.
-
-        `branch` is the alternative that contains the node.
-        """
+        """Report the operators that a node (in `branch`) may become and that the parameter does not accept."""
         match node:
             case Operator():
                 self.check_operator(entry_of(node), branch.span if node is branch.node else node.span)
@@ -214,10 +198,7 @@ def _is_parallel(node: Node) -> bool:
 
 
 def _meant_value(value: Value, written: str, parameter: Parameter) -> str | None:
-    """Return the value that a word or number was probably meant to be, if the parameter accepts it, else None.
-
-    Examples: the word `True` means `true`, and `5.0` or `"5"` mean `5`.
-    """
+    """Return an accepted value that was probably meant, or None: `true` for `True`, `5` for `5.0` or `"5"`."""
     number = re.fullmatch(r'"?(-?\d{1,15})(?:\.0)?"?', written)
     if number is not None:
         meant: Value = int(number[1])
@@ -229,7 +210,6 @@ def _meant_value(value: Value, written: str, parameter: Parameter) -> str | None
 
 
 def _looks_like_class(value: Value) -> bool:
-    """Return True if a value looks like the name of an operator that was written as a plain value."""
     return isinstance(value, str) and value.isidentifier() and value[0].isupper()
 
 
@@ -260,10 +240,7 @@ def check_operator_deprecation(name: ast.DottedName, entry: CatalogueEntry, repo
 
 
 def find(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCollector) -> Parameter | None:
-    """Return the parameter of a name, or None after reporting that it is unknown or that a space cannot set it.
-
-    A deprecated parameter is reported as well, but returned.
-    """
+    """Return the parameter of a name (a deprecated one is reported), or None after reporting it as unusable."""
     parameter = entry.parameters.get(name.text)
     if parameter is None:
         _report_unknown(name, entry, report)
@@ -318,7 +295,6 @@ def check_required(
 
 
 def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: Catalogues) -> str | None:
-    """Return the name of a well-known operator that a parameter accepts and that suits its operator, or None."""
     for name, role in _EXAMPLES:
         found = catalogue.get(name)
         suits = role in entry.roles or not entry.roles & {Role.CLASSIFIER, Role.REGRESSOR}
@@ -339,10 +315,7 @@ def _report_unknown(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCol
 
 
 def _inner_parameter_hint(name: str, entry: CatalogueEntry) -> str | None:
-    """Return a hint that a parameter of an inner operator is set in the body of that operator, or None.
-
-    It is given for names such as `estimator__max_depth`, as scikit-learn writes nested parameters.
-    """
+    """Return a hint for a name such as `estimator__max_depth` that it is set in the inner operator's body."""
     outer, sign, inner = name.partition("__")
     parameter = entry.parameters.get(outer)
     if not sign or not inner or parameter is None or not parameter.takes_operators:

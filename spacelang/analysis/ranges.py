@@ -26,8 +26,6 @@ LARGEST: Final = 8e307
 
 @frozen
 class _End:
-    """One end of a range. `symbols` are the symbols of the data that its bound mentions."""
-
     value: int | float
     is_open: bool
     span: Span
@@ -68,11 +66,7 @@ class RangeReader:
 
     @classmethod
     def widest(cls, written: ast.Range) -> Grid | Real | None:
-        """Return the range from the least lower bound to the greatest upper bound over data of all sizes.
-
-        The result is None if one of the bounds is not a number for any data, if the least lower bound is above the
-        greatest upper bound, or if the range has no member.
-        """
+        """Return the range from the least lower to the greatest upper bound over all data, or None if there is none."""
         reports = [DiagnosticCollector(DataSymbols(sizes)) for sizes in EXTREMES]
         readers = [cls(ParameterChecker(report), report) for report in reports]
         lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
@@ -181,7 +175,6 @@ class RangeReader:
         )
 
     def _report_empty_by_data(self, written: ast.Range, lower: _End, upper: _End) -> None:
-        """Report an empty range at the bound that depends on the data: the upper bound if both do."""
         symbols = self._report.symbols
         blamed, name = (upper, "upper") if upper.symbols else (lower, "lower")
         notes = symbols.notes(lower.symbols) if blamed is upper else ()
@@ -203,7 +196,6 @@ class RangeReader:
     # ---- steps
 
     def _step(self, written: ast.Range) -> ast.Number | None:
-        """Return the value of a step, or None after reporting that it is not a usable number."""
         step = written.step
         if step is None or isinstance(step, ast.Number):
             return step
@@ -316,5 +308,4 @@ def _rewritten(written: ast.Range, wanted: NumberRange, legal: NumberRange) -> s
 
 
 def _modifiers(written: ast.Range) -> str:
-    """Return the text after the bounds: the modifiers `log` and `step`."""
     return written.span.source.text[written.upper.span.end + 1 : written.span.end]

@@ -29,11 +29,7 @@ from spacelang.text import Span
 
 
 def resolve(space: Space, draft: Draft, report: DiagnosticCollector) -> Space:
-    """Return the space with its conditions and constraints.
-
-    Expressions may name everything that is declared. Expressions in stages that the pipeline leaves out are read as
-    well, to find mistakes in them, but are not part of the space.
-    """
+    """Return the space with its conditions and constraints. Those in left-out stages are read only for mistakes."""
     declared = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared))).variables
     reached = {stage_of(address) for address in space.variables}
     left_out = {stage_of(address) for address in declared} - reached if draft.is_whole else set()
@@ -66,7 +62,6 @@ def _read_decision_conditions(
 def _with_decision_conditions(
     space: Space, declared: Iterable[DecisionCondition], report: DiagnosticCollector
 ) -> Space:
-    """Return the space with constraints for the conditions of its nested decisions."""
     presences = [presence for presence in declared if presence.address in space.variables]
     # After an error, the space may lack what a condition names.
     if report.has_errors or not presences:
@@ -122,10 +117,7 @@ def _read(
 def _check_cycles(
     conditions: Mapping[str, Expr], variables: Mapping[str, Variable], report: DiagnosticCollector
 ) -> None:
-    """Report conditions that depend on themselves.
-
-    Whatever lies in a nested decision depends on that decision.
-    """
+    """Report conditions that depend on themselves. Whatever lies in a nested decision depends on that decision."""
     after = {
         address: [on for each in scope(expression) for on in (each, *(owner for owner, _ in variables[each].owners))]
         for address, expression in conditions.items()
@@ -142,11 +134,7 @@ def _check_cycles(
 
 
 def find_cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return the cycles among conditions, each as the addresses along it.
-
-    `conditions` maps an address to the addresses that its condition names. If cycles overlap, only some of them are
-    returned.
-    """
+    """Return cycles (not all, if some overlap) among conditions, which map addresses to those they name."""
     left = {address: set(after) & conditions.keys() for address, after in conditions.items()}
     found: list[tuple[str, ...]] = []
     while True:
@@ -184,10 +172,7 @@ def restrict_to_branch(
 
 
 def _enclosing_branches(branch: BranchKey, variables: Mapping[str, Variable]) -> Context:
-    """Return the branches that lead to a branch, including itself, outermost first.
-
-    The innermost branches are left out as long as their decision has no other alternative.
-    """
+    """Return the branches that lead to a branch, outermost first, without innermost ones that have no alternative."""
     found = [*variables[branch[0]].owners, branch]
     while found:
         decision = variables[found[-1][0]].choice

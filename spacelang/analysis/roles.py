@@ -33,10 +33,7 @@ _EARLIER_ROLES = _TRANSFORMERS | {Role.SAMPLER}
 
 
 def check(root: Node, catalogue: Catalogues, report: DiagnosticCollector) -> None:
-    """Report every step that cannot stand where it is.
-
-    If the space has abstract operators, its structures may not be pipelines, so only known operators are checked.
-    """
+    """Report every step that cannot stand where it is; only known ones if the space has abstract operators."""
     steps = root.children if isinstance(root, Product) else (root,)
     is_pipeline = all(operator.catalogue != ABSTRACT_CATALOGUE for operator, _ in _steps_of(root))
     if steps:
@@ -48,8 +45,6 @@ def check(root: Node, catalogue: Catalogues, report: DiagnosticCollector) -> Non
 
 
 class _RoleChecker:
-    """A check of the roles of the steps by their positions."""
-
     def __init__(self, catalogue: Catalogues, report: DiagnosticCollector, *, is_pipeline: bool) -> None:
         self._catalogue = catalogue
         self._report = report
@@ -78,7 +73,6 @@ class _RoleChecker:
             self._check_earlier(step, whole=step in astray)
 
     def check_values(self, root: Node) -> None:
-        """Report misplaced steps in pipelines that are values of parameters."""
         for operator in operators(root):
             for decision in (child for child in operator.children if isinstance(child, Choice)):
                 for sequence in (each for each in products(decision) if each.kind is ProductKind.SEQUENCE):
@@ -167,20 +161,14 @@ _STRUCTURE_NAMES: Final = {
 
 
 class _ColumnNameTracker:
-    """A check that `columns(…)` stands only where the columns have names.
-
-    A table has column names, but the output of a transformer has none.
-    """
+    """A check that `columns(…)` stands only before any transformer, whose output has no column names."""
 
     def __init__(self, catalogue: Catalogues, report: DiagnosticCollector) -> None:
         self._catalogue = catalogue
         self._report = report
 
     def follow(self, node: Node, *, kept: bool) -> bool:
-        """Return True if the columns still have their names after a node.
-
-        `kept` is True if they have names before it. Each `columns(…)` without names is reported.
-        """
+        """Return True if columns keep their names in a node (`kept`: before it). Report a `columns(…)` without."""
         match node:
             case Operator():
                 entry = self._catalogue.entry(node.catalogue, node.name)
@@ -211,10 +199,7 @@ class _ColumnNameTracker:
 
 
 def _steps_of(node: Node, *, beside: bool = False) -> Iterator[tuple[Operator, bool]]:
-    """Yield the operators of a structure that are steps, and whether other steps run in parallel to them.
-
-    Operators that are values of parameters are left out.
-    """
+    """Yield the operators that are steps, and whether others run in parallel; operators in parameters are no steps."""
     match node:
         case Operator():
             yield node, beside

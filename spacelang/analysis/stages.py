@@ -70,10 +70,7 @@ class StageReader:
         return self._module.file.span if pipeline is None else pipeline.span
 
     def _steps(self, module: Module) -> list[ir.Node]:
-        """Return the steps of a module's pipeline.
-
-        If there is no `pipeline` line, these are all stages that no other stage contains.
-        """
+        """Return the steps of a module's pipeline, or all stages that no other stage contains if it has none."""
         self._modules[id(module)] = module
         _, structures = self._readers_of(module)
         if module.pipeline is not None:
@@ -99,10 +96,7 @@ class StageReader:
     # ---- methods for the reader of structures
 
     def use_stage(self, home: Module, stage: ast.Stage, written: ast.OperatorReference) -> ir.Choice | None:
-        """Return a further use of a stage as a decision of its own.
-
-        The result is None, which is reported, if the stage would contain itself or if stages are used too often.
-        """
+        """Return a further use of a stage as a decision, or None after reporting recursion or too many uses."""
         names = [open_stage.name.text for module, open_stage in self._open if module is home]
         if any(open_stage is stage for _, open_stage in self._open):
             path = [*names[names.index(stage.name.text) :], stage.name.text]
@@ -118,10 +112,7 @@ class StageReader:
         return self._read_use(home, stage, written)
 
     def _exceeds_limits(self, span: Span) -> bool:
-        """Return True, and report it, if stages are nested too deeply or used too often.
-
-        Without these limits, a few lines could ask for millions of decisions.
-        """
+        """Return True after reporting stages nested too deeply or used too often: few lines can ask for millions."""
         if self._is_full:
             return True
         uses = sum(len(called) for called in self._names.uses.values()) - len(self._names.uses)
@@ -146,10 +137,7 @@ class StageReader:
         return StructureContext(replace(spot.place, address="", key=""), self._top.taken)
 
     def report_unknown_step(self, module: Module, written: ast.OperatorReference) -> None:
-        """Report a step that is neither a stage nor an operator.
-
-        Nothing is reported if its catalogue was refused, because that is an error already.
-        """
+        """Report a step that is neither a stage nor an operator, unless its catalogue was refused."""
         self._is_misnamed = True
         self.mark_incomplete()
         operators, _ = self._readers_of(module)
@@ -161,10 +149,7 @@ class StageReader:
             self._report.add(operators.finder.foreign_diagnostic(written.name) or unknown)
 
     def mark_incomplete(self) -> None:
-        """Record that a part of the pipeline is missing because of a mistake.
-
-        The positions of the other steps are not checked then.
-        """
+        """Record that the pipeline lacks a part because of a mistake, so that positions are not checked."""
         self.draft.is_whole = False
 
     # ---- stages
@@ -211,7 +196,6 @@ class StageReader:
     # ---- constraints of files
 
     def _add_rules(self) -> None:
-        """Add the constraints of the file, and those of imported files whose stages are all in use."""
         for module in {id(self._module): self._module, **self._modules}.values():
             scope = Scope(names=self._names.in_module(module))
             for rule in module.rules:

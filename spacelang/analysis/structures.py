@@ -88,11 +88,7 @@ class StructureReader:
     def read_alternatives(
         self, several: Sequence[Alternative], place: AddressPrefix, read_operator: ReadOperator | None = None
     ) -> tuple[tuple[ir.Branch, ...], int]:
-        """Return the branches of a decision and the index of the default branch.
-
-        Duplicate names and misplaced annotations are reported. `read_operator` reads the operators; by default they are
-        read as steps.
-        """
+        """Return the branches of a decision and the index of the default; report duplicates and annotations."""
         branches: list[ir.Branch] = []
         names: dict[str, Alternative] = {}
         default: tuple[int, Span] | None = None
@@ -116,10 +112,7 @@ class StructureReader:
         return tuple(branches), 0 if default is None else default[0]
 
     def _with_short_name(self, alternative: Alternative) -> Alternative:
-        """Return the alternative with its final name.
-
-        The name of an operator of a package leaves out the package: `xgboost.XGBClassifier` becomes `XGBClassifier`.
-        """
+        """Return the alternative with its final name: `xgboost.XGBClassifier` becomes `XGBClassifier`."""
         written = alternative.structure
         if not isinstance(written, ast.OperatorReference) or alternative.alias is not None:
             return alternative
@@ -184,11 +177,7 @@ class StructureReader:
         return [self._operators.read(written.name, written.body, place)]
 
     def assign_name(self, wanted: str, alias: ast.Word | None, span: Span, spot: StructureContext) -> str:
-        """Return a name that nothing else has in this context, and reserve it.
-
-        It is the name after `as` if there is one. Otherwise it is the `wanted` name, with a number from 2 if it is
-        taken.
-        """
+        """Reserve and return the name after `as`, else `wanted`, with a number from 2 if that is taken."""
         if alias is None:
             is_free = wanted not in spot.taken
             called = wanted if is_free else unique_name(wanted, {wanted, *spot.taken, *self._module.stages})
@@ -210,11 +199,7 @@ class StructureReader:
     # ---- groups and choices
 
     def _group(self, group: ast.Parenthesised, spot: StructureContext) -> list[ir.Node]:
-        """Return the steps of a group in brackets that has a name or annotations.
-
-        If the group is a decision, they belong to the decision. Otherwise its name becomes a part of the addresses
-        inside.
-        """
+        """Return the steps of a group with a name or annotations, which go to the decision or the addresses inside."""
         part: ast.Structure = group.part
         if group.alias is not None and group.alias.text == PIPELINE_GROUP:
             annotations.read_annotations(group.annotations, "steps of the pipeline", self._report)
@@ -289,10 +274,7 @@ class StructureReader:
         return ir.ColumnSelector("pattern", written.value)
 
     def _permutation(self, written: ast.Permute, spot: StructureContext, alias: ast.Word | None) -> ir.Product:
-        """Return a permutation: the decision on the order of the steps, and the steps.
-
-        The alternatives of this decision are all orders.
-        """
+        """Return a permutation: the decision on the order of its steps, and the steps."""
         annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
         wanted = "order" if alias is None else title(written)
         called = self.assign_name(wanted, alias, written.span, spot)
@@ -310,7 +292,6 @@ class StructureReader:
 
 
 def _unique_titles(titles: Sequence[str]) -> tuple[str, ...]:
-    """Return the titles, with numbers added where a title appears again."""
     found: dict[str, None] = {}
     for wanted in titles:
         found[unique_name(wanted, found)] = None

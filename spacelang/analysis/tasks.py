@@ -50,10 +50,7 @@ _ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 
 
 def read(written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector) -> Task | None:
-    """Return the task of a block, or None if its kind is unknown.
-
-    Invalid settings are reported and left out.
-    """
+    """Return the task of a block without invalid settings, which are reported, or None if its kind is unknown."""
     return _TaskReader(written, catalogue, report).read()
 
 
@@ -109,7 +106,6 @@ class _TaskReader:
                 raise AssertionError(f"the grammar has no setting `{keyword}`")
 
     def _is_first(self, what: str, setting: ast.TaskSetting) -> bool:
-        """Return True if the task has no such setting before. Otherwise report the repetition."""
         place = _keyword_span(setting)
         if what in self._first:
             related = (Related(self._first[what], "the first one"),)
@@ -144,10 +140,7 @@ class _TaskReader:
         return goal
 
     def _scorer_remedy(self, written: ast.Expression | ast.Word, direction: str) -> str | None:
-        """Return a remedy for a goal that is a scorer name with other signs or with quotes, else None.
-
-        Such a goal is `roc-auc` instead of `roc_auc`.
-        """
+        """Return a remedy for a goal such as `roc-auc` or a quoted name instead of `roc_auc`, else None."""
         name = re.sub(r"[\s.-]+", "_", written.span.text.strip('"'))
         return f"write `{direction} {name}`" if self._scorers.is_scorer(name) else None
 
@@ -308,10 +301,7 @@ class ScorerReader:
         self._report = report
 
     def read(self, written: ast.DottedName) -> str | None:
-        """Return the name of a scorer that suits the task, or None after reporting a mistake.
-
-        Any name is accepted if the catalogue lists no scorers: then only the library can tell.
-        """
+        """Return the scorer if it suits the task (or the catalogue lists none), or None after reporting it."""
         name = written.text
         if not self._known:
             return name
@@ -338,7 +328,6 @@ class ScorerReader:
         return plain if plain in self._known else nearest_name(name, self._known)
 
     def _hint(self, name: str) -> str | None:
-        """Return what to write instead of a common synonym or an error measure, or None."""
         if name in ERROR_NAMES:
             return "write `minimize 1 - accuracy`"
         meant = SYNONYMS.get(name, f"neg_{name}")

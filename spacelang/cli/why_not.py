@@ -18,16 +18,12 @@ from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.api.nearest_configuration import KeyChange, NearestMember
-    from spacelang.ir.value import Value
 
 GROUP = ("Inspect a space", 5)
 
 
 def command(
-    space: SpaceArgument,
-    configuration: ConfigurationArgument,
-    options: SpaceOptions,
-    json: JsonOption = False,
+    space: SpaceArgument, configuration: ConfigurationArgument, options: SpaceOptions, json: JsonOption = False
 ) -> None:
     """List why a configuration is not in a space, and find the smallest change that makes it a member.
 
@@ -63,16 +59,12 @@ def _print(found: "NearestMember") -> None:
 
 
 def _change_text(change: "KeyChange") -> str:
-    if change.needed is None:
-        return f"remove {change.key}"
-    was = "" if change.given is None else f", not {_literal(change.given[0])}"
-    return f"{change.key} = {_literal(change.needed[0])}{was}"
-
-
-def _literal(value: "Value") -> str:
     from spacelang.ir.domain import literal
 
-    return literal(value)
+    if change.needed is None:
+        return f"remove {change.key}"
+    was = "" if change.given is None else f", not {literal(change.given[0])}"
+    return f"{change.key} = {literal(change.needed[0])}{was}"
 
 
 def _document(found: "NearestMember") -> dict[str, object]:

@@ -119,10 +119,7 @@ class Diagnostic(_Record):
 
     @property
     def fix(self) -> Fix | None:
-        """The replacement of the primary span by the similar name that the help suggests, or None.
-
-        See `diagnostics.fixes.find_fixes` for all replacements.
-        """
+        """The replacement of the primary span by the name that the help suggests, or None."""
         near = self._fields.get("near")
         return Fix(self.primary, str(near)) if near and f"`{near}`" in (self.help or "") else None
 

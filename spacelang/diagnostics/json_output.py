@@ -49,10 +49,7 @@ class FixRecord(PlaceRecord):
 
 
 class DiagnosticRecord(PlaceRecord):
-    """One diagnostic as a dictionary.
-
-    For a file that could not be read, the range is empty and lies at the beginning of the file.
-    """
+    """A diagnostic as a dictionary; for a file that could not be read, its range is empty at the beginning."""
 
     code: str
     severity: str

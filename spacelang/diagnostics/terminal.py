@@ -107,7 +107,6 @@ def _snippets(diagnostic: Diagnostic, paint: AnsiStyles) -> list[list[_Mark]]:
 
 
 def _make_mark(span: Span, sign: str, style: str, label: str) -> _Mark:
-    """Return the mark of a span, restricted to the first line of the span."""
     offset = min(span.start, len(span.source.text))
     line, column = span.source.position(offset)
     text = span.source.line(line)
@@ -117,10 +116,7 @@ def _make_mark(span: Span, sign: str, style: str, label: str) -> _Mark:
 
 
 def _is_near(mark: _Mark, marks: Sequence[_Mark]) -> bool:
-    """Return True if one snippet can show the mark together with the others.
-
-    It must be at most `MAX_LINE_DISTANCE` lines away from one of them, and not far away from the others on a long line.
-    """
+    """Return True if one snippet can show all marks: at most `MAX_LINE_DISTANCE` lines or part of a line apart."""
     if all(mark.source != other.source or abs(mark.line - other.line) > MAX_LINE_DISTANCE for other in marks):
         return False
     together = [mark, *(other for other in marks if other.line == mark.line)]

@@ -19,10 +19,7 @@ ELLIPSIS: Final = "…"
 
 
 def make_visible(text: str) -> str:
-    """Return the text with control characters and other unprintable characters replaced by visible signs.
-
-    The result can neither steer a terminal nor reorder the line.
-    """
+    """Return the text with visible signs for unprintable characters, so that it cannot steer a terminal."""
     return "".join(map(_visible_character, text)) if not text.isprintable() else text
 
 
@@ -33,10 +30,7 @@ def cell_width(text: str) -> int:
 
 @frozen
 class Excerpt:
-    """A line of text, or the part of it that is shown.
-
-    Character `first + i` of the line begins at cell `cells[i]` of `text`.
-    """
+    """The shown part of a line: its character `first + i` begins at cell `cells[i]` of `text`."""
 
     text: str
     first: int
@@ -52,10 +46,7 @@ class Excerpt:
 
 
 def make_excerpt(line: str, start: int, end: int) -> Excerpt:
-    """Return the line with characters `[start, end)` in view.
-
-    A long line is cut to `MAX_CELLS` cells, on both sides if necessary.
-    """
+    """Return the line with characters `[start, end)` in view, cut to `MAX_CELLS` cells on either side."""
     first, last = _window(line, start, end)
     lead = ELLIPSIS if first > 0 else ""
     trail = ELLIPSIS if last < len(line) else ""
@@ -67,10 +58,7 @@ def make_excerpt(line: str, start: int, end: int) -> Excerpt:
 
 
 def _window(line: str, start: int, end: int) -> tuple[int, int]:
-    """Return the range of characters to show.
-
-    That is the whole line if it fits. Otherwise, it is as many characters as fit, beginning a little before `start`.
-    """
+    """Return the range of characters to show: the whole line, or what fits from a little before `start`."""
     last = _end_of_fitting(line, 0)
     if last == len(line) or _end_of_fitting(line, 0, MAX_CELLS - LEFT_CONTEXT) >= end:
         return 0, last
@@ -84,10 +72,7 @@ def _window(line: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _end_of_fitting(line: str, first: int, room: int = MAX_CELLS) -> int:
-    """Return the end of the characters from `first` on that fit into `room` cells.
-
-    At most `2 * MAX_CELLS` characters are counted, as characters may have width zero.
-    """
+    """Return the end of the characters from `first` on that fit into `room` cells, at most `2 * MAX_CELLS`."""
     stop = min(len(line), first + 2 * MAX_CELLS)
     for place in range(first, stop):
         room -= cell_width(_visible_character(line[place]))

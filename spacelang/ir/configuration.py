@@ -73,10 +73,7 @@ class Configuration(Mapping[str, Value]):
 
     @property
     def identity(self) -> str:
-        """The canonical JSON: one line with sorted keys, used as a stable key in stores.
-
-        The text is computed on every access.
-        """
+        """The canonical JSON, computed on every access: one line with sorted keys, the key of stores."""
         return canonical_json(self._values)
 
     @property

@@ -107,10 +107,7 @@ class Grid:
     step: int | float = 1
 
     def __eq__(self, other: object) -> bool:
-        """Return True if the fields are equal and the members have the same type.
-
-        The bounds must match as well as the members: 0..5 by 2 differs from 0..4 by 2.
-        """
+        """Return True if the fields and the member type are equal: 0..5 by 2 differs from 0..4 by 2."""
         return isinstance(other, Grid) and self._identity == other._identity
 
     def __hash__(self) -> int:
@@ -171,10 +168,7 @@ class Grid:
         return round(Fraction(number * below - start * divisor, step * divisor))
 
     def position(self, number: float | Fraction) -> Fraction:
-        """Return the exact fractional index of a number.
-
-        The position is 2 at the member with index 2 and 2.5 half-way between it and the next one.
-        """
+        """Return the exact index of a number: 2 at the member with index 2, 2.5 half-way to the next."""
         return (to_fraction(number) - to_fraction(self.lower)) / to_fraction(self.step)
 
     def find(self, value: Value) -> Value | NotFound:
@@ -312,10 +306,7 @@ BOOLEANS: Final = Categorical((True, False))
 
 @lru_cache(maxsize=4096)
 def affine_integer_coefficients(grid: Grid) -> tuple[int, int, int]:
-    """Return integers (a, b, c) such that the member of `grid` with index i is (a + b i) / c.
-
-    The division is the only operation that rounds.
-    """
+    """Return integers (a, b, c) with member i = (a + b i) / c, where only the division rounds."""
     lower, step = to_fraction(grid.lower), to_fraction(grid.step)
     below = math.lcm(lower.denominator, step.denominator)
     return int(lower * below), int(step * below), below
@@ -330,10 +321,7 @@ def members(part: SimpleDomain) -> Iterator[Value]:
 def grid(
     lower: float, upper: float, step: float, *, lower_open: bool = False, upper_open: bool = False, log: bool = False
 ) -> Grid:
-    """Return the grid lower, lower + step, ... up to `upper`, without excluded ends.
-
-    The members are integers if `step` is an integer. The grid may be empty.
-    """
+    """Return lower, lower + step, ... (integers if `step` is one), without excluded ends, maybe empty."""
     start, distance = to_fraction(lower), to_fraction(step)
     steps, left = divmod(to_fraction(upper) - start, distance)
     last = int(steps) - (upper_open and not left)
@@ -419,10 +407,7 @@ def is_bare_word(text: str) -> bool:
 
 
 def spell_parameter_name(name: str) -> str:
-    """Return the name of a hyperparameter or nested decision in the syntax of the language.
-
-    It is put in backticks if it is not a bare word.
-    """
+    """Return the name of a hyperparameter or nested decision, in backticks if it is not a bare word."""
     return name if is_bare_word(name) else f"`{name}`"
 
 

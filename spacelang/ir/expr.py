@@ -53,7 +53,6 @@ class Constant:
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        """Return True if both values are the same to a user; `true` is not 1."""
         return isinstance(other, Constant) and are_same(self.value, other.value)
 
     def __hash__(self) -> int:
@@ -104,7 +103,6 @@ class In:
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        """Return True if the items are equal and the values are the same to a user; `true` is not 1."""
         return isinstance(other, In) and self.item == other.item and are_same(self.values, other.values)
 
     def __hash__(self) -> int:
@@ -191,10 +189,7 @@ def is_true(expression: Expr, lookup: Lookup) -> bool:
 
 
 def evaluate(expression: Expr, lookup: Lookup) -> ComputedValue:
-    """Return the exact value of an expression under the assignment `lookup`.
-
-    The result is INACTIVE if the expression is undefined. Nothing is rounded.
-    """
+    """Return the exact value of an expression under `lookup`, or INACTIVE if it is undefined."""
     match expression:
         case Constant():
             return expression.value
@@ -273,10 +268,7 @@ def decisions_in_tests(expression: Expr) -> tuple[str, ...]:
 
 
 def scope(expression: Expr) -> tuple[str, ...]:
-    """Return the addresses of all variables that an expression mentions, each once.
-
-    Hyperparameters whose value is used come first, then tested decisions, then those of `Active` tests.
-    """
+    """Return the mentioned addresses once: used hyperparameters, tested decisions, then `Active` tests."""
     found: tuple[dict[str, None], ...] = ({}, {}, {})
     for node in nodes(expression):
         if isinstance(node, Reference):

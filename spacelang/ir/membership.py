@@ -27,11 +27,7 @@ def first_exclusion(space: Space, configuration: Configuration) -> Exclusion | N
 
 
 def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusion, ...]:
-    """Return all reasons why a configuration is not in the space, or an empty tuple if it is.
-
-    Variables below a decision without a valid branch are not checked. Constraints are checked only if there is no other
-    reason.
-    """
+    """Return all reasons why a configuration is not in the space; constraints only if there is no other."""
     wrong: list[Exclusion] = []
 
     def branch_of(choice: Choice) -> str:
@@ -65,10 +61,7 @@ def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusio
 
 
 def member_or_exclusion(space: Space, configuration: Configuration) -> Configuration | Exclusion:
-    """Return the configuration as a member of the space, or the reason why it is not one.
-
-    Values are converted to the type that the space uses, e.g. 1.0 to 1.
-    """
+    """Return the configuration with values in the types of the space (1.0 to 1), or why it is no member."""
     wrong = _decision_exclusion(space, configuration)
     if wrong is not None:
         return wrong
@@ -98,20 +91,14 @@ def member_or_exclusion(space: Space, configuration: Configuration) -> Configura
 
 
 def is_violated(constraint: Constraint, assignment: Assignment) -> bool:
-    """Return True if an assignment violates a constraint.
-
-    A constraint applies only if all hyperparameters that it names are active.
-    """
+    """Return True if a constraint fails; it applies only if all hyperparameters that it names are active."""
     if any(assignment(address) is INACTIVE for address in constraint.scope):
         return False
     return is_true(constraint.expression, assignment) == constraint.forbidden
 
 
 def _decision_exclusion(space: Space, configuration: Configuration) -> Exclusion | None:
-    """Return the reason why a decision has no valid branch, or None.
-
-    Wrong values that are given are reported before missing decisions.
-    """
+    """Return why a decision has no valid branch, or None. Wrong values come before missing decisions."""
     undecided: list[Choice] = []
     wrong: list[Exclusion] = []
     waiting: list[Context] = [()]

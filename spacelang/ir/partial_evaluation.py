@@ -59,10 +59,7 @@ def assume_inactive(expression: Expr, addresses: Collection[str]) -> Expr:
 
 @frozen
 class ConditionCase:
-    """One case of a condition: the simplified condition that remains if none of the expressions in `active` holds.
-
-    Each expression in `active` says that a set of hyperparameters is active; in this case all these sets are inactive.
-    """
+    """A case of a condition: what remains if all of the sets of hyperparameters in `active` are inactive."""
 
     active: tuple[Expr, ...]
     left: Expr
@@ -103,10 +100,7 @@ def _possibly_inactive(
 
 
 def fold_constants(expression: Expr, *, naming: bool = False) -> Expr:
-    """Return an expression simplified by constant folding of `and`, `or` and `not`.
-
-    With `naming`, the result still mentions every hyperparameter that `expression` mentioned.
-    """
+    """Return `and`, `or`, `not` folded; with `naming`, all hyperparameters stay mentioned."""
     match expression:
         case And() | Or():
             neutral = isinstance(expression, And)
@@ -158,10 +152,7 @@ def _evaluate_known(expression: Expr, known: KnownValues) -> Expr | InactiveValu
 def _evaluate_operands(
     expression: Compare | In | Arithmetic | Call, parts: list[Expr | InactiveValue]
 ) -> Expr | InactiveValue:
-    """Return an expression with simplified operands.
-
-    If an operand is undefined, a test becomes false and arithmetic becomes INACTIVE.
-    """
+    """Return an expression with simplified operands; with an undefined one, a test is false and arithmetic INACTIVE."""
     is_test = isinstance(expression, Compare | In)
     terms = [part for part in parts if not isinstance(part, InactiveValue)]
     words = (term for term in terms if isinstance(term, Constant) and not is_number(term.value))

@@ -86,7 +86,6 @@ class SearchEvent:
     request: Request | LazyRequest | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """Set `request` to the request of the finished trial if it was not given."""
         if self.request is None and self.finished is not None:
             object.__setattr__(self, "request", self.finished.request)
 
@@ -144,8 +143,6 @@ def gather(parts: Sequence[SearchCoroutine[T]]) -> SearchCoroutine[tuple[T, ...]
 
 @dataclass(slots=True)
 class _RunningParts(Generic[T]):
-    """The running search coroutines, numbered from 0, and the results of those that have returned."""
-
     results: dict[int, T] = field(default_factory=dict)
     _running: dict[int, SearchCoroutine[T]] = field(default_factory=dict)
     _askers: dict[int, deque[int]] = field(default_factory=dict)
@@ -163,7 +160,6 @@ class _RunningParts(Generic[T]):
 
     @property
     def waiting_for_nothing(self) -> tuple[int, ...]:
-        """The numbers of the parts that wait for no trial."""
         return tuple(number for number in self._running if not self._pending[number])
 
     @property
@@ -175,13 +171,11 @@ class _RunningParts(Generic[T]):
         )
 
     def add(self, part: SearchCoroutine[T]) -> tuple[Request | LazyRequest, ...]:
-        """Start another part and return the requests that it wants to start."""
         number = len(self._running) + len(self.results)
         self._running[number], self._pending[number] = part, 0
         return self.resume(number, None)
 
     def send_event(self, told: SearchEvent) -> tuple[Request | LazyRequest, ...]:
-        """Send an event to the parts that it concerns and return the requests that they want to start now."""
         if told.finished is not None:
             askers = self._askers[id(told.request)]
             number = askers.popleft()
@@ -215,7 +209,6 @@ class _RunningParts(Generic[T]):
         return ask.requests
 
     def close(self) -> None:
-        """Close all parts that are still running."""
         for part in self._running.values():
             part.close()
 

@@ -166,11 +166,7 @@ _LITERAL_NAME: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+
 
 
 def value_name(value: Value) -> str:
-    """Return the name of an alternative that is a plain value; names are unique and differ from that of a range.
-
-    A string is its own name unless it reads like another literal, in which case it is quoted: 1 is named `1`, the
-    string `"1"`.
-    """
+    """Return the unique name of a plain value: 1 is named `1`, and the string `"1"`, which reads like it, in quotes."""
     if not isinstance(value, str):
         return _escape_name(literal(value))
     is_of_others = value in {"", RANGE_NAME, *KEYWORDS} or _LITERAL_NAME.fullmatch(value) is not None
@@ -178,10 +174,7 @@ def value_name(value: Value) -> str:
 
 
 def _escape_name(text: str) -> str:
-    """Return a literal in which characters that names may not contain are escaped by their code points.
-
-    No other literal has a single backslash there, so names stay unique.
-    """
+    """Return a literal with the code points of characters that names may not contain; names stay unique."""
     return "".join(each if forbidden_character(each) is None else f"\\u{{{ord(each):x}}}" for each in text)
 
 
@@ -332,10 +325,7 @@ def children_of(node: Node) -> tuple[Node, ...]:
 
 
 def subtree(node: Node, *, values: bool = True) -> Iterator[Node]:
-    """Yield a node and all its descendants in preorder, in the order of the text.
-
-    With `values=False`, the contents of operators are skipped, so only the possible steps of a pipeline remain.
-    """
+    """Yield a node and its descendants in preorder; without `values`, the contents of operators are skipped."""
     waiting = [node]
     while waiting:
         each = waiting.pop()

@@ -218,10 +218,7 @@ def to_base_unit(number: float, unit: Fraction) -> float:
 
 
 def format_quantity(value: float, units: Mapping[str, Fraction]) -> str:
-    """Return seconds or bytes as the shortest text with a unit, without a fraction if possible.
-
-    The language reads the text back as exactly the same value.
-    """
+    """Return seconds or bytes as the shortest exact text with a unit, without a fraction if possible."""
     # If a unit has two names, use the first one.
     names = {factor: name for name, factor in reversed([*units.items()])}
     written = [(format_number(float(Fraction(repr(value)) / factor)), names[factor]) for factor in units.values()]
@@ -276,10 +273,7 @@ def _parse_quantity(text: str, units: Mapping[str, Fraction]) -> float:
 
 
 def describe_validation(validation: Validation) -> str:
-    """Return a validation in the syntax of the language: `holdout(0.3)`, `cv(5)`.
-
-    Predefined splits have no syntax and are described in words.
-    """
+    """Return a validation as written (`holdout(0.3)`, `cv(5)`), or in words for predefined splits."""
     match validation:
         case Holdout(share):
             return f"holdout({format_number(share)})"
@@ -293,10 +287,7 @@ def describe_validation(validation: Validation) -> str:
 
 
 def describe_validation_rows(validation: Validation) -> str:
-    """Return text that says on which rows a loss was measured, to be appended to its formula.
-
-    For example, ` on 30 % of the rows, held out`.
-    """
+    """Return, for a formula, on which rows a loss was measured, such as ` on 30 % of the rows, held out`."""
     match validation:
         case Holdout(share):
             return f" on {format_number(float(f'{share * 100:.6g}'))} % of the rows, held out"

@@ -115,8 +115,6 @@ def _ends(number: Number) -> tuple[Rational, Rational]:
 
 
 def _extend_by_corners(function: Callable[[Rational, Rational], Rational]) -> Callable[[Number, Number], Number]:
-    """Return a binary operation extended to intervals; its extreme values must lie at the corners."""
-
     def apply(left: Number, right: Number) -> Number:
         if not isinstance(left, NumberInterval) and not isinstance(right, NumberInterval):
             return function(left, right)
@@ -127,8 +125,6 @@ def _extend_by_corners(function: Callable[[Rational, Rational], Rational]) -> Ca
 
 
 def _extend_monotone(function: Callable[..., Rational]) -> Callable[..., Number]:
-    """Return a non-decreasing function extended to intervals."""
-
     def apply(*numbers: Number) -> Number:
         lows, highs = zip(*map(_ends, numbers), strict=True)
         return _make_interval(function(*lows), function(*highs))

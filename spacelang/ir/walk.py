@@ -27,10 +27,7 @@ Structure = Mapping[str, str]
 
 
 def walk_reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[tuple[Variable, str | None]]:
-    """Yield the variables that a walk through the space reaches, owners first.
-
-    Each decision comes with the branch that `branch_of` returns for it, each hyperparameter with None.
-    """
+    """Yield the reached variables, owners first: decisions with a branch from `branch_of`, others with None."""
     waiting: list[Context] = [()]
     while waiting:
         for variable in space.by_context.get(waiting.pop(0), ()):
@@ -45,10 +42,7 @@ def walk_reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[t
 def with_dependencies(
     variables: Mapping[str, Variable], addresses: Iterable[str], most: int | None = None
 ) -> dict[str, None]:
-    """Return addresses together with those that their activity depends on, through conditions.
-
-    The values of the dictionary are None. The search stops as soon as `most` addresses are found.
-    """
+    """Return at most `most` addresses (to None): the given ones and those their activity depends on."""
     wanted: dict[str, None] = {}
     waiting = [*addresses]
     while waiting and len(wanted) != most:
@@ -61,10 +55,7 @@ def with_dependencies(
 
 
 def default_structure(space: Space, taken: Structure | None = None) -> dict[str, str]:
-    """Return the structure in which every decision takes its default unless `taken` names another branch.
-
-    A structure maps the address of every reached decision to the name of its branch.
-    """
+    """Return the structure (branch names by decision) with the default branches, or those in `taken`."""
     known = taken or {}
 
     def branch_of(choice: Choice) -> str:
@@ -92,10 +83,7 @@ def hyperparameters_of(space: Space, configuration: Configuration) -> dict[str, 
 
 
 def assemble(space: Space, structure: Structure, value_of: Callable[[Hyperparameter], Value]) -> Configuration:
-    """Return the configuration of a structure with the values that `value_of` returns.
-
-    `value_of` is called exactly once for each active hyperparameter. Constraints are not checked.
-    """
+    """Return the configuration of a structure; `value_of` is called once for each active hyperparameter."""
     assignment = Assignment(space, structure, value_of)
     values: dict[str, Value] = {}
     for variable, branch in walk_reached(space, lambda choice: structure[choice.address]):
@@ -171,11 +159,7 @@ def addresses_of(node: Node) -> Iterator[str]:
 
 
 def step_groups(nodes: Sequence[Node], prefix: str) -> list[str]:
-    """Return the name of the group that each step belongs to.
-
-    A step without addresses belongs to a group if the nearest steps with addresses before and after it belong to that
-    group.
-    """
+    """Return the group of each step; without addresses, it is that of both neighbours, if they agree."""
     found = [_step_group(node, prefix) for node in nodes]
     spoken = [place for place, node in enumerate(nodes) if any(addresses_of(node))]
     for before, behind in pairwise(spoken):
@@ -214,11 +198,7 @@ DecisionChange: TypeAlias = Callable[[Choice], Choice]
 
 
 def rebuild_tree(node: Node, change: HyperparameterChange, decide: DecisionChange = lambda choice: choice) -> Node:
-    """Return a copy of a tree with `decide` applied to its decisions and `change` to its hyperparameters.
-
-    Decisions are changed before what lies inside them. If `change` returns None for a hyperparameter of an operator,
-    the hyperparameter is removed.
-    """
+    """Return a tree with `decide` applied to decisions, then `change` (None: remove) to hyperparameters."""
     match node:
         case Hyperparameter():
             found = change(node)

@@ -1,13 +1,18 @@
-"""Sources of candidates (configurations or pipelines) for random search and successive halving."""
+"""Candidates (configurations or pipelines), and brackets of successive halving over them."""
 
-from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from bisect import bisect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import chain, islice
+from math import ceil, floor
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
+from spacelang.ir.trial import SortKey, Trial
 from spacelang.optimizers import _selection
-from spacelang.optimizers._draws import RandomLeaves, UniqueConfigurations
+from spacelang.optimizers._draws import MAX_REPEATED_DRAWS, RandomLeaves, UniqueConfigurations
 from spacelang.optimizers._selection import (
     K,
     MemorySelector,
@@ -16,6 +21,7 @@ from spacelang.optimizers._selection import (
     SelectorCall,
     TrialMemory,
     observe_idle_workers,
+    run_candidates,
 )
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -133,3 +139,206 @@ def search(problem: Problem, rule: Literal["sample", "default"], method: Candida
 
 def _identity(configuration: Configuration) -> Configuration:
     return configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """The plan of a bracket: the number of candidates on the first rung, and the rows of each rung."""
+
+    candidates: int
+    sizes: tuple[int, ...]
+
+    def survivor_counts(self, eta: float) -> tuple[int, ...]:
+        """Return the number of survivors of each rung.
+
+        On rung i these are floor(n_i / eta) candidates, at least one, with n_i = floor(n eta^-i). The last entry is 0,
+        since no candidate is promoted from the last rung.
+        """
+        # Rounding errors may make a quotient fall slightly below the exact whole number.
+        counts = [floor(self.candidates * eta**-rung * (1 + 1e-12)) for rung in range(len(self.sizes) - 1)]
+        return (*(max(1, floor(count / eta * (1 + 1e-12))) for count in counts), 0)
+
+
+def brackets_for_grid(grid: tuple[int, ...], eta: float, rule: Literal["ceil", "floor"]) -> Iterator[Bracket]:
+    """Yield the brackets of one Hyperband iteration over a grid of rungs.
+
+    The first bracket starts on the first rung, the last bracket on the last rung.
+    """
+    largest = len(grid) - 1
+    for s in range(largest, -1, -1):
+        yield Bracket(bracket_size(s, largest, eta, rule), grid[largest - s :])
+
+
+def bracket_size(s: int, largest: int, eta: float, rule: Literal["ceil", "floor"]) -> int:
+    """Return the initial number of candidates of bracket s.
+
+    With `ceil` it is ceil((s_max + 1) eta^s / (s + 1)), with `floor` floor(floor((s_max + 1) / (s + 1)) eta^s).
+    `largest` is s_max.
+    """
+    # Rounding errors may move a quotient slightly off the exact whole number.
+    if rule == "ceil":
+        return ceil((largest + 1) * eta**s / (s + 1) * (1 - 1e-12))
+    return floor((largest + 1) // (s + 1) * eta**s * (1 + 1e-12))
+
+
+class BracketRun(Generic[K]):
+    """A running bracket: its candidates in drawing order and their results rung by rung."""
+
+    def __init__(self, candidates: Sequence[K], bracket: Bracket, eta: float) -> None:
+        self.candidates = candidates
+        self.sizes = bracket.sizes
+        self._survivors = bracket.survivor_counts(eta)
+        self._results: list[list[tuple[SortKey, int]]] = [[] for _ in bracket.sizes]
+        """For each rung the sorted results: sort key and position among the candidates."""
+
+    def record(self, rung: int, place: int, order: SortKey) -> int | None:
+        """Record the result of a candidate on a rung, and return the candidate that is promoted now.
+
+        `place` and the result are positions in `candidates`; None if no candidate is promoted. The best candidates of a
+        rung are promoted; of equal ones the first drawn. A candidate is promoted as soon as too few results are missing
+        to displace it.
+        """
+        known = self._results[rung]
+        found = bisect(known, (order, place))
+        known.insert(found, (order, place))
+        certain = self._survivors[rung] - (self._entrant_count(rung) - len(known))
+        # Better ones were promoted already: it is the new one if it is among the certain ones, else the last of these.
+        return known[min(found, certain - 1)][1] if certain > 0 else None
+
+    @property
+    def is_over(self) -> bool:
+        """True if all results of the last rung are known."""
+        return len(self._results[-1]) == self._entrant_count(len(self.sizes) - 1)
+
+    def _entrant_count(self, rung: int) -> int:
+        everybody = len(self.candidates)
+        return everybody if rung == 0 else min(self._survivors[rung - 1], everybody)
+
+
+class BracketRuns(Generic[K]):
+    """Brackets that run concurrently, earlier ones first; a training is requested once and shared by all of them."""
+
+    def __init__(
+        self, turn: SelectorCall[K], candidates: Candidates[K], brackets: Iterator[Bracket], eta: float
+    ) -> None:
+        self._turn = turn
+        self._candidates = candidates
+        self._brackets = brackets
+        self._eta = eta
+        self._size = turn.selection.size
+        self._results: dict[tuple[K, int], SortKey] = {}
+        self._finished = 0
+        self._repeated_count = 0
+        """How many trainings on all rows in a row were already known."""
+        self._running_brackets: dict[int, BracketRun[K]] = {}
+        self._started_count = 0
+        self._waiting: list[_PendingTraining] = []
+        """The trainings that brackets need: a heap, ordered by bracket, rung and draw."""
+        self._in_flight: dict[tuple[K, int], list[_PendingTraining]] = {}
+        """The running trainings, each with the entries that wait for it."""
+        self._remaining: Iterator[K] | None = None
+        """The remaining candidates, to be trained on all rows, once draws find nothing new."""
+
+    def run(self) -> SearchCoroutine[None]:
+        """Run all brackets; if their sequence is endless, train every candidate on all rows in the end."""
+        yield from run_candidates(self._turn, self)
+
+    def draw(self, count: int) -> Iterator[tuple[K, int]]:
+        """Yield up to `count` trainings that should start next, each a candidate and a number of rows."""
+        for _ in range(count):
+            training = self._next_training()
+            if training is None:
+                return
+            yield training
+
+    def record(self, candidate: K, rows: int, trial: Trial) -> None:
+        """Record the trial of a training for every bracket that waits for it."""
+        order = self._store_result(candidate, rows, trial)
+        for want in self._in_flight.pop((candidate, rows)):
+            self._apply_result(want, order)
+
+    def _next_training(self) -> tuple[K, int] | None:
+        """Return the next training that was not started; None if there is none before a running one has finished."""
+        barren = 0
+        while True:
+            while self._waiting:
+                number, rung, place = want = heappop(self._waiting)
+                race = self._running_brackets[number]
+                training = race.candidates[place], race.sizes[rung]
+                if training in self._in_flight:
+                    self._in_flight[training].append(want)
+                elif (order := self._known_sort_key(*training)) is None:
+                    self._in_flight[training] = [want]
+                    return training
+                else:
+                    self._apply_result(want, order)
+            if self._candidates.is_total(self._finished) or (self._in_flight and barren):
+                return None
+            if not (self._start_bracket() if self._remaining is None else self._start_remaining()):
+                return None
+            barren += 1
+
+    def _start_bracket(self) -> bool:
+        """Start the next bracket, and return False if nothing can be started at present.
+
+        Once draws find nothing new for endless brackets and nothing is running, switch to the remaining candidates.
+        """
+        is_endless = self._turn.iterations is None
+        if not is_endless or (self._repeated_count < MAX_REPEATED_DRAWS and not self._candidates.are_exhausted):
+            bracket = next(self._brackets, None)
+            if bracket is not None and (drawn := self._candidates.draw(bracket.candidates)):
+                self._add_bracket(BracketRun(drawn, bracket, self._eta))
+            return bracket is not None
+        if self._in_flight:
+            return False
+        self._remaining = self._remaining_candidates()
+        return True
+
+    def _start_remaining(self) -> bool:
+        assert self._remaining is not None
+        candidate = next(self._remaining, None)
+        if candidate is not None:
+            self._add_bracket(BracketRun([candidate], Bracket(1, (self._size,)), self._eta))
+        return candidate is not None
+
+    def _add_bracket(self, race: BracketRun[K]) -> None:
+        number, self._started_count = self._started_count, self._started_count + 1
+        self._running_brackets[number] = race
+        for place in range(len(race.candidates)):
+            heappush(self._waiting, (number, 0, place))
+
+    def _known_sort_key(self, candidate: K, rows: int) -> SortKey | None:
+        """Return the sort key of a training known from this or an earlier selector call, else None."""
+        if order := self._results.get((candidate, rows)):
+            self._repeated_count += rows == self._size
+            return order
+        recalled = self._turn.recall_trials(candidate, rows)
+        return self._store_result(candidate, rows, recalled[0]) if recalled else None
+
+    def _store_result(self, candidate: K, rows: int, trial: Trial) -> SortKey:
+        order = self._results[candidate, rows] = self._turn.selection.sort_key(trial)
+        if rows == self._size:
+            self._finished += 1
+            self._repeated_count = 0
+        return order
+
+    def _apply_result(self, want: "_PendingTraining", order: SortKey) -> None:
+        number, rung, place = want
+        race = self._running_brackets[number]
+        other = race.record(rung, place, order)
+        if other is not None:
+            heappush(self._waiting, (number, rung + 1, other))
+        if race.is_over:
+            del self._running_brackets[number]
+
+    def _remaining_candidates(self) -> Iterator[K]:
+        """Yield candidates not trained on all rows, those on the highest rung and then the best ones first."""
+        reached: dict[K, tuple[int, SortKey]] = {}
+        for (candidate, rows), order in self._results.items():
+            reached[candidate] = min(reached.get(candidate, (0, order)), (-rows, order))
+        everything = chain(sorted(reached, key=reached.__getitem__), self._candidates.candidates_for_final_pass())
+        return (each for each in everything if (each, self._size) not in self._results)
+
+
+_PendingTraining: TypeAlias = tuple[int, int, int]
+"""The number of a bracket, one of its rungs, and the position of a candidate."""

@@ -1,15 +1,15 @@
 """External libraries that propose configurations: hyperopt's TPE, and Optuna's samplers."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.trial import Memo, Request
-from spacelang.optimizers._common_options import check
+from spacelang.ir.trial import Request
+from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._proposer_search import ObservedLoss, TrialLog
 from spacelang.optional_imports import import_optional
 from spacelang.solver.counting import Structures
@@ -35,14 +35,9 @@ class TpeSettings:
     candidates: int = 24
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
-        check(
-            self.startup >= 1,
-            f"`startup` is {self.startup}",
-            "`startup` must be at least 1: a model needs a first trial",
-        )
-        check(self.gamma > 0, f"`gamma` is {self.gamma}", "`gamma` must be greater than 0")
-        check(self.candidates >= 1, f"`candidates` is {self.candidates}", "`candidates` must be at least 1")
+        check_option(self, "startup", self.startup >= 1, "must be at least 1: a model needs a first trial")
+        check_option(self, "gamma", self.gamma > 0, "must be greater than 0")
+        check_option(self, "candidates", self.candidates >= 1, "must be at least 1")
 
 
 class HyperoptTpe:
@@ -78,7 +73,6 @@ class HyperoptTpe:
         return None
 
     def _suggest(self, history: Sequence[ObservedLoss]) -> Callable[[int], Configuration]:
-        """Return a function from a seed to the library's suggestion after the history."""
         if not self._form.labels:
             return lambda _: self._form.decode({})
         new = [len(history)]
@@ -101,7 +95,7 @@ class HyperoptTpe:
         return lambda seed: self._form.decode(self._form.values_of(suggest(seed=seed)[0]))
 
     def _hyperopt_trials(self, history: Sequence[ObservedLoss]) -> Any:
-        """Convert the history to hyperopt's trials; documents of the previous history are reused if it is a prefix."""
+        """Convert the history; documents of the previous history are reused if it is a prefix."""
         if [configuration for configuration, _ in history[: len(self._documented)]] != self._documented:
             self._documented, self._documents = [], []
         for number in range(len(self._documented), len(history)):
@@ -115,7 +109,6 @@ class HyperoptTpe:
 
     @cached_property
     def _domain(self) -> Any:
-        """The space as a `Domain` of hyperopt."""
         return import_optional("hyperopt", "hyperopt.base").Domain(None, self._form.native)
 
 
@@ -136,10 +129,7 @@ def lower_for_hyperopt(structures: Structures) -> LoweringResult[HyperoptSpace, 
 
 
 def lower_for_optuna(structures: Structures) -> LoweringResult[OptunaFunction, Parameters]:
-    """Compile a space to the define-by-run function of an Optuna study.
-
-    Raises RefusedError for constraints that no sequence of questions can express, and MissingLibraryError.
-    """
+    """Compile a space to Optuna's define-by-run function; raises RefusedError and MissingLibraryError."""
     import_optional("optuna")
     return Optuna().lower(structures)
 
@@ -154,9 +144,9 @@ class Study:
         self._storage = self._optuna.storages.InMemoryStorage()
         with silence_optuna(self._optuna):
             self._study = self._optuna.create_study(
-                storage=self._storage, study_name=STUDY_NAME, sampler=self._neutral_sampler()
+                storage=self._storage, study_name="spacelang", sampler=self._neutral_sampler()
             )
-        self._number = self._storage.get_study_id_from_name(STUDY_NAME)
+        self._number = self._storage.get_study_id_from_name("spacelang")
         self._started_count = self._finished_count = 0
         """How many starts and trials of the history the study contains."""
         self._last_request: Request | None = None
@@ -167,13 +157,10 @@ class Study:
         return ()
 
     def propose(self, history: TrialLog, rng: "Generator") -> Request:
-        """Return the suggestion of a new sampler after the history.
-
-        The memo of the request stores the data that the sampler leaves in the trial and in the study.
-        """
+        """Return the suggestion of a new sampler after the history; the memo stores what it leaves in the study."""
         with silence_optuna(self._optuna):
             self._synchronize(history)
-            before = dict(self._system_attributes())
+            before = dict(self._storage.get_study_system_attrs(self._number))
             self._study.sampler = self._sampler(int(rng.integers(2**31 - 1)))
             trial = self._study.ask()
             configuration = Configuration(self._form.native(trial))
@@ -181,13 +168,15 @@ class Study:
         made = self._storage.get_trial(
             self._storage.get_trial_id_from_study_id_trial_number(self._number, trial.number)
         )
-        left = {key: value for key, value in self._system_attributes().items() if before.get(key) != value}
+        after = self._storage.get_study_system_attrs(self._number)
+        left = {key: value for key, value in after.items() if before.get(key) != value}
         given = {} if self._form.encode(configuration) == made.params else made.params
-        self._last_request = Request(configuration, memo=_to_memo(_ProposalRecord(given, made.system_attrs, left)))
+        # What the sampler left in the trial and in the study, and values that the configuration does not determine.
+        record = {"params": given, "trial": made.system_attrs, "study": left}
+        self._last_request = Request(configuration, memo=(json.dumps(record),) if any(record.values()) else ())
         return self._last_request
 
     def _synchronize(self, history: TrialLog) -> None:
-        """Add the requests and trials of the history that are missing in the study."""
         for request in history.started[self._started_count :]:
             if request is not self._last_request:
                 self._add_running_trial(request)
@@ -198,50 +187,19 @@ class Study:
 
     def _add_running_trial(self, request: Request) -> None:
         """Add a running trial that the study did not suggest itself."""
-        kept = _from_memo(request.memo)
-        trial = self._optuna.trial.FixedTrial(kept.params or self._form.encode(request.configuration))
+        kept = json.loads(str(request.memo[0])) if request.memo else {"params": {}, "trial": {}, "study": {}}
+        trial = self._optuna.trial.FixedTrial(kept["params"] or self._form.encode(request.configuration))
         self._form.native(trial)
         running = self._optuna.trial.create_trial(
             state=self._optuna.trial.TrialState.RUNNING,
             params=trial.params,
             distributions=trial.distributions,
-            system_attrs=kept.trial,
+            system_attrs=kept["trial"],
         )
         self._study.add_trial(running)
-        for key, value in kept.study.items():
+        for key, value in kept["study"].items():
             self._storage.set_study_system_attr(self._number, key, value)
-
-    def _system_attributes(self) -> Mapping[str, Any]:
-        """Return the system attributes that samplers have stored in the study."""
-        found: Mapping[str, Any] = self._storage.get_study_system_attrs(self._number)
-        return found
 
     def _neutral_sampler(self) -> Any:
         """Return a sampler that does nothing when a trial finishes: BruteForceSampler would stop the study."""
         return self._optuna.samplers.RandomSampler(seed=0)
-
-
-STUDY_NAME: Final = "spacelang"
-"""The name of the study, which is never shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class _ProposalRecord:
-    """The data of a proposal beyond its configuration, which is stored in the memo.
-
-    `params` are the values suggested by Optuna if the configuration alone does not determine them. `trial` and `study`
-    are the system attributes that the sampler left in the trial and in the study.
-    """
-
-    params: Mapping[str, Any]
-    trial: Mapping[str, Any]
-    study: Mapping[str, Any]
-
-
-def _to_memo(kept: _ProposalRecord) -> Memo:
-    found = asdict(kept)
-    return (json.dumps(found),) if any(found.values()) else ()
-
-
-def _from_memo(memo: Memo) -> _ProposalRecord:
-    return _ProposalRecord(**json.loads(str(memo[0]))) if memo else _ProposalRecord({}, {}, {})

@@ -23,10 +23,7 @@ from spacelang.sampling.value_codes import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The encoded values of one hyperparameter; `values[i]` belongs to row `rows[i]` of a batch.
-
-    `rows` has shape (k,) and need not be sorted. Rows in which the hyperparameter is inactive are left out.
-    """
+    """Encoded values of a hyperparameter: `values[i]` is in row `rows[i]`; rows where it is inactive are left out."""
 
     rows: Array
     values: ValueCodes
@@ -88,10 +85,7 @@ class BatchBuilder:
         self._root = self._make_level(())
 
     def build(self, configurations: Sequence[Configuration]) -> Batch:
-        """Return the configurations as a batch; row i is the i-th configuration.
-
-        `Batch.configurations` of the result returns the same configurations.
-        """
+        """Return the configurations as a batch with these rows; `Batch.configurations` is the inverse."""
         branches: _ColumnEntries = {}
         values: _ColumnEntries = {}
         for row, configuration in enumerate(configurations):
@@ -143,10 +137,7 @@ _ColumnEntries: TypeAlias = dict[str, tuple[list[int], list[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _ContextLevel:
-    """The choices and hyperparameters (address and key) of a context, and the contexts below its branches.
-
-    `below` is None for a branch that leads to nothing.
-    """
+    """The choices and hyperparameters (address and key) of a context, and the contexts below its branches, if any."""
 
     choices: tuple[Choice, ...]
     hyperparameters: tuple[tuple[str, str], ...]

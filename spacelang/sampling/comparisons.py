@@ -58,10 +58,7 @@ One rounding changes its result by at most 2^-53 of it. Products of rounding err
 
 @dataclass(frozen=True, slots=True)
 class JointValues:
-    """Values of several hyperparameters, entry by entry, for entries in which all of them are active.
-
-    `domains` and `codes` are by address; each of the `codes` has `count` entries.
-    """
+    """Values of hyperparameters, all active: `domains` and `codes` by address, each code of `count` entries."""
 
     domains: Mapping[str, Domain]
     codes: Mapping[str, ValueCodes]
@@ -83,10 +80,7 @@ def evaluate_comparison(atom: Compare, rows: JointValues) -> Array:
 
 
 def _is_exact_in_integers(atom: Compare, values: Mapping[str, Array], size: Array) -> Array:
-    """Return True for entries without rounding: all numbers are integers that floats represent exactly.
-
-    A comparison with a division never qualifies.
-    """
+    """Return True for entries whose numbers are integers that floats represent exactly; never with a division."""
     found: Array = size < EXACT_INTEGER_LIMIT
     for node in nodes(atom):
         if isinstance(node, Constant):

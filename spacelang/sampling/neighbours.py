@@ -39,10 +39,7 @@ class ExchangeMoves:
         self._only = self._parts[0] if len(self._parts) == 1 else None
 
     def unit_position(self, value: Value) -> float | None:
-        """Return the position of a value on the unit interval; None for a value of a set.
-
-        Moves are drawn around this position.
-        """
+        """Return the position of a number on the unit interval, around which moves are drawn; else None."""
         part = self._only or next(part for part in self._parts if part.contains(value))
         return part.to_unit(value) if isinstance(part, _RangeMoves) else None
 
@@ -58,8 +55,6 @@ class ExchangeMoves:
 
 
 class _CategoricalMoves:
-    """The moves within a set, as one part of a domain."""
-
     def __init__(self, part: Categorical) -> None:
         self._all = part.values
         self._others = {
@@ -74,8 +69,6 @@ class _CategoricalMoves:
 
 
 class _RangeMoves:
-    """The moves within a range, as one part of a domain."""
-
     def __init__(self, part: SimpleDomain, node: Hyperparameter) -> None:
         self._part = part
         self._entry_values = (node.default if contains(part, node.default) else part.representative,)
@@ -96,10 +89,7 @@ class _RangeMoves:
 
 @dataclass(frozen=True, slots=True)
 class _MovableHyperparameter:
-    """A hyperparameter with its possible moves.
-
-    `component` is None if no condition or constraint mentions the hyperparameter.
-    """
+    """A hyperparameter with its moves, and its component, or None if no condition or constraint mentions it."""
 
     node: Hyperparameter
     moves: ExchangeMoves
@@ -193,10 +183,7 @@ class Neighbourhood:
         )
 
     def _walk(self, values: Mapping[str, Value]) -> tuple[dict[str, str], list[_ContextNode]]:
-        """Return the structure of a configuration, and the contexts that it reaches.
-
-        A structure is a choice of one alternative for every reached decision.
-        """
+        """Return the structure of a configuration (a branch for every reached decision) and the contexts it reaches."""
         structure: dict[str, str] = {}
         places = [self._root]
         for place in places:
@@ -212,10 +199,7 @@ class Neighbourhood:
     def _structural_neighbours(
         self, structure: dict[str, str], places: Sequence[_ContextNode]
     ) -> list[tuple[Choice, list[Configuration]]]:
-        """Return, for every reached decision, the neighbours that take another branch there.
-
-        They depend on the structure alone, so they are cached once a structure has been seen twice.
-        """
+        """Return the neighbours with another branch for every reached decision, cached if a structure is seen twice."""
         # The branches are in the order of the walk, so they also determine which decisions they belong to.
         key = tuple(structure.values())
         is_again = key in self._structural_cache
@@ -232,7 +216,6 @@ class Neighbourhood:
         return found
 
     def _complete_values(self, structure: Structure, places: Sequence[_ContextNode]) -> dict[str, Value]:
-        """Return the values of the default configuration of a structure, as `DefaultCompleter.complete` would."""
         values: dict[str, Value] = {}
         for place in places:
             for choice in place.choices:
@@ -254,7 +237,6 @@ class Neighbourhood:
     def _exchange_values(
         self, choice: Choice, structure: Structure, completed: Mapping[str, Value]
     ) -> list[dict[str, Value]]:
-        """Return the default pipelines with each other branch of a decision that has no decisions below it."""
         key = choice.address, *map(structure.get, self._exchange_dependencies(choice.address))
         exchange = self._exchange_cache.get(key)
         if exchange is None:
@@ -292,10 +274,7 @@ class Neighbourhood:
         return _BranchExchange(frozenset(gone), tuple(others))
 
     def _make_branch_values(self, address: str, branch: str) -> dict[str, Value]:
-        """Return the values of a branch by key: the branch itself and the defaults that depend on it alone.
-
-        Some admissible configuration must take the branch.
-        """
+        """Return, by key, a branch that can be taken and the defaults that depend on it alone."""
         variable = self._space.variables[address]
         return {variable.key: branch, **self._completer.independent_values((*variable.owners, (address, branch)))}
 
@@ -359,8 +338,6 @@ _KnownValues: TypeAlias = tuple[dict[str, Value], dict[str, Value]]
 
 
 class _ResidualComponent:
-    """The hyperparameters of a component under known decisions, with the conditions and constraints that remain."""
-
     def __init__(self, space: Space) -> None:
         self._space = space
         expressions = expressions_of(space.variables.values(), space.constraints)
@@ -373,7 +350,6 @@ class _ResidualComponent:
         self._active_cache: dict[tuple[int, ...], tuple[Hyperparameter, ...] | None] = {}
 
     def split_values(self, configuration: Configuration) -> "_KnownValues":
-        """Return the values of these hyperparameters by address, and all other values of the configuration by key."""
         values = configuration.view
         known = {a: values[each.key] for a, each in self._nodes.items() if each.key in values}
         return known, configuration.without(self._keys)
@@ -426,10 +402,7 @@ MOVE_DEVIATION = 0.2
 
 
 def draw_unit_positions(centres: Sequence[float], rng: "Generator") -> list[list[float]]:
-    """Return random positions on the unit interval around each centre, from a truncated normal distribution.
-
-    Positions outside [0, 1] are drawn again. There are `MOVES_PER_NUMBER` positions for each centre.
-    """
+    """Return `MOVES_PER_NUMBER` positions in [0, 1] for each centre, from a truncated normal distribution."""
     drawn = rng.normal(0.0, MOVE_DEVIATION, (len(centres), MOVES_PER_NUMBER)).tolist()
     for places, centre in zip(drawn, centres, strict=True):
         for number, step in enumerate(places):

@@ -16,11 +16,7 @@ from spacelang.solver.cells import log_ratio
 
 @dataclass(frozen=True, slots=True)
 class UnitScale:
-    """A mapping between a range of numbers and [0, 1].
-
-    `to_unit` maps a number to its position in [0, 1]. `from_unit` maps a position to the number there, without rounding
-    to members.
-    """
+    """A mapping of numbers to [0, 1] (`to_unit`) and back, without rounding to members (`from_unit`)."""
 
     to_unit: Callable[[Any], Any]
     from_unit: Callable[[Any], Any]
@@ -52,11 +48,7 @@ def unit_scale(lower: float, upper: float, *, log: bool, functions: Any = math) 
 
 
 def to_unit_function(part: SimpleDomain) -> Callable[[Value], float]:
-    """Return a function that maps members of a domain to [0, 1]: (x - lower) / (upper - lower).
-
-    Ranges with `log` use logarithms; sets use the index of the value. Everything that does not depend on the value is
-    computed once.
-    """
+    """Return a function from members to [0, 1]: by index for sets, on logarithms for ranges with `log`."""
     if isinstance(part, Categorical):
         steps = max(1, part.last_index)
         return lambda value: part.index_of(value) / steps
@@ -66,10 +58,7 @@ def to_unit_function(part: SimpleDomain) -> Callable[[Value], float]:
 
 
 def from_unit_function(part: SimpleDomain) -> Callable[[float], Value]:
-    """Return a function that maps a position in [0, 1] to the nearest member of a domain.
-
-    Everything that does not depend on the position is computed once.
-    """
+    """Return a function that maps a position in [0, 1] to the nearest member of a domain."""
     if isinstance(part, Categorical):
         return lambda place: part.values[round(place * (len(part.values) - 1))]
     if isinstance(part, Grid) and part.is_integral:
@@ -79,10 +68,7 @@ def from_unit_function(part: SimpleDomain) -> Callable[[float], Value]:
 
 
 def _integer_from_unit(part: Grid) -> Callable[[float], Value]:
-    """Return the function of `from_unit_function` for an integer grid.
-
-    It computes by index where floats may not represent the members.
-    """
+    """Return the function of `from_unit_function` for an integer grid, by index where floats may be too coarse."""
     lower, upper = part.lower, part.upper
     if lower == upper:
         return lambda _: lower

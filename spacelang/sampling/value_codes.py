@@ -64,10 +64,7 @@ def code_type(domain: Domain) -> DTypeLike:
 
 
 def code_of(domain: Domain, value: Value) -> tuple[int, Any]:
-    """Return the index of the part that a value of the domain lies in, and the code of the value in that part.
-
-    Raises ValueError if the value does not belong to the domain.
-    """
+    """Return the part of a value and its code in that part; raise ValueError if it is not in the domain."""
     for place, part in enumerate(parts(domain)):
         found = part.find(value)
         if not isinstance(found, NotFound):

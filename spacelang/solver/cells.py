@@ -86,10 +86,7 @@ def _cut_grid(part: Grid, cuts: Sequence[Rational]) -> list[SimpleDomain]:
 
 
 def _first_index_from(part: Grid, cut: Rational) -> int:
-    """Return the index of the first member that is at least `cut`, or the size of the grid if there is none.
-
-    This is a binary search with Python integers; `bisect` is limited to machine words.
-    """
+    """Return the index of the first member >= `cut`, or the size; `bisect` cannot use Python's large integers."""
     first, end = 0, part.size
     while first < end:
         middle = (first + end) // 2
@@ -101,10 +98,7 @@ def _first_index_from(part: Grid, cut: Rational) -> int:
 
 
 def _cut_interval(part: Real, cuts: Sequence[Rational]) -> list[SimpleDomain]:
-    """Return the open intervals between the cuts and each cut as a point, without empty intervals.
-
-    A cut between two floats is rounded to one of them, which gets a cell of its own.
-    """
+    """Return the open intervals between the cuts and each cut as a point (rounded to a float), without empty ones."""
     inner = sorted({float(cut) + 0.0 for cut in cuts if to_fraction(part.lower) <= cut <= to_fraction(part.upper)})
     result: list[SimpleDomain] = []
     lower, lower_open = part.lower, part.lower_open
@@ -133,10 +127,7 @@ def _share_of_members(cell: SimpleDomain, part: SimpleDomain) -> float | None:
 
 
 def log_share(lower: float, upper: float, part: Grid) -> float:
-    """Return the probability of the members from `lower` to `upper` under a log-uniform draw from an integer grid.
-
-    Both `lower` and `upper` are members and included.
-    """
+    """Return the log-uniform probability of the grid members from `lower` to `upper`, both included."""
     start = 2 * part.lower - min(part.step, part.lower) if lower == part.lower else 2 * lower - part.step
     return log_ratio(start, 2 * upper + part.step) / log_length(part)
 
@@ -188,10 +179,7 @@ def is_always_decidable(expression: Expr) -> bool:
 
 
 def cut_points_of(atom: Expr) -> tuple[Rational, ...] | None:
-    """Return the numbers at which an atom over one hyperparameter may change its truth.
-
-    The result is None if they are not known.
-    """
+    """Return the numbers at which an atom over one hyperparameter may change its truth, or None if unknown."""
     match atom:
         case Reference():
             return ()
@@ -215,10 +203,7 @@ def can_be_cut(domain: Domain, atom: Expr) -> bool:
 
 
 def distinguished_cells(domain: Domain, atoms: Sequence[Expr], *, by_value: bool = False) -> tuple[SimpleDomain, ...]:
-    """Return the cells into which atoms over a single hyperparameter divide its domain.
-
-    Every atom must pass `can_be_cut`. With `by_value`, each value of a categorical set gets a cell of its own.
-    """
+    """Return the cells into which atoms cut a domain; with `by_value`, each categorical value is a cell."""
     if not atoms and not by_value:
         return parts(domain)
     cuts = [cut_points_of(atom) for atom in atoms]
@@ -268,7 +253,6 @@ def _joined_part(whole: SimpleDomain, pieces: Sequence[SimpleDomain]) -> list[Si
 
 
 def _join_grid(whole: Grid, pieces: Sequence[SimpleDomain]) -> list[SimpleDomain]:
-    """Return grids for the runs of neighbouring members."""
     ends = sorted(_end_indices(whole, piece) for piece in pieces)
     runs = [ends[0]]
     for first, last in ends[1:]:
@@ -278,7 +262,6 @@ def _join_grid(whole: Grid, pieces: Sequence[SimpleDomain]) -> list[SimpleDomain
 
 
 def _end_indices(whole: Grid, piece: SimpleDomain) -> tuple[int, int]:
-    """Return the indices of the first and last member of a piece."""
     return whole.index_of(piece.value_at(0)), whole.index_of(piece.value_at(piece.last_index))
 
 

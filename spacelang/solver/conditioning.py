@@ -141,7 +141,6 @@ def is_taken(context: Context, structure: Structure) -> bool:
 
 
 def _components(space: Space) -> Iterator[Component]:
-    """Yield the components in the order of their first members; each hyperparameter is in exactly one."""
     variables = {a: v for a, v in space.variables.items() if isinstance(v.node, Hyperparameter)}
     for context, members, constraints in group_variables(variables, [each for each in space.constraints if each.scope]):
         yield Component(members, constraints, context, tuple(_relevant_decisions(space, members, constraints, context)))
@@ -191,15 +190,12 @@ def condition_on_decisions(members: Sequence[Variable], constraints: Sequence[Co
 
 
 class _ConditionedParts:
-    """Hyperparameters and constraints under known decisions; each hyperparameter is simplified once."""
-
     def __init__(self, members: Sequence[Variable], taken: Structure) -> None:
         self._members: Mapping[str, Variable] = {member.address: member for member in members}
         self._taken = taken
         self._nodes: dict[str, Hyperparameter | None] = {}
 
     def residual_hyperparameter(self, address: str) -> Hyperparameter | None:
-        """Return the hyperparameter with what remains of its condition, or None if it is not active."""
         if address not in self._nodes:
             self._nodes[address] = self._make_hyperparameter(self._members[address])
         return self._nodes[address]

@@ -37,10 +37,7 @@ class DiscrepancyWeights(Weights):
         self.polynomials = polynomials
 
     def branch_weight(self, choice: Choice, place: int) -> float:
-        """Return 1 for the branch of the reference, and the weight x for any other.
-
-        The reference takes the default branch of decisions that it does not reach.
-        """
+        """Return 1 for the branch of the reference (or default), and the weight x for any other."""
         return self.polynomials.power(_is_changed(choice, place, self.reference))
 
 
@@ -55,10 +52,7 @@ class ChangeWeights(Weights):
         self.costs = costs or {}
 
     def branch_weight(self, choice: Choice, place: int) -> float:
-        """Return 1 for the branch of the reference, and 2^cost for any other.
-
-        The reference takes the default branch of decisions that it does not reach.
-        """
+        """Return 1 for the branch of the reference (or default), and 2^cost for any other."""
         return 1 << self.costs.get(choice.address, 1) * _is_changed(choice, place, self.reference)
 
 
@@ -82,22 +76,15 @@ def index_of_minimum(weights: Sequence[float]) -> int:
     exchanges_depend_on="exchange_dependencies",
 )
 class Structures:
-    """The admissible structures of a space, counted and tested without enumerating them.
-
-    A structure maps the address of every reached decision to the name of its branch.
-    """
+    """The admissible structures (branch names by decision) of a space, counted without enumeration."""
 
     def __init__(self, space: Space) -> None:
-        """Compile the model that determines which structures exist.
-
-        Raise UndecidableError or TooManyConnectedVariablesError.
-        """
+        """Compile the model; raise UndecidableError or TooManyConnectedVariablesError."""
         self.space = space
         self.structure_model = SolverModel(_without_irrelevant_conditions(space), space.constraints)
         """The model without the conditions that cannot affect which structures exist."""
 
     def __reduce__(self) -> tuple[type["Structures"], tuple[Space]]:
-        """Pickle the space alone, because cached counts depend on what was asked so far."""
         return type(self), (self.space,)
 
     @cached_property
@@ -119,10 +106,7 @@ class Structures:
 
     @cached_property
     def supported_branches(self) -> dict[str, frozenset[int]]:
-        """The indices of the branches of each decision that some admissible configuration takes.
-
-        Nothing is guaranteed about decisions that no admissible configuration reaches.
-        """
+        """The indices of the branches that configurations take, arbitrary for a decision that none reaches."""
         return self._structure_solver.supported_branches()
 
     @cached_property
@@ -149,10 +133,7 @@ class Structures:
             return None
 
     def count_by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
-        """Return the numbers of structures that differ from `reference` in exactly 0, 1, 2, ... decisions.
-
-        A decision that the reference does not reach counts as different if it does not take its default.
-        """
+        """Return how many structures differ from `reference` (or defaults) in exactly 0, 1, 2, ... decisions."""
         polynomials = Polynomials(self.count.bit_length())
         return polynomials.coefficients(int(Solver(self.model, DiscrepancyWeights(reference, polynomials)).total()))
 
@@ -175,10 +156,7 @@ class Structures:
         return Solver(self.model, ChangeWeights({}))
 
     def is_admissible(self, structure: Structure) -> bool:
-        """Return True if a structure has at least one admissible configuration.
-
-        The structure must contain exactly the decisions that it reaches.
-        """
+        """Return True if a structure, with exactly the decisions that it reaches, has a configuration."""
         waiting: list[Context] = [()]
         while waiting:
             context = waiting.pop()
@@ -190,10 +168,7 @@ class Structures:
         return True
 
     def exchangeable_branches(self, structure: Structure, choice: Choice) -> list[str]:
-        """Return the other branches of a decision that keep the structure admissible if nothing else changes.
-
-        The branches of the decision must not contain other decisions.
-        """
+        """Return the other branches that keep a structure admissible; none may contain other decisions."""
         own = choice.branch_indices[structure[choice.address]]
         left = [place for place in range(len(choice.branches)) if place != own]
         for hurdle in self._tables_by_decision.get(choice.address, ()):
@@ -265,7 +240,6 @@ class _ConstraintTable:
     table: Table
 
     def branch_indices(self, structure: Structure) -> tuple[State, ...]:
-        """Return the indices of the branches that a structure takes; UNREACHED for decisions that it does not reach."""
         taken = [(choice, structure.get(choice.address)) for choice in self.choices]
         return tuple([UNREACHED if branch is None else choice.branch_indices[branch] for choice, branch in taken])
 
@@ -275,7 +249,6 @@ def _excludes_any_state(factor: Factor, states: Mapping[str, Sequence[State]]) -
 
 
 def _merge_factors(factors: Sequence[Factor]) -> Iterator[Factor]:
-    """Yield the factors, with those over the same variables merged into one."""
     for first, *others in group_by_key((frozenset(factor.scope), factor) for factor in factors).values():
         places = [[first.scope.index(name) for name in other.scope] for other in others]
         table: Table = {

@@ -19,10 +19,7 @@ from spacelang.solver.network import UNREACHED, Network
 
 
 def default_configuration(space: Space) -> Configuration:
-    """Return the configuration in which every decision and active hyperparameter has its default.
-
-    It is admissible in a checked space, because analysis reports defaults that a constraint excludes.
-    """
+    """Return the configuration of all defaults, which is admissible in a checked space."""
     return assemble(space, default_structure(space), lambda node: node.default)
 
 
@@ -92,10 +89,7 @@ class DefaultCompleter:
         return values
 
     def independent_values(self, context: Context) -> Mapping[str, Value]:
-        """Return the values below a context, by key, that depend only on the decisions that lead there.
-
-        The branches of the context count as taken.
-        """
+        """Return the values below a context, by key, that depend only on the decisions leading there."""
         return self._cached_independent(context)
 
     def component_values(self, component: Component, structure: Structure) -> Mapping[str, Value]:

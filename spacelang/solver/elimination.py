@@ -36,10 +36,7 @@ class TooManyJointStatesError(Exception):
 
 @frozen
 class Semiring:
-    """A semiring: `add` combines the weights of the states of a variable; factors are always multiplied.
-
-    `add` receives one or more weights, none of which is 0.
-    """
+    """A semiring: `add` combines one or more positive weights of states; factors are always multiplied."""
 
     name: str
     add: Callable[[Collection[float]], float]
@@ -52,10 +49,7 @@ FEWEST: Final = Semiring("(min, +)", min)
 
 @frozen
 class Polynomials:
-    """Polynomials encoded as integers, to be used as weights with `SUM`.
-
-    The coefficient of x^k occupies the bits from `k * bits` on.
-    """
+    """Polynomials as integer weights for `SUM`: the coefficient of x^k has the bits from `k * bits` on."""
 
     bits: int
 
@@ -80,10 +74,7 @@ class Factor:
     table: Table
 
     def restrict(self, left: Mapping[str, Collection[State]]) -> "Factor":
-        """Return the factor restricted to the remaining states of some variables.
-
-        Variables with a single remaining state are removed from the scope.
-        """
+        """Return the factor for some states of variables; those with a single state leave the scope."""
         known = [(place, left[name]) for place, name in enumerate(self.scope) if name in left]
         if not known:
             return self
@@ -207,7 +198,6 @@ def _eliminate_variables(
 
 
 def _is_trivial(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
-    """Return True if a factor gives every joint state of its variables the weight 1, so it limits nothing."""
     if not factor.scope or len(factor.table) < prod(len(states[name]) for name in factor.scope):
         return False
     # Counting rows is not enough: tables may have rows for states that are not in `states`.
@@ -278,10 +268,7 @@ def draw_states(
 
 
 def supported_states(elimination: Elimination) -> dict[str, frozenset[State]]:
-    """Return, for every variable, the states that occur in some joint state of positive weight.
-
-    The elimination must have been made with `keep_trivial`.
-    """
+    """Return the states of each variable with positive weight (an elimination with `keep_trivial`)."""
     if not elimination.total:
         return {bucket.variable: frozenset() for bucket in elimination.buckets}
     order = {bucket.variable: place for place, bucket in enumerate(elimination.buckets)}
@@ -367,10 +354,7 @@ def _known_addresses(variables: Mapping[str, Variable], addresses: Iterable[str]
 
 
 def _owners_if_unreached(variables: Mapping[str, Variable], constraint: Constraint) -> Iterator[str]:
-    """Yield the owners of the variables that a constraint tests, if it can fail where none of them is reached.
-
-    A constraint that names a hyperparameter does not apply there.
-    """
+    """Yield the owners of the variables of a constraint that can fail where none of them is reached."""
     if constraint.scope or is_true(constraint.expression, lambda _: INACTIVE) != constraint.forbidden:
         return
     for address in _known_addresses(variables, scope(constraint.expression)):

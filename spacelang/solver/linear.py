@@ -47,21 +47,14 @@ def difference(atom: Compare) -> LinearSum | None:
 
 @frozen
 class IntegerComparison:
-    """A linear comparison scaled to integers, to be evaluated for many values at once.
-
-    It compares a sum with 0: one entry of each tuple of `summands`, plus `constant`.
-    """
+    """A comparison with 0, in integers: one entry of each tuple of `summands`, plus `constant`."""
 
     summands: tuple[tuple[int, ...], ...]
     constant: int
 
 
 def to_integer_comparison(atom: Compare, worths: Mapping[str, Sequence[object]]) -> IntegerComparison | None:
-    """Return the integer form of a comparison for the given values of each hyperparameter.
-
-    The summands of a hyperparameter are in the order of its values. The result is None if the comparison is not linear
-    or some value is not a number.
-    """
+    """Return the integer form of a comparison for the given values, or None if it is not linear in numbers."""
     form = difference(atom)
     if form is None:
         return None
@@ -123,10 +116,7 @@ InequalitySystem = tuple[Inequality, ...]
 
 
 def inequalities_for(relation: ComparisonSign, form: LinearSum, truth: bool) -> tuple[InequalitySystem, ...]:
-    """Return alternative systems of inequalities of which one must hold for `form relation 0` to have a truth value.
-
-    There are two alternatives only if the values must differ.
-    """
+    """Return the alternative systems, two for an inequality of values, that give a relation its truth."""
     if not truth:
         relation = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}[relation]  # type: ignore[assignment]
     opposite = _scale(form, Fraction(-1))
@@ -146,20 +136,14 @@ def _row(form: LinearSum, *, strict: bool) -> Inequality:
 
 
 def is_feasible_system(cells: Mapping[str, SimpleDomain], alternatives: Sequence[tuple[InequalitySystem, ...]]) -> bool:
-    """Return True if some values in the cells satisfy one alternative of every entry.
-
-    Cells must contain numbers only, and a categorical cell exactly one. Raise SearchTooLongError.
-    """
+    """Return True if values in the (numeric) cells satisfy one alternative per entry. Raise SearchTooLongError."""
     return witness(cells, alternatives) is not None
 
 
 def witness(
     cells: Mapping[str, SimpleDomain], alternatives: Sequence[tuple[InequalitySystem, ...]]
 ) -> dict[str, Value] | None:
-    """Return values in the cells that satisfy one alternative of every entry, or None if there are none.
-
-    Values away from the ends of the cells are preferred. Raise SearchTooLongError.
-    """
+    """Return values, rather inside cells, that satisfy one alternative per entry; or None. Raise SearchTooLongError."""
     variables = {name: _Variable.from_cell(cell) for name, cell in cells.items()}
     bounds = [row for name, variable in variables.items() for row in variable.bounds(name)]
     integers = frozenset(name for name, variable in variables.items() if variable.grid)
@@ -234,10 +218,7 @@ class SearchTooLongError(Exception):
 
 
 def solve(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
-    """Return a solution in which the variables in `integers` are integers, or None if there is none.
-
-    The rows must bound every integer variable. Raise SearchTooLongError.
-    """
+    """Return a solution, whole for `integers` (bounded by rows), or None. Raise SearchTooLongError."""
     waiting = [list(rows)]
     for _ in range(MAX_BRANCHINGS):
         if not waiting:
@@ -256,7 +237,6 @@ def solve(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fra
 
 
 def _solve_relaxation(rows: Iterable[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
-    """Return a rational solution, with whole values for integer variables where possible, or None."""
     system = _tightest_rows(rows, integers)
     eliminated: list[tuple[str, list[Inequality]]] = []
     while names := {name: None for row in system for name in row.factors}:

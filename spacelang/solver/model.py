@@ -35,10 +35,7 @@ MAX_SMALL_NETWORK: Final = 100
 
 
 class Weights:
-    """The weights of branches and cells; subclasses define what a solver sums.
-
-    By default, every structure weighs 1 if it has at least one admissible configuration.
-    """
+    """The weights of branches and cells that a solver sums; by default, each admissible structure weighs 1."""
 
     existential = True
     """If true, values of hyperparameters only have to exist: a structure counts once, however many values it allows."""
@@ -59,10 +56,7 @@ class SolverModel:
     """Variables and the constraints over them, compiled to networks by context; see `Solver` for queries."""
 
     def __init__(self, variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> None:
-        """Compile the networks.
-
-        Raise UndecidableError for undecidable arithmetic, or TooManyConnectedVariablesError.
-        """
+        """Compile the networks; raise UndecidableError or TooManyConnectedVariablesError."""
         self.variables = variables
         networks = compile_networks(variables, constraints)
         self.by_context: dict[Context, list[Network]] = group_by_key((each.context, each) for each in networks)
@@ -120,10 +114,7 @@ class Solver:
         return self.condition({}).draw_structure(choose)
 
     def supported_states(self) -> dict[str, frozenset[State]]:
-        """Return the states of each variable that some admissible configuration has.
-
-        Each context is assumed to be reached.
-        """
+        """Return the states of each variable that configurations have, once its context is reached."""
         return {
             address: states
             for networks in self.model.by_context.values()
@@ -188,7 +179,6 @@ class Solver:
             return eliminate(graph, *turns, keep_trivial=keep_trivial)
 
     def _with_weights(self, graph: FactorGraph, network: Network) -> FactorGraph:
-        """Return a graph over variables of a network, with the weights of its members as additional factors."""
         members = (member.address for member in network.members)
         return graph.with_factors(
             self._weight_factor(network, address) for address in members if address in graph.states
@@ -231,10 +221,7 @@ class ConditionedSolver:
         return True
 
     def draw_structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
-        """Return one structure with the given branches, drawn in proportion to the weights.
-
-        At least one must exist.
-        """
+        """Return one of the structures with the given branches, drawn by weight. At least one must exist."""
         model = self._solver.model
         result: dict[str, str] = {}
         waiting: list[Context] = [()]
@@ -249,10 +236,7 @@ class ConditionedSolver:
         return result
 
     def branch_shares(self, choice: Choice) -> dict[str, int]:
-        """Return the weight of the structures that take each branch of a reached decision.
-
-        Branches that no structure takes are left out. The weights are proportional, not absolute.
-        """
+        """Return the relative weights of the branches of a reached decision, without those of weight 0."""
         network = self._solver.model.network_of[choice.address]
         buckets = self._solver.solve(network, network.fixed_decisions(self._taken), choice.address).buckets
         return {choice.branches[place].name: int(share) for place, share in buckets[-1].weights[()].items()}
@@ -264,10 +248,8 @@ def context_below(variable: Variable, state: State) -> Context:
 
 
 def _is_small(network: Network) -> bool:
-    """Return True if trivial factors should be retained, so that one elimination also serves `supported_states`.
+    """Return True if keeping trivial factors is cheaper than a second elimination for `supported_states`.
 
-    For a small network, dropping them would save less than a second elimination costs. Networks without constraints
-    return False: no caller asks what is supported there, and trivial factors may connect variables that nothing else
-    connects.
+    Networks without constraints return False: trivial factors may connect variables that nothing else connects.
     """
     return len(network.constraints) > 0 and len(network.members) <= MAX_SMALL_NETWORK

@@ -72,10 +72,7 @@ class Network(FactorGraph):
 
     @cached_property
     def decision_graph(self) -> FactorGraph:
-        """The graph of the decisions alone: a joint state is positive if the hyperparameters can have values.
-
-        Raise TooManyConnectedVariablesError.
-        """
+        """The graph of the decisions for which hyperparameters have values. Raise TooManyConnectedVariablesError."""
         with self.attribute_errors_to_constraints():
             return self.project_out(self.existential_variables)
 
@@ -91,10 +88,7 @@ class Network(FactorGraph):
     def required_comparisons(
         self, states: Mapping[str, State]
     ) -> tuple[dict[str, SimpleDomain], list[tuple[InequalitySystem, ...]]]:
-        """Return the cells of numbers that are compared as ranges, and the inequalities that must hold there.
-
-        Both are those of the given states.
-        """
+        """Return the cells of numbers compared as ranges, and the inequalities that the states need."""
         over = {address for atom in self.ranges.values() for address in references(atom)}
         cells = {address: self.cells[address][states[address]] for address in over if states[address] != UNREACHED}
         numbers = {address: cell for address, cell in cells.items() if is_number(cell.representative)}
@@ -107,10 +101,7 @@ class Network(FactorGraph):
 
     @contextmanager
     def attribute_errors_to_constraints(self) -> Iterator[None]:
-        """Make errors in the `with` block name the constraints of this network.
-
-        TooManyJointStatesError becomes TooManyConnectedVariablesError.
-        """
+        """Turn errors in the `with` block into TooManyConnectedVariablesError with these constraints."""
         try:
             yield
         except TooManyJointStatesError as error:
@@ -118,10 +109,7 @@ class Network(FactorGraph):
 
 
 def alternative_systems(atom: Compare, truth: bool) -> tuple[InequalitySystem, ...]:
-    """Return alternative systems of inequalities that give a linear comparison of numbers a truth value.
-
-    One of them must hold.
-    """
+    """Return systems of inequalities, one of which must hold to give a comparison a truth value."""
     form = difference(atom)
     assert form is not None
     return inequalities_for(atom.relation, form, truth)

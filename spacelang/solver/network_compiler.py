@@ -168,7 +168,6 @@ class _NetworkCompiler:
         return self.literals[test]
 
     def _add_constraints(self) -> None:
-        """Add one factor for all constraints over the same variables, which saves joining their tables later."""
         sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
         if sum(min(size, MAX_PAIR_TABLE if len(names) <= 2 else MAX_TABLE) for names, size in sizes.items()) > MAX_ROWS:
             raise TooManyConnectedVariablesError(self.tied.constraints)
@@ -212,7 +211,6 @@ class _NetworkCompiler:
         return prod(len(self.states[name]) for name in set(scope(expression)))
 
     def _define_truth(self, expression: Expr) -> Expr:
-        """Add a variable that is true exactly where the expression holds, and return a test of it."""
         literal = self._new_truth()
         names = tuple(dict.fromkeys(scope(expression)))
         table: Table = {}
@@ -234,10 +232,7 @@ class _NetworkCompiler:
     def _truth_blocks(
         self, expression: Expr, names: Sequence[str]
     ) -> Iterator[tuple[tuple[Sequence[State], ...], bool]]:
-        """Return an iterator over blocks of joint states, each with the truth of an expression in the block.
-
-        A block is a product of sets of equivalent states, one set for each variable.
-        """
+        """Return blocks of joint states (sets of equivalent states of each variable) with the expression's truth."""
         alone: dict[str, list[Expr]] = {name: [] for name in names}
         whole: set[str] = set()
         for leaf in logical_atoms(expression):
@@ -253,10 +248,7 @@ class _NetworkCompiler:
         return zip(product(*blocks), evaluate_combinations(expression, options), strict=True)
 
     def _equivalent_states(self, name: str, leaves: Sequence[Expr], *, apart: bool) -> list[Sequence[State]]:
-        """Return the states of a variable grouped into blocks on which all the given leaves agree.
-
-        With `apart`, every state is a block of its own.
-        """
+        """Return a variable's states in blocks on which all the given leaves agree, or one by one if `apart`."""
         blocks: dict[tuple[object, ...], list[State]] = {}
         for state in self.states[name]:
             worth = self._value_of_state(name, state)
@@ -265,7 +257,6 @@ class _NetworkCompiler:
         return [*blocks.values()]
 
     def _joint_states(self, names: Sequence[str]) -> Iterable[tuple[tuple[State, ...], Mapping[str, ExpressionValue]]]:
-        """Yield the joint states of some variables with the value that each state stands for."""
         options = [[(state, self._value_of_state(name, state)) for state in self.states[name]] for name in names]
         for joint in product(*options):
             yield (
@@ -282,10 +273,7 @@ class _NetworkCompiler:
         return node.branches[state].name if isinstance(node, Choice) else self.cells[name][state].representative
 
     def _feasibility_factor(self, truths: Sequence[str]) -> Factor:
-        """Return a factor that admits the feasible joint states of cells and truths of comparisons between ranges.
-
-        Feasible means that some values in the cells give the comparisons these truths.
-        """
+        """Return a factor of the joint states of cells and truths for which some values in the cells exist."""
         addresses = tuple(dict.fromkeys(address for name in truths for address in references(self.ranges[name])))
         table: Table = {}
         for states, worths in self._joint_states(addresses):
@@ -336,16 +324,12 @@ def evaluate_combinations(expression: Expr, options: Mapping[str, Sequence[Expre
 
 
 def _atoms(tied: VariableGroup) -> tuple[Expr, ...]:
-    """Return the distinct atoms of all conditions and constraints of a group of variables."""
     expressions = (*expressions_of((), tied.constraints), *expressions_of(tied.members, ()))
     return tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))
 
 
 def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[Expr], *, compared: bool) -> tuple[SimpleDomain, ...]:
-    """Return the cells of a hyperparameter's domain; raise UndecidableError if an atom has no known cut points.
-
-    With `compared` (to a large range), each value of a categorical set gets a cell of its own.
-    """
+    """Return the cells of a domain (each categorical value, if `compared`). Raise UndecidableError without cuts."""
     for atom in atoms:
         if not can_be_cut(domain, atom):
             raise UndecidableError(atom)

@@ -69,10 +69,7 @@ def _check_number(number: int, count: int, what: str) -> None:
 
 
 class _Numbering:
-    """A mixed-radix number system over the sums of a solver.
-
-    Each network below a context is a digit; it is itself made of one digit for each of its variables.
-    """
+    """A mixed-radix number system over a solver's sums: a digit per network, made of one digit per variable."""
 
     def __init__(self, space: Space, solver: Solver) -> None:
         self._space = space
@@ -117,10 +114,7 @@ class _Numbering:
         return self._forests[network]
 
     def _unrank_network(self, network: Network, number: int) -> Iterator[tuple[str, State, int]]:
-        """Yield the reached members of a network with their states for a number.
-
-        Each comes with the part of the number that is left for the contents of its branch or the values of its cell.
-        """
+        """Yield the reached members of a network, their states, and the number left for what is inside each state."""
         tree = self._forest(network)
         states: dict[str, State] = {}
         digits = dict(zip(tree.roots, _digits(number, [tree.total(root, states) for root in tree.roots]), strict=True))
@@ -147,7 +141,6 @@ class _Numbering:
         return _from_digits([digits[root] for root in tree.roots], [tree.total(root, states) for root in tree.roots])
 
     def _inner_total(self, network: Network, variable: str, state: State) -> int:
-        """Return the number of possibilities inside a state: those below a branch, or the values in a cell."""
         if state == UNREACHED or variable in network.truths:
             return 1
         if variable in network.cells:
@@ -177,10 +170,7 @@ class _BucketForest:
             told.append(variable)
 
     def state_at(self, variable: str, states: Mapping[str, State], number: int) -> tuple[State, int]:
-        """Return the state whose block of numbers contains `number`, and the offset in that block.
-
-        Each state has as many consecutive numbers as its weight, in sorted order.
-        """
+        """Return the state whose block of numbers contains `number`, and the offset in it; the weight is its length."""
         for state, weight in sorted(self._weights(variable, states).items()):
             if number < weight:
                 return state, number
@@ -188,12 +178,10 @@ class _BucketForest:
         raise IndexError(variable)
 
     def first_number_of(self, variable: str, states: Mapping[str, State]) -> int:
-        """Return the first number of the state that `states` gives the variable."""
         weights = self._weights(variable, states)
         return int(sum(weight for state, weight in weights.items() if state < states[variable]))
 
     def total(self, variable: str, states: Mapping[str, State]) -> int:
-        """Return the number of possibilities of a variable for the given states of the variables it depends on."""
         return int(sum(self._weights(variable, states).values()))
 
     def _weights(self, variable: str, states: Mapping[str, State]) -> Mapping[State, float]:

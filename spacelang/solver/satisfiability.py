@@ -42,10 +42,7 @@ class Statement:
 
 
 def possible_truths(space: Space, statement: Statement) -> tuple[bool, bool]:
-    """Return whether a statement can be true and whether it can be false, ignoring all constraints.
-
-    Only the variables that the expression depends on are considered. Raise UndecidableError.
-    """
+    """Return whether a statement can be true, and false, ignoring all constraints. Raise UndecidableError."""
     return possible_truths_of_all(space, (statement,))[0]
 
 
@@ -75,10 +72,7 @@ def possible_truths_of_all(space: Space, statements: Sequence[Statement]) -> lis
 
 
 def is_unsatisfiable(space: Space, constraints: Sequence[Constraint], branch: tuple[str, str] | None = None) -> bool:
-    """Return True if some constraints alone leave no configuration, or none that takes a branch.
-
-    `branch` is the address of a decision and the name of a branch. Raise UndecidableError.
-    """
+    """Return True if constraints alone leave no configuration with `branch` (an address and a name), if given."""
     wished = () if branch is None else (Constraint(Is(branch[0], (branch[1],)), forbidden=False),)
     together = (*constraints, *wished)
     expressions = [constraint.expression for constraint in together]
@@ -131,7 +125,6 @@ def _try_values(space: Space, statement: Statement) -> set[bool] | None:
 
 
 def _taken_branches(space: Space, statement: Statement) -> dict[str, str] | None:
-    """Return the branches that are taken wherever a statement applies, or None if it never applies."""
     taken = dict(statement.owners)
     for address in statement.active:
         for owner, branch in space.variables[address].owners:
@@ -221,7 +214,6 @@ def _named_addresses(statement: Statement) -> tuple[str, ...]:
 
 
 def _connected_statements(space: Space, statements: Sequence[Statement]) -> list[list[Statement]]:
-    """Return the statements grouped by connected variables."""
     wanted = with_dependencies(space.variables, [address for each in statements for address in _named_addresses(each)])
     ties = UnionFind(wanted)
     for address in wanted:

@@ -86,7 +86,6 @@ def statistics(structures: Structures) -> Statistics:
 
 
 def _algorithms(node: Node) -> Iterator[tuple[str, list[Hyperparameter]]]:
-    """Yield every operator that can be chosen, with its hyperparameters."""
     below: list[Node] = [*children_of(node)]
     if isinstance(node, Operator):
         below = [child for body in operator_and_fixed_operators(node) for child in body.children]

@@ -232,10 +232,7 @@ class Columns:
 
 @frozen
 class Permute:
-    """A permutation `permute(a, name: b, ...)`: every order of its steps.
-
-    `labels` is empty if no step has a label.
-    """
+    """A permutation `permute(a, name: b, ...)`: every order of its steps. `labels` may be empty."""
 
     parts: tuple["Structure", ...]
     annotations: tuple[Annotation, ...]

@@ -23,19 +23,13 @@ T = TypeVar("T")
 
 
 class Builder:
-    """A builder of syntax trees: each method builds the node of one grammar rule from its parts.
-
-    It must be reset before each parse.
-    """
+    """A builder of syntax trees, with a method for each grammar rule. It must be reset before each parse."""
 
     def __init__(self) -> None:
         self.reset(Source("", ""), 0)
 
     def reset(self, source: Source, shift: int) -> None:
-        """Reset the builder for a new parse.
-
-        `shift` is the offset of the parsed text within the source.
-        """
+        """Reset the builder for a new parse, at the offset `shift` in the source."""
         self.source = source
         self.shift = shift
         self.highest_expression: tuple[int, Span] | None = None
@@ -272,7 +266,6 @@ class Builder:
         return outer
 
     def _record_height(self, node: T, terms: Sequence[Child]) -> T:
-        """Record the height of the expression whose root is `node`, and return `node`."""
         height = 1 + max([self._heights.get(id(term), 0) for term in terms])
         self._heights[id(node)] = height
         if self.highest_expression is None or height > self.highest_expression[0]:
@@ -315,7 +308,6 @@ class Builder:
         return ast.Word(str(token)[1:-1], span, ticked=True) if token.type == "TICKED" else ast.Word(str(token), span)
 
     def _name_of(self, part: Child) -> ast.Word:
-        """Return a name that is written as a word or in quotes."""
         if isinstance(part, ast.Word):
             return part
         return ast.Word(self._text(part).value, self._span([part])) if part.type == "STRING" else self._word(part)

@@ -49,10 +49,7 @@ class ForeignIdiomMatch:
         return _fill_in(self.idiom.remedy, self.match)
 
     def rewrite(self, text: str) -> str | None:
-        """Return the text with the idiom replaced and its length unchanged, or None if that is impossible.
-
-        Reading continues with this text, so that later mistakes are found at the right offsets.
-        """
+        """Return the text, in its old length, with the idiom replaced, so that reading can go on; or None."""
         if self.idiom.instead is None:
             return None
         if self.idiom.everywhere:

@@ -22,10 +22,7 @@ _ARITHMETIC: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
 
 
 def spell_file(file: ast.File) -> str:
-    """Return the text of a file with one item per line.
-
-    A blank line separates items, except consecutive imports and uses, abstract operators, and constraints.
-    """
+    """Return the text of a file, one item per line, with blank lines between items of different kinds."""
     parts: list[str] = []
     before: ast.Item | None = None
     for item in file.items:
@@ -141,10 +138,7 @@ def _spell_tested(operator: ast.DottedName | None) -> str:
 
 
 def spell_number(number: float) -> str:
-    """Return the shortest text that gives the number back.
-
-    Powers of ten are used for floats of at least 1e4 or below 1e-3 in absolute value, if that is shorter.
-    """
+    """Return the shortest text of a number, with a power of ten for floats from 1e4 or below 1e-3."""
     plain = repr(number)
     if isinstance(number, int):
         return plain
@@ -234,10 +228,7 @@ def spell_quantity(number: float, unit: str) -> str:
 
 
 def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
-    """Return the text of a structure, in parentheses if it binds less tightly than `lowest`.
-
-    The levels of `lowest` are 0 for `|`, 1 for `->`, 2 for `&`, and 3 for a single step.
-    """
+    """Return a structure, in parentheses if below the level `lowest` (`|` 0, `->` 1, `&` 2, step 3)."""
     match structure:
         case ast.NoneStep(annotations=annotations):
             return f"none{spell_annotations(annotations)}"
@@ -315,10 +306,7 @@ def spell_member(member: ast.Member) -> str:
 
 
 def spell_after_domain(parameter: ast.Parameter) -> str:
-    """Return everything after the domain of a parameter: default, condition and annotations.
-
-    Annotations come last if they would otherwise directly follow an operator and become annotations of that operator.
-    """
+    """Return default, condition and annotations, in an order in which no annotation joins an operator."""
     default = f" = {_spell_value_or_arithmetic(parameter.default)}" if parameter.default is not None else ""
     condition = spell_condition(parameter.condition)
     annotations = spell_annotations(parameter.annotations)
@@ -398,5 +386,4 @@ def _labelled_steps(permutation: ast.Permute) -> Iterator[str]:
 
 
 def _selector_text(selector: ast.Word | ast.Text) -> str:
-    """Return the selector as its author wrote it, or a canonical text if it has no source."""
     return selector.span.text or spell_selector(selector)

@@ -36,10 +36,7 @@ class Comment:
 
 @dataclass(slots=True)
 class Lexeme:
-    """A word, number, string or punctuation mark, with its comments.
-
-    The last lexeme of a text is empty and has the comments at the end of the text.
-    """
+    """A word, number, string or punctuation mark, with its comments; the last one of a text is empty."""
 
     text: str
     start: int
@@ -104,10 +101,7 @@ Document: TypeAlias = Lexeme | Spacing | Break | Group | Indented | Either
 
 @dataclass(slots=True)
 class FormattedLine:
-    """A line of output: its text or a comment alone, and comments after the text.
-
-    The first of the comments stands after the text; further ones continue below it.
-    """
+    """A line of output with the comments after its text, of which all but the first continue below it."""
 
     indent: int
     text: str = ""
@@ -246,7 +240,6 @@ class Writer:
         self.keeps_blank = False
 
     def _fits(self, first: list[_Pending], stack: list[_Pending], width: int, gap: int = 0) -> bool:
-        """Return True if the next parts fit on the line, up to the next place where it may be broken."""
         room = width - self.rows[-1].indent - len(self.rows[-1].text)
         begun = bool(self.rows[-1].text)
         gap = max(gap, len(self.pending_spaces)) if begun else 0
@@ -279,10 +272,7 @@ class Writer:
 
 
 def _measured_parts(part: Group | Indented | Either, *, flat: bool) -> Iterator[_Pending]:
-    """Return the parts of a part for measuring, the last one first.
-
-    A group is measured as one line, unless it is always broken.
-    """
+    """Return the parts of a part for measuring, last one first; a group that may stay on one line counts as one."""
     match part:
         case Group(parts=parts, broken=broken):
             flat = not broken
@@ -331,10 +321,7 @@ def _runs(rows: Sequence[FormattedLine]) -> Iterator[list[FormattedLine]]:
 
 
 def _comment_column(run: Sequence[FormattedLine]) -> int:
-    """Return the column in which the comments of a run begin.
-
-    Return 0 if a common column would make lines too long; then each comment directly follows its line.
-    """
+    """Return the column in which the comments of a run begin, or 0 if one column would make lines too long."""
     commented = [
         (row.indent + len(row.text) + _SPACES_BEFORE_COMMENT, max(map(len, row.comments)))
         for row in run
@@ -473,8 +460,5 @@ def _needs_space(before: str, text: str) -> bool:
 
 
 def _ends_term(before: str) -> bool:
-    """Return True if a lexeme ends a term.
-
-    Then a call or a binary operator may follow, but no new term.
-    """
+    """Return True if a lexeme ends a term, so that a call or a binary operator may follow, but no new term."""
     return before not in _NOT_TERM_ENDS

@@ -49,10 +49,7 @@ class ParseOutcome:
 
 
 class LrDriver:
-    """An LALR(1) parser: it shifts tokens and reduces them by the rules of the grammar.
-
-    It calls a method of the builder for each kind of node.
-    """
+    """An LALR(1) parser: it shifts tokens, and reduces them by calling a method of the builder for each rule."""
 
     def __init__(self, tables: ParserTables, builder: object) -> None:
         self._states = tables.states
@@ -106,10 +103,7 @@ class LrDriver:
 
 
 class Lexer:
-    """A contextual lexer: it recognises only terminals that the state of the parser allows.
-
-    So keywords are ordinary names wherever the grammar does not allow them.
-    """
+    """A contextual lexer: keywords are ordinary names where the state of the parser allows no keyword."""
 
     def __init__(self, tables: ParserTables) -> None:
         self._tables = tables
@@ -142,10 +136,7 @@ class Lexer:
                     break
 
     def _terminal_of(self, match: re.Match[str]) -> str:
-        """Return the terminal of a match.
-
-        Return an empty string for a keyword whose terminal extends beyond the matched word.
-        """
+        """Return the terminal of a match, or an empty string for a keyword that extends beyond the matched word."""
         kind = match.lastgroup or END
         if kind == "NAME" and (word := match["NAME"]) in self._tables.keywords:
             keyword = self._tables.keywords[word]
@@ -180,10 +171,7 @@ def _make_token(text: str, kind: str, end: int) -> Token:
 
 
 def _node_factory(builder: object, name: str | None, parts: Sequence[int]) -> NodeFactory | None:
-    """Return the function that makes the value of a rule from its parts.
-
-    It is a method of the builder or a function that returns a list; None means that the only part is passed on.
-    """
+    """Return the builder's method or list function for a rule, or None if the only part is passed on."""
     if name is None:
         return None
     if not name:

@@ -21,10 +21,7 @@ from spacelang.text import Source, Span
 
 @frozen
 class ParseResult:
-    """The readable part of a file, with diagnostics.
-
-    `damaged` has the names of the stages and parameter groups that could not be read completely.
-    """
+    """The readable part of a file, with diagnostics and the names of stages and groups that are `damaged`."""
 
     file: ast.File
     diagnostics: tuple[Diagnostic, ...]
@@ -68,7 +65,6 @@ def _missing_separators(bodies: Iterable[ast.Body]) -> list[Diagnostic]:
 
 
 def _range_hint(before: ast.Member, after: ast.Member) -> str | None:
-    """Return a hint if the second member was meant as the step or the default of the range before it, or None."""
     match before, after:
         case ast.Parameter(domain=ast.Range()), ast.FixedParameter(name=ast.Word("step"), value=ast.Number()):
             return f"write `step {after.value.span.text}`"

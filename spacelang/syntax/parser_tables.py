@@ -56,10 +56,7 @@ class ParserTables:
 
 
 def load() -> ParserTables:
-    """Return the tables of the grammar.
-
-    They are read from the stored file if that is complete and up to date, and computed otherwise.
-    """
+    """Return the tables of the grammar: stored ones if complete and up to date, else computed."""
     grammar = _grammar()
     return _stored(grammar) or _compute(grammar)
 
@@ -96,7 +93,6 @@ def _stored(grammar: str) -> ParserTables | None:
 
 
 def _checksum(grammar: str, tables: str) -> int:
-    """Return a checksum over the grammar and the tables."""
     return crc32(tables.encode(), crc32(grammar.encode()))
 
 
@@ -132,10 +128,7 @@ def _rule(rule: "Rule") -> tuple[str, int, str | None, list[int]]:
 def _number_states(
     states: Mapping[int, Any], start: int, end: int, rules: Mapping["Rule", int]
 ) -> list[dict[str, int]]:
-    """Return the states in the order of a walk from the start state.
-
-    Lark's own numbers depend on the iteration order of sets.
-    """
+    """Return the states in the order of a walk from the start; Lark's own numbers depend on the order of sets."""
     from lark.parsers.lalr_analysis import Shift
 
     order = {start: 0}

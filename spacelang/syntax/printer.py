@@ -46,18 +46,12 @@ _GROUPED_ITEMS: Final = (
 
 
 def format_file(file: ast.File) -> str:
-    """Return the canonical text of a syntax tree. It is empty or ends with a newline.
-
-    Parsing the text gives the tree back, for every tree that a text can express. Trees contain no comments.
-    """
+    """Return the canonical text of a tree (which has no comments): parsing it gives the tree back."""
     return format_text(spell_file(file))
 
 
 def format_text(text: str) -> str:
-    """Return the text in the canonical layout. The result is empty or ends with a newline.
-
-    Raises ValueError for a text with syntax errors.
-    """
+    """Return the text in the canonical layout; raise ValueError for a text with syntax errors."""
     text = normalise_line_ends(text)
     reading = read(Source("", text), text)
     if reading.error is not None:
@@ -97,10 +91,7 @@ class _Layout(Cursor):
     # ---- items
 
     def item_lines(self, item: ast.Item, following: ast.Item | None) -> list[FormattedLine]:
-        """Return the lines of an item.
-
-        They include the comments before it and the indented comments directly after it.
-        """
+        """Return the lines of an item, with the comments before it and the indented comments directly after it."""
         last = self.index_at(following.span.start) if following is not None else len(self.lexemes) - 1
         tail = _take_tail_comments(self.lexemes[last])
         writer = Writer()
@@ -211,7 +202,6 @@ class _Layout(Cursor):
     def _parenthesised(
         self, parts: Sequence[ast.Structure], structure: ast.Parenthesised | ast.Columns | ast.Permute
     ) -> list[Document]:
-        """Return structures in parentheses, each with its label or selector."""
         head: list[Document] = [self.take()] if isinstance(structure, ast.Parenthesised) else [self.take(), self.take()]
         inside: list[Document] = []
         for place, part in enumerate(parts):
@@ -255,10 +245,7 @@ class _Layout(Cursor):
         return [grouped(parts, broken=(long and bool(inside)) or is_broken(inside))]
 
     def _name_widths(self, body: ast.Body) -> list[int]:
-        """Return, for each member, the width of the name column that it belongs to.
-
-        Blank lines end a column.
-        """
+        """Return, for each member, the width of the name column that it belongs to. Blank lines end a column."""
         columns: list[list[ast.Member]] = []
         for member in body.members:
             first = self.lexemes[self.index_at(member.span.start)]
@@ -296,7 +283,6 @@ class _Layout(Cursor):
         return [*name, *self._conditional(inside, parameter.condition), *self.take_until_offset(parameter.span.end)]
 
     def _conditional(self, inside: list[Document], condition: ast.Expression | None) -> list[Document]:
-        """Return parts and their condition, which moves to the next line if one line would be too long."""
         if condition is None:
             return inside
         when = self.index_at(condition.span.start) - 1
@@ -348,7 +334,6 @@ class _Layout(Cursor):
                 assert_never(value)
 
     def _value_or_arithmetic(self, given: ast.Value | ast.Expression) -> list[Document]:
-        """Return a value or an arithmetic expression, which may have parentheses of its own."""
         match given:
             case ast.Number() | ast.OperatorValue():
                 return self._value(given)
@@ -371,10 +356,7 @@ class _Layout(Cursor):
         return [*sign, *self.take_until_offset(number.span.end)]
 
     def _list(self, values: Sequence[ast.Value], *, only: bool = False) -> list[Document]:
-        """Return values in brackets. Long lists fill several lines.
-
-        If `only` is true, the comma after the only item of a tuple is preserved, as it makes the tuple.
-        """
+        """Return values in brackets, on many lines if long. `only` keeps the comma after the only item of a tuple."""
         start = self.take()
         inside: list[Document] = []
         for place, value in enumerate(values):
@@ -415,10 +397,7 @@ class _Layout(Cursor):
 
 
 def _take_tail_comments(lexeme: Lexeme) -> list[Comment]:
-    """Remove and return the indented comments directly after the previous item.
-
-    They are stored as leading comments of `lexeme`, the first one of the next item.
-    """
+    """Remove and return the indented comments directly after the previous item, stored before the next one."""
     count = 0
     while count < len(lexeme.leading) and lexeme.leading[count].indented and not lexeme.leading[count].blank:
         count += 1
@@ -441,8 +420,5 @@ def _padding(name: ast.Word, width: int) -> Document:
 
 
 def _needs_comma(member: ast.Member) -> bool:
-    """Return True if a line break is not a sufficient separator before a member.
-
-    On a new line, `log =` would give the range above a default, and `pipeline =` would begin an item.
-    """
+    """Return True if a line break does not suffice: `log =` would be read as a modifier, `pipeline =` as an item."""
     return isinstance(member, ast.FixedParameter) and member.name.text in ("log", "pipeline")

@@ -54,10 +54,7 @@ class _Progress:
 def recover(
     source: Source, reading: ParsedItems, error: UnexpectedToken
 ) -> tuple[ParsedItems, tuple[Diagnostic, ...], frozenset[str]]:
-    """Return the readable part of a text after a first error, with all errors.
-
-    The last value has the names of the stages and parameter groups that are damaged.
-    """
+    """Return the readable part of a text, all its errors, and the names of damaged stages and groups."""
     text = _blank_out_comments(source.text)
     start = reading.items[-1].span.end if reading.items else 0
     progress = _Progress(source, [reading])
@@ -157,10 +154,7 @@ def _repair(text: str, mistake: SyntaxMistake) -> str | None:
 
 
 def _blank_out_line(text: str, place: int, torn: bool = False) -> str | None:
-    """Return the text with the line of a mistake blanked out, or None if that would separate a pair of brackets.
-
-    With `torn`, a round or square bracket may be removed without its other half, but no brace.
-    """
+    """Return the text with a line blanked out, or None if that separates brackets (other than `()[]` if `torn`)."""
     start = text.rfind("\n", 0, place) + 1
     end = text.find("\n", place)
     end = len(text) if end < 0 else end

@@ -39,10 +39,7 @@ def is_text(reference: str) -> bool:
 
 
 def read_source(reference: str) -> Source | Diagnostic:
-    """Read the source of a path or a bundled space. Never raises.
-
-    A diagnostic is returned if it cannot be read.
-    """
+    """Return the source of a path or a bundled space, or a diagnostic if it cannot be read."""
     if not reference:
         return _unreadable_file(reference, "the name is empty")
     path = resource_folder("spaces") / f"{reference}.space" if reference in bundled_names() else Path(reference)
@@ -50,10 +47,7 @@ def read_source(reference: str) -> Source | Diagnostic:
 
 
 def read_file(path: str, remedy: str) -> Source | Diagnostic:
-    """Read a file that is not a space, such as a file of configurations.
-
-    A diagnostic is returned if it cannot be read. `remedy` is its help text.
-    """
+    """Return the source of a file that is no space, or a diagnostic with the help text `remedy`."""
     start = Span(Source(path, ""), 0, 0)
     return _read(
         Path(path), path, lambda reason: UnreadableFile(primary=start, path=path, reason=reason, remedy=remedy)
@@ -75,10 +69,7 @@ def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -
 
 
 def source_from_bytes(name: str, content: bytes) -> Source | Diagnostic:
-    """Return the source of bytes that did not come from a file, such as standard input. Never raises.
-
-    A diagnostic is returned if the bytes are not UTF-8 text or exceed the size limit.
-    """
+    """Return the source of bytes such as standard input, or a diagnostic if they are too long or no UTF-8."""
     start = Span(Source(name, ""), 0, 0)
     match _FileTooLarge() if len(content) > MAX_BYTES else _decode(content):
         case str() as text:
@@ -157,10 +148,7 @@ class _FileTooLarge:
 
 
 def _read_text(path: Path) -> str | _UnreadableReason | _InvalidText | _FileTooLarge:
-    """Return the text of a regular file.
-
-    Nothing else is ever opened, because reading a device or a pipe might never end.
-    """
+    """Return the text of a regular file. Nothing else is opened: reading a device or a pipe might never end."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -190,10 +178,7 @@ def _error_reason(error: OSError | ValueError) -> str:
 
 
 def _refusal_reason(reference: str) -> str | None:
-    """Return the reason why a path may not be imported, or None if it may.
-
-    Only the spelling of the path counts, so the result is the same on every system.
-    """
+    """Return why a path may not be imported, by its spelling alone so that every system agrees, or None if it may."""
     if not reference:
         return "the path is empty"
     windows = PureWindowsPath(reference)
@@ -203,10 +188,7 @@ def _refusal_reason(reference: str) -> str | None:
 
 
 def _importable_paths(reference: str, importer: Origin) -> list[str]:
-    """Return the paths of the spaces in the folder of a missing import, as they would have to be written.
-
-    The importing file itself is excluded.
-    """
+    """Return the paths of other spaces in the folder of a missing import, as they would have to be written."""
     try:
         home = Path(os.path.realpath(importer.path.parent / reference)).parent
     except (OSError, ValueError):
@@ -225,7 +207,6 @@ def _unreadable_file(reference: str, reason: str) -> UnreadableFile:
 
 
 def _spaces_in_folder(place: Path) -> list[str]:
-    """Return the file names of the spaces in a folder."""
     try:
         return [path.name for path in islice(place.glob("*.space"), MAX_COMPARED_FILES)]
     except (OSError, ValueError):

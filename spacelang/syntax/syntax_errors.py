@@ -68,10 +68,7 @@ class SyntaxMistake:
 
     @property
     def idiom(self) -> "ForeignIdiomMatch | None":
-        """The idiom of another language that the mistake is, or None.
-
-        The patterns of idioms are compiled only if there is a mistake.
-        """
+        """The idiom of another language that the mistake is, or None; patterns are compiled on first use."""
         from spacelang.syntax.idioms import idiom_at
 
         return None if self.is_at_end or self.unfinished else idiom_at(self.text, self.place)
@@ -155,10 +152,7 @@ def _unfinished_line(mistake: SyntaxMistake, source: Source) -> UnexpectedText:
 
 
 def _incomplete_item(mistake: SyntaxMistake, source: Source) -> UnexpectedEnd:
-    """Return the diagnostic for an item that ends too early.
-
-    It points at the last character of the item, and its related place is the bracket that is still open.
-    """
+    """Return the diagnostic of an item that ends too early, at its last character, with the bracket still open."""
     text, end = mistake.text, mistake.place + mistake.shift
     place = _open_bracket(text, len(text))
     related = () if place is None else (_opened_here(source, place + mistake.shift, "opened here and never closed"),)
@@ -171,7 +165,6 @@ def _incomplete_item(mistake: SyntaxMistake, source: Source) -> UnexpectedEnd:
 
 
 def _open_bracket(text: str, end: int) -> int | None:
-    """Return the offset of the innermost bracket that is still open at `end`, or None."""
     opened: list[int] = []
     for lexeme in _BRACKET.finditer(text, 0, end):
         if lexeme[0] in ("]", ")", "}"):
@@ -182,11 +175,7 @@ def _open_bracket(text: str, end: int) -> int | None:
 
 
 def _still_open(mistake: SyntaxMistake, source: Source) -> tuple[Related, ...]:
-    """Return the bracket of an earlier line that seems to have been left open, as a related place.
-
-    That is the bracket of a set or another list, or the brace of a body before a `|`. The result is empty if there is
-    none.
-    """
+    """Return the bracket of an earlier line that seems left open: of a list, or the brace of a body before a `|`."""
     text, place = mistake.text, _open_bracket(mistake.text, mistake.place)
     begins = text.rfind("\n", 0, mistake.place) + 1
     if place is None or place >= begins or text[begins : mistake.place].strip(WHITESPACE):
@@ -226,7 +215,6 @@ def _hint(mistake: SyntaxMistake) -> str | None:
 
 
 def _hint_by_text(found: str, before: str) -> str | None:
-    """Return a hint for text that is wrong in every place, or None."""
     fixed = {
         ";": "lines need no sign at the end; separate members on one line with `,`",
         "&&": "write `and`",
@@ -250,7 +238,6 @@ def _hint_by_text(found: str, before: str) -> str | None:
 
 
 def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | None:
-    """Return a hint if values and domains were mixed up, or None."""
     domain = {"FLOAT", "INT"} <= expected
     if found == "[" and (domain or {"NUMBER", "NAME"} <= expected):
         return "write a set of values as `{…}` and a tuple as `(…)`"
@@ -276,7 +263,6 @@ _FOREIGN_NOTATIONS: Final = (
 
 
 def _hint_by_pattern(found: str, before: str, expected: frozenset[str]) -> str | None:
-    """Return a hint for notations that are used in other languages, or elsewhere in this one, or None."""
     for sign, pattern, needed, remedy in _FOREIGN_NOTATIONS:
         if found == sign and needed <= expected and re.search(pattern, before):
             return remedy
@@ -284,7 +270,6 @@ def _hint_by_pattern(found: str, before: str, expected: frozenset[str]) -> str |
 
 
 def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str]) -> str | None:
-    """Return a hint for text that would be right in another place, or None."""
     if found == "=" and "COMPARE" in expected:
         return "compare with `==`"
     if found in ("<", "<=", ">", ">=", "==", "!=") and {"AND", "OR"} <= expected:
@@ -303,7 +288,6 @@ def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str])
 
 
 def _hint_behind_word(found: str, last: str) -> str | None:
-    """Return a hint for a word in a body that is not followed by `:` or `=`, or None."""
     if found in ("}", ","):
         return f"`{last} : …` lets it vary, `{last} = …` fixes it, `include {last}` includes a group"
     meant = nearest_name(last, ("when", "include", "forbid", "require"))
@@ -363,10 +347,7 @@ def keywords(terminals: Set[str]) -> list[str]:
 
 
 def expectation(terminals: Set[str]) -> str:
-    """Return a list in words of the terminals that could be in a place, the likely ones first.
-
-    Groups of terminals, such as all values, are summarised by one name.
-    """
+    """Return the possible terminals in words, the likely ones first, groups such as values as one name."""
     left = set(terminals) - {"TICKED"}  # A plain name is allowed wherever a name in backticks is.
     words: list[str] = []
     for group, name in _GROUPS:

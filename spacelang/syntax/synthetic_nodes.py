@@ -35,10 +35,7 @@ def make_value(given: Value) -> ast.Number | ast.Text | ast.NamedConstant | ast.
 
 
 def make_fixed_parameter(name: str, written: ast.Value) -> ast.FixedParameter:
-    """Return a parameter that is fixed to a value.
-
-    A word such as `n_features` would mean the size of the data, so it is put in quotes.
-    """
+    """Return a parameter that is fixed to a value; a word such as `n_features` is put in quotes."""
     if isinstance(written, ast.DottedName) and written.text in DATA_SIZE_NAMES:
         written = ast.Text(written.text, NO_SPAN)
     return ast.FixedParameter(make_word(name), written, NO_SPAN)

@@ -5,7 +5,7 @@ See spacelang/optimizers/README.md, section "ADMM: variables".
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -13,7 +13,10 @@ import numpy as np
 from spacelang.encodings.domains import round_half_up
 from spacelang.encodings.integer_codes import CodedPiece, UnitIntervalMapping
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, literal
+from spacelang.ir.prior import Prior
+from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import to_json
+from spacelang.sampling.prior_draws import indices_by_prior, numbers_by_prior, prior_of
 from spacelang.sampling.value_codes import Array
 
 Owner: TypeAlias = tuple[str, str] | None
@@ -38,10 +41,7 @@ class Coordinate:
 
     @property
     def log(self) -> bool:
-        """True if the variable has a logarithmic scale.
-
-        It is False for a union, whose parts have scales of their own (see `to_json`).
-        """
+        """True if the variable has a logarithmic scale; False for a union, whose parts have scales of their own."""
         part = self.pieces[0].part
         return len(self.pieces) == 1 and isinstance(part, Grid | Real) and part.log
 
@@ -138,10 +138,7 @@ class ThetaBox:
         return np.asarray(np.clip(np.where(np.isnan(given), self.default, given), self.lower, self.upper))
 
     def nearest(self, theta: Array) -> Array:
-        """Return the projection P_D of points: clip them, then round to the nearest member of D.
-
-        Points are only clipped if the box is not integral. If two members are equally near, the larger one is taken.
-        """
+        """Return the projection P_D of points: clipped, and rounded (up in a tie) to members of D if integral."""
         clipped = self.clip(theta)
         if not self.integral:
             return clipped + 0.0
@@ -171,6 +168,34 @@ class ThetaBox:
         given = np.clip(np.asarray(places, float), 0.0, 1.0)
         found = self._map_columns(given, [scale.from_unit for scale in self._scales])
         return np.clip(found, self.lower, self.upper)
+
+    def quantiles(self, space: Space) -> list[Callable[[Array], Array] | None]:
+        """Return for each coordinate a function from uniform shares to places in [0, 1] that follow its prior, or None.
+
+        A variable of a decision has no prior, and neither has one without the annotation.
+        """
+        nodes = [space.variables[each.address].node for each in self.coordinates]
+        priors = [prior_of(node, advised=True) if isinstance(node, Hyperparameter) else None for node in nodes]
+        return [
+            None if prior is None else partial(self._places_by_prior, column, prior)
+            for column, prior in enumerate(priors)
+        ]
+
+    def _places_by_prior(self, column: int, prior: Prior, shares: Array) -> Array:
+        pieces = self.coordinates[column].pieces
+        chosen = np.minimum(np.floor(shares * len(pieces)), len(pieces) - 1)
+        inside, found = shares * len(pieces) - chosen, np.zeros(len(shares))
+        for number, piece in enumerate(pieces):
+            mine = np.flatnonzero(chosen == number)
+            if not piece.is_continuous:
+                assert not isinstance(piece.part, Real)
+                found[mine] = piece.first + indices_by_prior(inside[mine], piece.part, prior)
+            elif self.integral:
+                found[mine] = piece.first
+            else:
+                assert isinstance(piece.part, Real)
+                found[mine] = numbers_by_prior(inside[mine], piece.part, prior)
+        return self._scales[column].to_unit(found)
 
     def _map_columns(self, given: Array, functions: "list[Callable[[Array], Array]]") -> Array:
         found = np.empty(given.shape)

@@ -5,59 +5,74 @@ ConfigSpace can express all its conditions and constraints. Otherwise it is unfo
 (`reductions.unfolding`), which become categoricals.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final
 
-from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, Union, contains, parts
+from spacelang.grouping import group_by_key
+from spacelang.ir.domain import (
+    Categorical,
+    Domain,
+    Grid,
+    Ordinal,
+    Real,
+    SimpleDomain,
+    contains,
+    describe,
+    literal,
+    members,
+    parts,
+)
 from spacelang.ir.expr import (
-    INACTIVE,
-    Active,
-    And,
-    Expr,
     InactiveValue,
-    Is,
     Lookup,
-    Not,
-    Or,
-    is_true,
-    nodes,
+    Reference,
     references,
 )
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
-from spacelang.ir.value import Value
+from spacelang.ir.space import Choice, Context, Hyperparameter
+from spacelang.ir.value import Value, identity_key
 from spacelang.reductions.questions import VariableNames
-from spacelang.reductions.unfolding import network_unfolder
+from spacelang.reductions.unfolding import (
+    Case,
+    Fork,
+    FreeHyperparameter,
+    Parts,
+    RangeComparison,
+    UnfoldedPart,
+    all_parts,
+    network_unfolder,
+    parts_on_path,
+)
 from spacelang.solver.cells import probability_of_cell
 from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.model import Solver
 from spacelang.solver.network import Network, TooManyConnectedVariablesError
-from spacelang.targets._configspace.forks import ForkConverter
 from spacelang.targets._configspace.normal_form import (
-    ALWAYS,
     NEVER,
     InexpressibleError,
-    MembershipTest,
     NormalForm,
-    PairRelation,
-    ThresholdTest,
     atom_normal_form,
     conjunction,
     disjunction,
     membership_form,
 )
 from spacelang.targets._configspace.pieces import (
+    MAX_LISTED,
     EncodedDomain,
     FlatHyperparameter,
     FlatValue,
+    distinct_choices,
+    draw_share,
     finite_hyperparameter,
     weights_or_none,
 )
-from spacelang.targets._configspace.plan import Plan, PlanBuilder
+from spacelang.targets._configspace.plan import DirectNetworkConverter, Plan, PlanBuilder
 
 MIN_ACCEPTANCE: Final = 0.02
 """The minimum share of draws that must satisfy the constraints of a network: ConfigSpace samples by rejection."""
+NOT_ACTIVE: Final = "(not active)"
+"""The choice of a categorical for an inactive variable; no literal of the language looks like it."""
 
 
 class RefusedConstraintsError(Exception):
@@ -69,10 +84,7 @@ class RefusedConstraintsError(Exception):
 
 
 def make_plan(structures: Structures, suffix: str) -> Plan:
-    """Return the plan of a nonempty space; `suffix` is appended to the names of decisions.
-
-    Raises RefusedConstraintsError and UnsupportedHyperparameterError.
-    """
+    """Return the plan of a nonempty space, or raise RefusedConstraintsError or UnsupportedHyperparameterError."""
     planner = Planner(structures, suffix)
     planner.add_networks(())
     return planner.plan.build()
@@ -99,10 +111,7 @@ class Planner:
                         self.add_networks((*member.owners, (member.address, str(branch))))
 
     def _is_worth_trying(self, network: Network) -> bool:
-        """Return True if it is worth trying to express a network directly.
-
-        The constraints must be satisfied by enough draws, and must not fix a float range to single values.
-        """
+        """Return True if enough draws satisfy the constraints, and none fixes a float range to single values."""
         if not network.constraints:
             return True
         try:
@@ -143,192 +152,250 @@ class Planner:
 
 
 class _AcceptanceProbability(CountWeights):
-    """Weights for the probability that independent draws satisfy the constraints of a network."""
-
     def branch_weight(self, choice: Choice, place: int) -> float:  # noqa: ARG002
-        """Return the probability of a branch: all branches are equally likely."""
         return 1 / len(choice.branches)
 
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:
-        """Return the share of the values that lie in a cell."""
         return probability_of_cell(cell, hyperparameter.domain)
 
 
-MAX_CELLS: Final = 12
-"""The maximum number of parts into which a range is cut."""
-MAX_CLAUSES: Final = 400
-"""The maximum number of clauses: the sampling of ConfigSpace needs memory quadratic in their number."""
-MAX_CLAUSES_PER_HYPERPARAMETER: Final = 50
-"""The maximum number of clauses per hyperparameter."""
-_SIGNS: Final[tuple[Literal["<", "==", ">"], ...]] = ("<", "==", ">")
+@dataclass(frozen=True)
+class ForkCategorical:
+    """The categorical of a fork: the choices of each case, and the values that the choices represent."""
+
+    parameter: FlatHyperparameter
+    choices: tuple[frozenset[FlatValue], ...]
+    values: Mapping[FlatValue, Value] | None
+    """The value in configurations of each choice; None if other hyperparameters hold the value."""
+
+    replaces_pieces: bool
+    """True if the categorical replaces the hyperparameters of its pieces."""
 
 
-class DirectNetworkConverter:
-    """A conversion of one network, without unfolding it, into entries of a plan."""
+class ForkConverter:
+    """A conversion of the unfolded parts of one network into entries of a plan."""
 
-    def __init__(self, plan: PlanBuilder, network: Network) -> None:
+    def __init__(self, plan: PlanBuilder, roots: Parts, context: Context) -> None:
         self.plan = plan
-        self.network = network
-        self.cells = network.cells
-        self.members: Mapping[str, Variable] = {member.address: member for member in network.members}
-        self.codes: dict[str, EncodedDomain] = {}
+        self.roots = roots
+        self.context = context
+        self.parts = tuple(all_parts(roots))
+        self.references = _incoming_cases(self.parts)
+        self.mergeable = _mergeable_pieces(self.parts, roots)
+        self.selectors: dict[int, ForkCategorical] = {}
+        self.codes: dict[int, EncodedDomain] = {}
+        self._activity: dict[int, NormalForm] = {}
 
     def add_to_plan(self) -> None:
-        """Add the network to the plan; raise InexpressibleError if ConfigSpace cannot express it."""
-        for address in self.members:
-            self._add_variable(address)
-        clauses = [way for constraint in self.network.constraints for way in self._clauses(constraint)]
-        most = min(MAX_CLAUSES, MAX_CLAUSES_PER_HYPERPARAMETER * len(self.plan.parameters))
-        if len(clauses) + len(self.plan.clauses) > most:
-            raise InexpressibleError
-        self.plan.clauses.extend(clauses)
+        """Add all parts to the plan; raise InexpressibleError if ConfigSpace cannot express them."""
+        for part in self.parts:
+            self._add_part(part)
+        for part in self.parts:
+            if isinstance(part, RangeComparison):
+                self.plan.clauses.extend(self._clauses(part))
         self.plan.writers.append(self._write)
 
     def _write(self, lookup: Lookup, values: dict[str, FlatValue]) -> None:
-        for address in self.members:
-            worth = lookup(address)
-            if isinstance(worth, InactiveValue):
-                continue
-            if address in self.codes:
-                values.update(self.codes[address].encode(worth))
-            else:
-                assert isinstance(worth, str)
-                values[self.plan.decisions[address].name] = worth
-
-    def _add_variable(self, address: str) -> None:
-        """Add a variable to the plan, after all variables on which it depends."""
-        if address in self.codes or address in self.plan.decisions:
+        if any(lookup(owner) != branch for owner, branch in self.context):
             return
-        member = self.members[address]
-        for owner, _ in member.owners:
-            if owner in self.members:
-                self._add_variable(owner)
-        active = self.plan.reached_form(member.owners)
-        node = member.node
-        if isinstance(node, Choice):
-            self._add_decision(node, active)
-            return
-        if node.condition is not None:
-            active = conjunction(active, self.normal_form(node.condition, True))
-        self.codes[address] = self.plan.add_domain(node, self._cut_domain(node), active)
+        for part, place in parts_on_path(self.roots, lookup):
+            if isinstance(part, Fork):
+                values[self.selectors[id(part)].parameter.name] = self._choice(part, place, lookup)
+            elif id(part) in self.codes:
+                assert isinstance(part, FreeHyperparameter)
+                worth = lookup(part.node.address)
+                assert not isinstance(worth, InactiveValue)
+                values.update(self.codes[id(part)].encode(worth))
 
-    def _cut_domain(self, node: Hyperparameter) -> Domain:
-        """Return the domain, cut at limits that ConfigSpace could not compare exactly.
-
-        It compares the logarithms of integers, which have rounding errors.
-        """
-        cells = self.cells[node.address]
-        blurred = [part for part in parts(node.domain) if isinstance(part, Grid) and part.log]
-        if not blurred or len(cells) > MAX_CELLS:
-            return node.domain
-        found = [
-            cell
-            for part in parts(node.domain)
-            for cell in ([cell for cell in cells if contains(part, cell.representative)] if part in blurred else [part])
-        ]
-        return node.domain if len(found) == len(parts(node.domain)) else Union(tuple(found))
-
-    def _add_decision(self, choice: Choice, active: NormalForm) -> None:
-        plan = self.plan
-        owners = self.members[choice.address].owners
-        total = plan.structures.existence_solver.total
-        living = [each for each in choice.branches if total((*owners, (choice.address, each.name)))]
-        if not living:
-            plan.clauses.extend(active)
-            living, active = [*choice.branches], NEVER
-        branches = tuple(branch.name for branch in living)
-        weights = tuple(branch.weight for branch in living)
-        default = choice.branches[choice.default].name
-        usual = default if default in branches else branches[0]
-        parameter = finite_hyperparameter(
-            plan.names.make_unique(plan.preferred_name(choice)), branches, usual, weights_or_none(weights)
+    def _choice(self, fork: Fork, place: int, lookup: Lookup) -> FlatValue:
+        selector = self.selectors[id(fork)]
+        choices = selector.choices[place]
+        if len(choices) == 1:
+            return next(iter(choices))
+        assert selector.values is not None
+        assert fork.node is not None
+        worth = lookup(fork.node.address)
+        assert not isinstance(worth, InactiveValue)
+        return next(
+            c for c in choices if c in selector.values and identity_key(selector.values[c]) == identity_key(worth)
         )
-        plan.add_hyperparameter(parameter, active)
-        plan.decisions[choice.address] = parameter
-        plan.coded.append((choice, parameter))
-        plan.readers[parameter.name] = lambda values: (choice.key, _branch(parameter, values))
 
-    def _clauses(self, constraint: Constraint) -> NormalForm:
-        """Return the forbidden clauses of a constraint.
+    def _add_part(self, part: UnfoldedPart) -> NormalForm:
+        """Add a part after the parts that lead to it, and return where it is active."""
+        if id(part) in self._activity:
+            return self._activity[id(part)]
+        leading: list[NormalForm] = (
+            [self.plan.reached_form(self.context)] if any(part is root for root in self.roots) else []
+        )
+        is_said = False
+        for fork, place in self.references.get(id(part), ()):
+            self._add_part(fork)
+            selector = self.selectors[id(fork)]
+            is_said = is_said or selector.replaces_pieces
+            leading.append(membership_form(selector.parameter, selector.choices[place], self.plan.activity))
+        active = self._activity[id(part)] = disjunction(*leading)
+        if isinstance(part, Fork):
+            selector = self.selectors[id(part)] = self._selector(part)
+            self._add_selector(part, selector, active)
+        elif isinstance(part, FreeHyperparameter) and not (is_said and id(part) in self.mergeable):
+            self.codes[id(part)] = self.plan.add_domain(part.node, part.domain, active)
+        return active
 
-        A constraint applies only where all variables that it names are active.
-        """
-        applies = conjunction(*(self._where_active(address) for address in constraint.scope))
-        found = conjunction(applies, self.normal_form(constraint.expression, constraint.forbidden))
-        if frozenset() in found:
-            raise InexpressibleError
-        return found
+    def _add_selector(self, fork: Fork, selector: ForkCategorical, active: NormalForm) -> None:
+        parameter, node, values = selector.parameter, fork.node, selector.values
+        self.plan.add_hyperparameter(parameter, active)
+        if node is not None:
+            self.plan.coded.append((node, parameter))
+        if node is not None and values is not None:
+            key = node.key
+            self.plan.readers[parameter.name] = lambda given: _read(key, values, given[parameter.name])
 
-    def normal_form(self, expression: Expr, truth: bool) -> NormalForm:
-        """Return the normal form of the configurations in which an expression has a truth value."""
-        match expression:
-            case Not():
-                return self.normal_form(expression.term, not truth)
-            case And() | Or():
-                ways = [self.normal_form(term, truth) for term in expression.terms]
-                return conjunction(*ways) if isinstance(expression, And) is truth else disjunction(*ways)
-            case Is():
-                return self._branch_test(expression, truth)
-            case Active():
-                active = self._where_active(expression.address)
-                return active if truth else self._negation(active)
-            case _:
-                return self._atom(expression, truth)
+    def _selector(self, fork: Fork) -> ForkCategorical:
+        match fork.node:
+            case None:
+                name = self.plan.names.make_unique("choice")
+                return _labelled_categorical(
+                    name, [f"case {place + 1}" for place in range(len(fork.cases))], None, 0, None
+                )
+            case Choice() as choice:
+                labels = [NOT_ACTIVE if case.branch is None else case.branch for case in fork.cases]
+                default = choice.branches[choice.default].name
+                first = labels.index(default) if default in labels else 0
+                values: dict[FlatValue, Value] = {label: label for label in labels if label != NOT_ACTIVE}
+                name = self.plan.names.make_unique(self.plan.preferred_name(choice))
+                return _labelled_categorical(name, labels, values, first, weights_or_none(fork.weights))
+            case Hyperparameter() as node:
+                if any(id(case.parts[0]) in self.mergeable for case in fork.cases if case.domain is not None):
+                    return self._merged_selector(fork, node)
+                return self._selector_of_pieces(fork, node)
 
-    def _atom(self, atom: Expr, truth: bool) -> NormalForm:
+    def _selector_of_pieces(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
+        labels = [NOT_ACTIVE if case.domain is None else describe(case.domain) for case in fork.cases]
+        weights = [1.0 if case.domain is None else draw_share(case.domain, node.domain) for case in fork.cases]
+        first = next((p for p, c in enumerate(fork.cases) if c.domain and contains(c.domain, node.default)), 0)
+        name = self.plan.names.make_unique(f"{self.plan.preferred_name(node)}:part")
+        return _labelled_categorical(name, labels, None, first, weights)
+
+    def _merged_selector(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
+        name = self.plan.names.make_unique(self.plan.preferred_name(node))
+        pieces = [piece for case in fork.cases if case.domain is not None for piece in parts(case.domain)]
+        values = [v for part in parts(node.domain) for v in _sorted_values(part, pieces)]
+        is_optional = any(case.domain is None for case in fork.cases)
+        ordered = not isinstance(node.domain, Categorical) or isinstance(node.domain, Ordinal)
+        is_alone = len(parts(node.domain)) == 1 and not is_optional
+        choices = (NOT_ACTIVE, *map(literal, values)) if is_optional else distinct_choices(values)
+        table = dict(zip(choices[is_optional:], values, strict=True))
+        cases = tuple(
+            frozenset([NOT_ACTIVE] if case.domain is None else [c for c, v in table.items() if _case_contains(case, v)])
+            for case in fork.cases
+        )
+        default = next((c for c, v in table.items() if identity_key(v) == identity_key(node.default)), choices[0])
+        return ForkCategorical(
+            finite_hyperparameter(name, choices, default, ordered=ordered and is_alone),
+            cases,
+            table,
+            replaces_pieces=True,
+        )
+
+    def _clauses(self, part: RangeComparison) -> NormalForm:
+        """Return the forbidden clauses where a comparison does not have its required truth value."""
+        active, atom, wanted = self._activity[id(part)], part.atom, part.truth
         named = references(atom)
-        if not named:
-            return ALWAYS if is_true(atom, lambda _: INACTIVE) is truth else NEVER
-        if any(isinstance(node, Is | Active) for node in nodes(atom)):
+        found: list[NormalForm] = []
+        if not all(isinstance(side, Reference) for side in (atom.left, atom.right)):
             raise InexpressibleError
-        for address in named:
-            self._add_variable(address)
-        found = atom_normal_form(atom, truth, self.codes, self.plan.activity)
-        return (
-            found if truth else disjunction(*(self._negation(self._where_active(address)) for address in named), found)
-        )
+        for joint in _products([self._codes_of(address) for address in named]):
+            # Independent draws from ranges are practically never equal.
+            if (atom.relation, wanted) in (("==", True), ("!=", False)):
+                raise InexpressibleError
+            codes = dict(zip(named, joint, strict=True))
+            found.append(conjunction(active, atom_normal_form(atom, not wanted, codes, self.plan.activity)))
+        return disjunction(*found)
 
-    def _branch_test(self, test: Is, truth: bool) -> NormalForm:
-        self._add_variable(test.address)
-        parameter = self.plan.decisions[test.address]
-        branches = [branch for branch in parameter.choices if (branch in test.branches) is truth]
-        found = membership_form(parameter, branches, self.plan.activity)
-        return found if truth else disjunction(self._negation(self.plan.activity[parameter.name]), found)
-
-    def _where_active(self, address: str) -> NormalForm:
-        self._add_variable(address)
-        known = self.codes[address].parameters[0] if address in self.codes else self.plan.decisions[address]
-        return self.plan.activity[known.name]
-
-    def _negation(self, ways: NormalForm) -> NormalForm:
-        """Return the negation of a normal form."""
-        return conjunction(*(disjunction(*(self._test_negation(test) for test in way)) for way in ways))
-
-    def _test_negation(self, test: MembershipTest | ThresholdTest | PairRelation) -> NormalForm:
-        if not isinstance(test, MembershipTest):
-            return self._comparison_negation(test)
-        parameter = self.plan.parameters[test.name]
-        others = membership_form(parameter, [v for v in parameter.choices if v not in test.values], self.plan.activity)
-        return disjunction(self._negation(self.plan.activity[test.name]), others)
-
-    def _comparison_negation(self, test: ThresholdTest | PairRelation) -> NormalForm:
-        if isinstance(test, PairRelation):
+    def _codes_of(self, address: str) -> list[EncodedDomain]:
+        if any(
+            isinstance(part, Fork)
+            and id(part) in self.selectors
+            and self.selectors[id(part)].replaces_pieces
+            and part.node is not None
+            and part.node.address == address
+            for part in self.parts
+        ):
             raise InexpressibleError
-        parameter = self.plan.parameters[test.name]
-        signs = [sign for sign in _SIGNS if sign != test.sign]
-        others = disjunction(
-            *(
-                (frozenset((replace(test, sign=sign),)),)
-                for sign in signs
-                if not (sign == "<" and test.number <= parameter.lower)
-                and not (sign == ">" and test.number >= parameter.upper)
-            )
-        )
-        return disjunction(self._negation(self.plan.activity[test.name]), others)
+        return [
+            self.codes[id(part)]
+            for part in self.parts
+            if isinstance(part, FreeHyperparameter) and part.node.address == address and id(part) in self.codes
+        ]
 
 
-def _branch(parameter: FlatHyperparameter, values: Mapping[str, FlatValue]) -> Value:
-    branch = values[parameter.name]
-    if branch not in parameter.choices:
-        raise LookupError
-    return branch
+def _products(several: Sequence[Sequence[EncodedDomain]]) -> list[tuple[EncodedDomain, ...]]:
+    found: list[tuple[EncodedDomain, ...]] = [()]
+    for each in several:
+        found = [(*joint, own) for joint in found for own in each]
+    return found
+
+
+def _labelled_categorical(
+    name: str,
+    labels: Sequence[str],
+    values: Mapping[FlatValue, Value] | None,
+    default: int,
+    weights: Sequence[float] | None,
+) -> ForkCategorical:
+    parameter = finite_hyperparameter(name, labels, labels[default], weights)
+    return ForkCategorical(parameter, tuple(frozenset((label,)) for label in labels), values, replaces_pieces=False)
+
+
+def _read(key: str, values: Mapping[FlatValue, Value], choice: FlatValue) -> tuple[str, Value] | None:
+    if choice == NOT_ACTIVE:
+        return None
+    return key, values[choice]
+
+
+def _incoming_cases(every: Sequence[UnfoldedPart]) -> dict[int, list[tuple[Fork, int]]]:
+    cases = ((fork, number, case) for fork in every if isinstance(fork, Fork) for number, case in enumerate(fork.cases))
+    return group_by_key((id(part), (fork, number)) for fork, number, case in cases for part in case.parts)
+
+
+def _mergeable_pieces(every: Sequence[UnfoldedPart], roots: Parts) -> frozenset[int]:
+    """Return the pieces that a categorical of their fork replaces: all of a fork, if no other part leads to them."""
+    forks = [part for part in every if isinstance(part, Fork)]
+    said: dict[int, set[int]] = {
+        id(fork): {id(case.parts[0]) for case in fork.cases if case.domain is not None}
+        for fork in forks
+        if isinstance(fork.node, Hyperparameter) and _is_listable(fork.node.domain, fork.cases)
+    }
+    bare = {id(part) for part in roots}
+    for fork in forks:
+        for case in fork.cases:
+            bare.update(id(part) for part in (case.parts if case.domain is None else case.parts[1:]))
+            if case.domain is not None and id(fork) not in said:
+                bare.add(id(case.parts[0]))
+    changed = True
+    while changed:
+        spoiled = [fork for fork, pieces in said.items() if pieces & bare]
+        changed = bool(spoiled)
+        for fork_id in spoiled:
+            bare |= said.pop(fork_id)
+    return frozenset(piece for pieces in said.values() for piece in pieces)
+
+
+def _is_listable(whole: Domain, cases: Sequence[Case]) -> bool:
+    domains = [case.domain for case in cases if case.domain is not None]
+    if any(isinstance(part, Grid) and part.log for part in parts(whole)):
+        return False
+    sizes = [domain.size for domain in domains]
+    return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= MAX_LISTED
+
+
+def _sorted_values(part: SimpleDomain, pieces: Sequence[SimpleDomain]) -> list[Value]:
+    """Return the values of the pieces that lie in a part of a domain, in the order of the part."""
+    found = [value for piece in pieces for value in members(piece) if contains(part, value)]
+    if isinstance(part, Categorical):
+        return sorted(found, key=part.index_of)
+    return sorted(found, key=float)  # type: ignore[arg-type]
+
+
+def _case_contains(case: Case, value: Value) -> bool:
+    return case.domain is not None and contains(case.domain, value)

@@ -8,7 +8,7 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownAnnotation
 from spacelang.diagnostics.structure import AnnotationArguments, MisplacedAnnotation
 from spacelang.frozen import frozen
-from spacelang.ir.prior import DISTRIBUTIONS, UNIFORM, Prior, make_prior
+from spacelang.ir.prior import PRIORS, Prior, expected_arguments, make_prior, usage
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -110,15 +110,10 @@ def _check_split(arguments: Sequence[ast.Value]) -> str | None:
 
 
 def _check_prior(arguments: Sequence[ast.Value]) -> str | None:
-    name = _word(arguments[0]) if arguments else ""
-    if name not in DISTRIBUTIONS:
-        return "`normal, mean, deviation` or `uniform`"
-    numbers = _numbers(arguments[1:])
-    if len(arguments) - 1 == len(numbers) and make_prior(name, numbers) is not None:
-        return None
-    if name == UNIFORM:
-        return "`uniform` without numbers"
-    return "a deviation greater than 0" if len(arguments) - 1 == len(numbers) == 2 else "`normal, mean, deviation`"
+    name, numbers = _word(arguments[0]) if arguments else "", _numbers(arguments[1:])
+    if name in PRIORS and len(numbers) < len(arguments) - 1:
+        return usage(PRIORS[name])
+    return expected_arguments(name, numbers)
 
 
 _CHECKS: Final[dict[str, Callable[[Sequence[ast.Value]], str | None]]] = {

@@ -168,10 +168,7 @@ class Space(CachedPropertyMixin):
         return self._numbers.configuration_at(to_int(number))
 
     def rank(self, configuration: Mapping[str, Any]) -> int:
-        """Return the number of a configuration, the inverse of `configuration`.
-
-        Raises ValueError with the reason if it is not a member or configurations cannot be counted.
-        """
+        """Return the number of a configuration; raises ValueError if it is not a member or they cannot be counted."""
         return self._numbers.number_of(self._member(configuration))
 
     @cached_property
@@ -191,10 +188,7 @@ class Space(CachedPropertyMixin):
         return {self.checked.variables[address].key: branch for address, branch in found.items()}
 
     def rank_structure(self, configuration: Mapping[str, Any]) -> int:
-        """Return the number of the structure of a configuration, the inverse of `structure`.
-
-        Raises ValueError with the reason if the configuration is not a member.
-        """
+        """Return the number of the structure of a configuration; raises ValueError if it is not a member."""
         from spacelang.solver.numbering import number_of_structure
 
         return number_of_structure(self.counted, structure_of(self.checked, self._member(configuration)))
@@ -254,10 +248,7 @@ class Space(CachedPropertyMixin):
             raise SpaceError(error.diagnostics) from error
 
     def document(self, target: str, *, strict: bool = False, **options: Any) -> dict[str, object]:
-        """Return the JSON document of `spacelang compile --format json`, from which `load` restores the space.
-
-        Arguments and errors are those of `compile`.
-        """
+        """Return the JSON of `compile --format json`, which `load` reads; arguments and errors are as for `compile`."""
         settings = {name: str(value) for name, value in options.items()}
         try:
             return compiled_document(target, self.counted, settings, self.bound, strict=strict)
@@ -285,10 +276,7 @@ class Space(CachedPropertyMixin):
         return SpaceEstimator(self.checked, random_state=random_state)
 
     def build(self, configuration: Mapping[str, Any], *, random_state: int | None = None) -> Any:
-        """Return the unfitted scikit-learn Pipeline of a configuration.
-
-        Raises ValueError with the reason if the configuration is not a member.
-        """
+        """Return the unfitted scikit-learn Pipeline of a configuration; raises ValueError if it is not a member."""
         from spacelang.runtime.pipelines.build import build
 
         return build(self.checked, self._member(configuration), random_state=random_state)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from spacelang.cli import _run_steps as steps
 from spacelang.cli._final_fit import FinishedSearch
 from spacelang.cli._options import (
     InitialOptions,
@@ -25,20 +26,6 @@ from spacelang.cli._options import (
 )
 from spacelang.cli._output import configure_plugin, fail, parse_settings
 from spacelang.cli._process import ignore_closed_reader
-from spacelang.cli._run_steps import (
-    choose_space,
-    has_no_rows,
-    is_loss_table,
-    limit_threads_before_fork,
-    load_data,
-    parse_seconds,
-    parse_validation_option,
-    prepare,
-    print_result,
-    refuse_row_options,
-    run_search,
-    worker_settings,
-)
 
 GROUP = ("Search a space", 2)
 
@@ -111,7 +98,7 @@ def command(  # noqa: PLR0913 - one argument an option
 
     Example: `spacelang run --data my.csv --target-column price --time 10m --test 0.2`
     """
-    limit_threads_before_fork(working.workers, working.executor)
+    steps.limit_threads_before_fork(working.workers, working.executor)
     from spacelang.api.execution import check_stored_predictions
     from spacelang.api.experiment import Experiment, ExtraMeasurements, budget_of
     from spacelang.api.initial_configurations import open_archive, read_initial
@@ -121,14 +108,14 @@ def command(  # noqa: PLR0913 - one argument an option
         fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
     if kept.resume and ensemble is not None:
         check_stored_predictions(kept.store)
-    given, validation = parse_seconds(time), parse_validation_option(validate)
+    given, validation = steps.parse_seconds(time), steps.parse_validation_option(validate)
     if optimizer is not None:
         configure_plugin(OPTIMIZERS, optimizer, set_)  # report mistakes before anything is loaded
     initial = None if first.initial is None else read_initial(first.initial)
     archive = None if first.archive is None else open_archive(first.archive)
-    read = cache(partial(load_data, data, target_column, reading.reading))
-    loaded, chosen = choose_space(space, read, of_space)
-    if not (without := has_no_rows(data)):
+    read = cache(partial(steps.load_data, data, target_column, reading.reading))
+    loaded, chosen = steps.choose_space(space, read, of_space)
+    if not (without := steps.has_no_rows(data)):
         configure_plugin(OPTIMIZERS, optimizer or default_optimizer(loaded.checked), set_)  # before rows are read
     else:
         judged = {"--target-column": target_column, "--metric": metric, "--validate": validate, "--metrics": metrics}
@@ -136,8 +123,9 @@ def command(  # noqa: PLR0913 - one argument an option
         recorded_beside = {"--training-score": training_score, "--predictions": predictions}
         on_rows = {"--test": test, "--ensemble": ensemble, "--archive": first.archive}
         of_workers = {"--executor": working.executor, "--isolate": working.isolate}
-        refuse_row_options(data, on_rows, {**judged, **recorded_beside}, of_workers)
-    executing = worker_settings(loaded, working, is_table=is_loss_table(data))
+        steps.refuse_row_options(data, on_rows, {**judged, **recorded_beside}, of_workers)
+    named = tuple(name.strip() for name in (metrics or "").split(",") if name.strip())
+    executing = steps.worker_settings(loaded, working, is_table=steps.is_loss_table(data))
     experiment = Experiment(
         space=loaded,
         data=read(),
@@ -146,7 +134,7 @@ def command(  # noqa: PLR0913 - one argument an option
         seed=seed,
         metric=metric,
         validation=validation,
-        recorded=ExtraMeasurements(_names(metrics), training_score, predictions),
+        recorded=ExtraMeasurements(named, training_score, predictions),
         test=test,
         initial=initial,
         archive=archive,
@@ -154,16 +142,12 @@ def command(  # noqa: PLR0913 - one argument an option
         ensemble=ensemble,
         chosen=chosen,
     )
-    prepared = prepare(experiment.with_optimizer(optimizer, parse_settings(set_)))
+    prepared = steps.prepare(experiment.with_optimizer(optimizer, parse_settings(set_)))
     # Even if nobody reads the output any more, the best pipeline is still fitted and scored.
-    with ignore_closed_reader(), run_search(prepared, kept) as (found, crew):
+    with ignore_closed_reader(), steps.run_search(prepared, kept) as (found, crew):
         status = (
-            print_result(found, as_json=json)
+            steps.print_result(found, as_json=json)
             if without
             else FinishedSearch(data, found, crew).print_result(as_json=json)
         )
     raise typer.Exit(status)
-
-
-def _names(listed: str | None) -> tuple[str, ...]:
-    return () if listed is None else tuple(name.strip() for name in listed.split(",") if name.strip())

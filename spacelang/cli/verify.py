@@ -10,7 +10,7 @@ from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
-    from spacelang.api.compilation import LawCheck, Verification
+    from spacelang.api.compilation import Verification
 
 GROUP = ("Compile a space", 3)
 
@@ -27,8 +27,8 @@ def command(
 ) -> None:
     """Test whether a space compiled for a target keeps its meaning; status 1 if a test fails.
 
-    All configurations are tested if there are at most `-n`, else `-n` random ones, drawn by the plain law. `compile` reports what a target does
-    not preserve; the tests are about what it preserves.
+    All configurations are tested if there are at most `-n`, else `-n` random ones, drawn by the plain law. `compile`
+    reports what a target does not preserve; the tests are about what it preserves.
 
     Example: `spacelang verify credit.space --target configspace`
     """
@@ -52,19 +52,14 @@ def command(
 
 def _print(found: "Verification") -> None:
     for law in found.laws:
-        typer.echo(f"{'holds ' if law.holds else 'BROKEN'}  {law.name}: {_cases(law, found)}")
+        drawn = f"all {law.tried}" if found.is_all and "draws" not in law.name else f"{law.tried} drawn"
+        cases = drawn if law.holds else f"by case {law.tried}"
+        typer.echo(f"{'holds ' if law.holds else 'BROKEN'}  {law.name}: {cases}")
         if not law.holds:
             typer.echo(f"        {make_visible(law.broken_by)}")
-    drawn, of = found.structures
-    typer.echo(f"        {drawn} of {of} structures were drawn")
+    typer.echo("        {} of {} structures were drawn".format(*found.structures))
     for status, constructs in found.preserved.items():
         typer.echo(f"{status:<12}  {', '.join(constructs)}")
-
-
-def _cases(law: "LawCheck", found: "Verification") -> str:
-    if not law.holds:
-        return f"by case {law.tried}"
-    return f"all {law.tried}" if found.is_all and "draws" not in law.name else f"{law.tried} drawn"
 
 
 def _document(target: str, found: "Verification") -> dict[str, object]:

@@ -1,52 +1,154 @@
-"""Prior distributions: where the author of a space expects good values of a hyperparameter."""
+"""Prior distributions: where the author of a space expects good values of a hyperparameter.
 
+A prior is one class: its `name` in spaces and in JSON, its parameters as fields, the check of the parameters, the
+distribution, and the sentence that documents it. A new prior is a new class here and an entry of `PRIORS`.
+"""
+
+import math
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from spacelang.frozen import frozen
 from spacelang.ir.domain import literal
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Ends = tuple[float, float]
+"""The lower and the upper end of a range on its scale: their natural logarithms if the range has `log`."""
+
+
+class Prior:
+    """A distribution of numbers on the scale of a range, that is, of natural logarithms if the range has `log`.
+
+    Draws restrict it to the domain. `ends` are always the ends of the whole range, which some distributions need (a
+    beta distribution, for example, is one of positions between the ends); `start` and `end` bound a part of it.
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    meaning: ClassVar[str]
+    """One sentence for the reference, in which the fields are the parameters."""
+    positive: ClassVar[tuple[str, ...]] = ()
+    """The parameters that must be greater than 0."""
+
+    def problem(self) -> str | None:
+        """Return what the parameters must satisfy, such as "a deviation greater than 0", or None if they are valid."""
+        wrong = (name for name in self.positive if not getattr(self, name) > 0)
+        return next((f"a {name} greater than 0" for name in wrong), None)
+
+    def log_density(self, place: float, ends: Ends) -> float:
+        """Return the logarithm of the density at a place of the scale, up to a constant."""
+        raise NotImplementedError
+
+    def log_mass(self, start: float, end: float, ends: Ends) -> float:
+        """Return the logarithm of the probability of an interval, up to a constant; -inf if it is too small."""
+        raise NotImplementedError
+
+    def quantiles(self, shares: "NDArray[Any]", start: float, end: float, ends: Ends) -> "NDArray[Any]":
+        """Return the quantiles of the distribution restricted to [start, end], for shares in [0, 1], shape (n,)."""
+        raise NotImplementedError
+
 
 @frozen
-class Normal:
+class Normal(Prior):
     """A normal distribution; on a logarithmic range, `mean` and `deviation` are those of the natural logarithm."""
+
+    name: ClassVar[str] = "normal"
+    meaning: ClassVar[str] = "good values are expected around `mean`, with the standard deviation `deviation`"
+
+    positive: ClassVar[tuple[str, ...]] = ("deviation",)
 
     mean: float
     deviation: float
 
+    def log_density(self, place: float, ends: Ends) -> float:  # noqa: ARG002
+        """Return the logarithm of the density, without its constant."""
+        return -(((place - self.mean) / self.deviation) ** 2) / 2
+
+    def log_mass(self, start: float, end: float, ends: Ends) -> float:  # noqa: ARG002
+        """Return the logarithm of the probability of an interval, exact to rounding also far from the mean."""
+        from scipy.special import log_ndtr
+
+        lower, upper, _ = self._standardise(start, end)
+        below, above = float(log_ndtr(lower)), float(log_ndtr(upper))
+        return above + math.log1p(-math.exp(below - above)) if below < above else -math.inf
+
+    def quantiles(self, shares: "NDArray[Any]", start: float, end: float, ends: Ends) -> "NDArray[Any]":  # noqa: ARG002
+        """Return quantiles of the truncated normal distribution, exact to rounding also far from the mean."""
+        import numpy as np
+        from scipy.special import log_ndtr, ndtri_exp
+
+        lower, upper, sign = self._standardise(start, end)
+        with np.errstate(divide="ignore"):
+            logs = np.logaddexp(log_ndtr(lower) + np.log1p(-shares), log_ndtr(upper) + np.log(shares))
+        places: NDArray[Any] = self.mean + sign * self.deviation * ndtri_exp(logs)
+        return places.clip(start, end)
+
+    def _standardise(self, start: float, end: float) -> tuple[float, float, int]:
+        """Return the ends in deviations from the mean and the sign of the axis.
+
+        An interval above the mean is mirrored, since logarithms of lower tails are exact and those of upper tails not.
+        """
+        lower, upper = (start - self.mean) / self.deviation, (end - self.mean) / self.deviation
+        return (-upper, -lower, -1) if lower > 0 else (lower, upper, 1)
+
 
 @frozen
-class Uniform:
+class Uniform(Prior):
     """The uniform distribution, which is also used if no prior is given."""
 
+    name: ClassVar[str] = "uniform"
+    meaning: ClassVar[str] = "good values may be anywhere"
 
-Prior: TypeAlias = Normal | Uniform
-"""Code that distinguishes priors matches on all types, so that mypy reports every place that a new type affects."""
+    def log_density(self, place: float, ends: Ends) -> float:  # noqa: ARG002
+        """Return 0 for every place."""
+        return 0.0
 
-NORMAL: Final = "normal"
-UNIFORM: Final = "uniform"
-DISTRIBUTIONS: Final = (NORMAL, UNIFORM)
-"""The names of the distributions in spaces and in JSON."""
+    def log_mass(self, start: float, end: float, ends: Ends) -> float:  # noqa: ARG002
+        """Return the logarithm of the length of an interval."""
+        return math.log(end - start) if start < end else -math.inf
+
+    def quantiles(self, shares: "NDArray[Any]", start: float, end: float, ends: Ends) -> "NDArray[Any]":  # noqa: ARG002
+        """Return the places at the given shares of the length."""
+        return start * (1 - shares) + end * shares
+
+
+PRIORS: Final[dict[str, type[Prior]]] = {prior.name: prior for prior in (Normal, Uniform)}
+"""All priors by the names that they have in spaces and in JSON."""
+
+
+def usage(prior: type[Prior]) -> str:
+    """Return the arguments of a prior as a user writes them, e.g. `normal, mean, deviation` in backticks."""
+    names = parameter_names(prior)
+    return f"`{', '.join((prior.name, *names))}`" if names else f"`{prior.name}` without numbers"
+
+
+def parameter_names(prior: type[Prior]) -> tuple[str, ...]:
+    """Return the names of the parameters of a prior, in the order in which they are written."""
+    return tuple(parameter.name for parameter in fields(prior))  # type: ignore[arg-type]
 
 
 def make_prior(name: str, numbers: Sequence[float]) -> Prior | None:
-    """Return the prior with this distribution name and these parameters, or None if they do not fit together."""
-    if name == NORMAL and len(numbers) == 2:
-        mean, deviation = numbers
-        return Normal(mean, deviation) if deviation > 0 else None
-    return Uniform() if name == UNIFORM and not numbers else None
+    """Return the prior with this name and these parameters, or None if they do not fit together."""
+    return None if expected_arguments(name, numbers) else PRIORS[name](*numbers)
+
+
+def expected_arguments(name: str, numbers: Sequence[float]) -> str | None:
+    """Return what `@prior` expects instead of these arguments, or None if they are valid."""
+    kind = PRIORS.get(name)
+    if kind is None:
+        return " or ".join(map(usage, PRIORS.values())).removesuffix(" without numbers")
+    if len(numbers) != len(parameter_names(kind)):
+        return usage(kind)
+    return kind(*numbers).problem()
 
 
 def name_and_parameters(prior: Prior) -> tuple[str, tuple[float, ...]]:
-    """Return the distribution name and the parameters of a prior.
-
-    `make_prior(*name_and_parameters(prior)) == prior`.
-    """
-    match prior:
-        case Normal(mean=mean, deviation=deviation):
-            return NORMAL, (mean, deviation)
-        case Uniform():
-            return UNIFORM, ()
+    """Return the name and the parameters of a prior, so that `make_prior(*name_and_parameters(prior)) == prior`."""
+    return prior.name, tuple(getattr(prior, name) for name in parameter_names(type(prior)))
 
 
 def describe(prior: Prior) -> str:

@@ -36,10 +36,7 @@ class PointObjective(Protocol):
 
     @property
     def known(self) -> Sequence[tuple[Point, float]]:
-        """The points whose numbers are known without new trials, such as earlier trials under a new penalty.
-
-        Each entry is a pair of a point and its number.
-        """
+        """The points, each with its number, known without new trials, such as earlier trials under a new penalty."""
 
     @property
     def idle_workers(self) -> int:
@@ -97,10 +94,7 @@ def minimize_with_proposals(
     *,
     at_once: float = inf,
 ) -> SearchCoroutine[Point]:
-    """Return the best point after the given number of calls or seconds; see `Minimizer.minimise` for the arguments.
-
-    `propose` returns the next point. At most `at_once` proposals are evaluated at the same time.
-    """
+    """Return the best point of `Minimizer.minimise`; at most `at_once` proposals are evaluated at the same time."""
     made = _ProposalLoop(propose, value, box, calls, start)
     left, room = inf if seconds is None else seconds, value.idle_workers
     while True:
@@ -116,8 +110,6 @@ def minimize_with_proposals(
 
 
 class _ProposalLoop:
-    """The state of one search: the known points, the pending proposals and the number of remaining calls."""
-
     def __init__(self, propose: ProposalFunction, value: PointObjective, box: Box, calls: int, start: Point) -> None:
         self._propose, self._value, self._start, self._width = propose, value, start, len(box)
         self._points = [point for point, _ in value.known]
@@ -132,21 +124,16 @@ class _ProposalLoop:
 
     @property
     def best(self) -> Point:
-        """The point with the smallest number, the first of several; the start if no number is known."""
         return self._points[int(np.argmin(self._numbers))] if self._points else self._start
 
     def start_proposals(self, room: float) -> tuple[LazyRequest, ...]:
-        """Return lazy requests for as many proposals as there are idle workers and remaining calls.
-
-        If no proposal is pending, there is at least one request, unless no calls remain.
-        """
+        """Return a lazy request per idle worker while calls remain; at least one if none is pending."""
         count = int(min(max(room, 0 if self.pending_count else 1), self._remaining_calls))
         self.pending_count += count
         self._remaining_calls -= count
         return tuple(self._make_lazy_request() for _ in range(count))
 
     def record_trial(self, asked: LazyRequest, trial: Trial) -> None:
-        """Record the numbers of all points of a finished proposal."""
         *refused, last = self._pending.pop(asked)
         self.pending_count -= 1
         for point in refused:
@@ -164,11 +151,7 @@ class _ProposalLoop:
         return later
 
     def _make_request(self, rng: "Generator") -> Request:
-        """Return the request of the next proposed point that has a configuration.
-
-        If the remaining calls are used up before such a point is found, return the request of the start. Its number is
-        known by then, so it costs nothing.
-        """
+        """Return the request of the next point that has one, or of the start, known by then, once calls are used up."""
         refused: list[Point] = []
         while True:
             with one_thread():
@@ -212,7 +195,6 @@ def _with_memo(request: Request, points: Sequence[Point]) -> Request:
 
 
 def _points_in_memo(request: Request, width: int) -> tuple[Point, ...]:
-    """Return the points that are stored at the end of the memo of a request."""
     count = request.memo[-1]
     assert isinstance(count, int), "the last item in the memo of a request must be the number of its points"
     numbers = [float(number) for number in request.memo[-1 - count * width : -1]]
@@ -257,10 +239,7 @@ class Minimizer(Protocol):
 
 
 def latin_hypercube(size: int, dimensions: int, rng: "Generator") -> Array:
-    """Return `size` points, shape (size, dimensions), that form a Latin hypercube.
-
-    Each coordinate has exactly one point in each of `size` equal intervals of [0, 1].
-    """
+    """Return a Latin hypercube, shape (size, dimensions): a point in each of `size` intervals of each coordinate."""
     if not dimensions:
         return np.empty((size, 0))
     from scipy.stats.qmc import LatinHypercube
@@ -268,16 +247,19 @@ def latin_hypercube(size: int, dimensions: int, rng: "Generator") -> Array:
     return np.asarray(LatinHypercube(dimensions, rng=rng).random(size))
 
 
-def start_with_design(design: Array, propose: ProposalFunction) -> ProposalFunction:
-    """Return a function that proposes the points of a design first and calls `propose` afterwards.
+def start_with_design(size: int, box: Box, rng: "Generator", propose: ProposalFunction) -> ProposalFunction:
+    """Return a function that proposes a Latin hypercube, then random points until a number is known, then `propose`.
 
-    While no number is known after the design, it proposes uniformly random points.
+    The hypercube has `size` points; its coordinates and those of the random points follow their priors.
     """
+    from spacelang.surrogates.dimensions import apply_priors, random_point
+
+    design = apply_priors(box, latin_hypercube(size, len(box), rng))
 
     def next_point(seen: Observations, rng: "Generator") -> Iterable[float]:
         if seen.count < len(design):
             return np.asarray(design[seen.count])
-        return propose(seen, rng) if len(seen.numbers) else np.asarray(rng.random(design.shape[1]))
+        return propose(seen, rng) if len(seen.numbers) else random_point(box, rng)
 
     return next_point
 

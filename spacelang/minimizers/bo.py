@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
-from spacelang.minimizers._proposal_loop import check_initial, latin_hypercube, start_with_design
+from spacelang.minimizers._proposal_loop import check_initial, start_with_design
 from spacelang.plugins import option
 from spacelang.surrogates.limits import POINTS_WHEN_FITTED
 
@@ -28,7 +28,6 @@ class Bo:
     initial: int = option(10, "points before the first model, known ones included; at most half of the calls")
 
     def __post_init__(self) -> None:
-        """Raise OptionError if an option is out of its bounds."""
         check_initial(self.initial)
 
     def minimise(
@@ -45,7 +44,6 @@ class Bo:
         from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
         from spacelang.surrogates.improvement import make_closeness_test, maximise_expected_improvement
 
-        design = latin_hypercube(max(2, min(self.initial, calls // 2)), len(box), value.rng)
         growing = IncrementalGaussianProcess()
 
         def propose(seen: Observations, rng: "Generator") -> "Array":
@@ -56,6 +54,5 @@ class Bo:
                 model.process, best, seen.best, rng, lambda points: is_close(round_to_members(box, points))
             )
 
-        return (
-            yield from minimize_with_proposals(start_with_design(design, propose), value, box, calls, start, seconds)
-        )
+        proposals = start_with_design(max(2, min(self.initial, calls // 2)), box, value.rng, propose)
+        return (yield from minimize_with_proposals(proposals, value, box, calls, start, seconds))

@@ -40,19 +40,20 @@ class Direct:
         self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate one point at a time, because each point depends on all earlier numbers."""
+        from spacelang.surrogates.dimensions import random_point
+
         seed = int(value.rng.integers(2**32))
         run = _run_simplex if self.method == "simplex" else _run_evolution
 
         def propose(seen: Observations, rng: "Generator") -> Point:
             numbers = dict(zip(map(tuple, seen.points.tolist()), seen.numbers.tolist(), strict=True))
-            return _first_unknown_point(run, numbers, start, calls, seed) or tuple(rng.random(len(box)).tolist())
+            known = _first_unknown_point(run, numbers, box, start, calls, seed)
+            return known or tuple(random_point(box, rng).tolist())
 
         return (yield from minimize_with_proposals(propose, value, box, calls, start, seconds, at_once=1))
 
 
 class _UnknownError(Exception):
-    """An exception that stops a SciPy method at a point whose number is unknown."""
-
     def __init__(self, point: Point) -> None:
         super().__init__()
         self.point = point
@@ -63,15 +64,15 @@ ScipyMethod = Callable[[Callable[[Any], float], Point, int, "Generator"], None]
 
 
 def _first_unknown_point(
-    run: ScipyMethod, numbers: Mapping[Point, float], start: Point, calls: int, seed: int
+    run: ScipyMethod, numbers: Mapping[Point, float], box: Box, start: Point, calls: int, seed: int
 ) -> Point | None:
     """Return the first point that a method evaluates and whose number is unknown.
 
-    Returns None after `MAX_RESTARTS` runs without such a point.
-
-    The first run begins at `start`, further ones at random points.
+    The first run begins at `start`, up to `MAX_RESTARTS` - 1 further ones at random points; then the result is None.
     """
     from numpy.random import default_rng
+
+    from spacelang.surrogates.dimensions import random_point
 
     def number_of(coordinates: Any) -> float:
         point = tuple(map(float, coordinates))
@@ -81,7 +82,7 @@ def _first_unknown_point(
 
     for turn in range(MAX_RESTARTS):
         rng = default_rng([seed, turn])
-        begin = start if turn == 0 else tuple(rng.random(len(start)).tolist())
+        begin = start if turn == 0 else tuple(random_point(box, rng).tolist())
         try:
             run(number_of, begin, calls, rng)
         except _UnknownError as found:

@@ -1,4 +1,4 @@
-"""Random search: uniform points (spacelang/optimizers/README.md, section "Minimizers")."""
+"""Random search (spacelang/optimizers/README.md, section "Minimizers")."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,12 +9,14 @@ from spacelang.minimizers import Box, Point, PointObjective, minimize_with_propo
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Points that are drawn uniformly at random."""
+    """Points that are drawn at random: by the priors of the coordinates, else uniformly."""
 
     paper: ClassVar[str] = "Bergstra and Bengio, Random Search for Hyper-Parameter Optimization, JMLR 2012"
 
     def minimise(
         self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
-        """Evaluate the start, then uniformly random points, one for each idle worker."""
-        return minimize_with_proposals(lambda _, rng: rng.random(len(box)), value, box, calls, start, seconds)
+        """Evaluate the start, then random points, one for each idle worker."""
+        from spacelang.surrogates.dimensions import random_point
+
+        return minimize_with_proposals(lambda _, rng: random_point(box, rng), value, box, calls, start, seconds)

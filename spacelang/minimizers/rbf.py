@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
-from spacelang.minimizers._proposal_loop import latin_hypercube, start_with_design
+from spacelang.minimizers._proposal_loop import start_with_design
 from spacelang.surrogates.limits import POINTS_WHEN_FITTED
 
 if TYPE_CHECKING:
@@ -27,17 +27,11 @@ class Rbf:
     def minimise(
         self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
-        """Evaluate a Latin hypercube of 2 (d + 1) points, but at most half of the calls, then proposals.
-
-        The proposals combine the values of the spline with the distances to known points.
-        """
+        """Evaluate a Latin hypercube of 2 (d + 1) points, at most half of the calls, then proposals of the spline."""
         from spacelang.surrogates.cubic_rbf import propose_point
-
-        design = latin_hypercube(max(1, min(2 * (len(box) + 1), calls // 2)), len(box), value.rng)
 
         def propose(seen: Observations, rng: "Generator") -> "Array":
             return propose_point(seen.points, seen.numbers, seen.pending, rng)
 
-        return (
-            yield from minimize_with_proposals(start_with_design(design, propose), value, box, calls, start, seconds)
-        )
+        proposals = start_with_design(max(1, min(2 * (len(box) + 1), calls // 2)), box, value.rng, propose)
+        return (yield from minimize_with_proposals(proposals, value, box, calls, start, seconds))

@@ -6,9 +6,10 @@ own, so it requests the same points whenever the numbers are the same.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import StringIO
 from queue import SimpleQueue
 from shutil import which
 from threading import Thread
@@ -32,7 +33,6 @@ class Rbfopt:
     paper: ClassVar[str] = "Costa and Nannicini, RBFOpt, Mathematical Programming Computation 2018"
 
     def __post_init__(self) -> None:
-        """Raise OptionError if RBFOpt or one of the solvers that it calls is not installed."""
         if find_spec("rbfopt") is None:
             raise OptionError("`rbfopt` is not installed", "run `pip install rbfopt`, or use `rbf`, which is built in")
         lacking = [name for name in REQUIRED_SOLVERS if which(name) is None]
@@ -44,24 +44,23 @@ class Rbfopt:
         self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
         """Evaluate the start, then one point at a time; random points if RBFOpt ends before the calls are used up."""
-        with _running_search(len(box), calls) as search:
+        from spacelang.surrogates.dimensions import random_point
+
+        with closing(_RbfoptThread(len(box), calls)) as search:
 
             def propose(seen: Observations, rng: "Generator") -> Point:
                 numbers = dict(zip(map(tuple, seen.points.tolist()), seen.numbers.tolist(), strict=True))
-                return search.first_unknown_point(numbers) or tuple(rng.random(len(box)).tolist())
+                return search.first_unknown_point(numbers) or tuple(random_point(box, rng).tolist())
 
             return (yield from minimize_with_proposals(propose, value, box, calls, start, seconds, at_once=1))
 
 
 class _StoppedError(BaseException):
-    """An exception that ends the thread: no number will come.
-
-    It derives from BaseException so that RBFOpt does not handle it as an error of the function.
-    """
+    """An exception that ends the thread; a BaseException, so that RBFOpt does not handle it as the function's."""
 
 
 class _RbfoptThread:
-    """RBFOpt in a thread, which waits at a point whose number is unknown; it starts when the first point is needed."""
+    """RBFOpt in a thread, started with the first point needed, which waits at a point whose number is unknown."""
 
     def __init__(self, dimensions: int, calls: int) -> None:
         self._dimensions, self._calls = dimensions, calls
@@ -73,10 +72,7 @@ class _RbfoptThread:
         """The state of NumPy's global generator for RBFOpt."""
 
     def first_unknown_point(self, numbers: Mapping[Point, float]) -> Point | None:
-        """Return the first point that RBFOpt evaluates and whose number is unknown; None if RBFOpt has ended.
-
-        Raises the exceptions that RBFOpt raises.
-        """
+        """Return the next point with an unknown number, or None if RBFOpt has ended; raises its exceptions."""
         with self._own_generator_state():
             if self._thread.ident is None:
                 self._thread.start()
@@ -88,7 +84,7 @@ class _RbfoptThread:
 
     @contextmanager
     def _own_generator_state(self) -> Iterator[None]:
-        """Switch NumPy's global random generator to the state of RBFOpt, and restore the previous state afterwards."""
+        """Switch NumPy's global random generator to the state of RBFOpt, and back afterwards."""
         import numpy as np
 
         others = np.random.get_state()
@@ -100,8 +96,7 @@ class _RbfoptThread:
             self._generator_state = np.random.get_state()
             np.random.set_state(others)
 
-    def stop(self) -> None:
-        """End the thread."""
+    def close(self) -> None:
         if self._thread.ident is not None:
             self._numbers.put(None)
             self._thread.join()
@@ -130,32 +125,12 @@ class _RbfoptThread:
         return number
 
 
-@contextmanager
-def _running_search(dimensions: int, calls: int) -> Iterator[_RbfoptThread]:
-    search = _RbfoptThread(dimensions, calls)
-    try:
-        yield search
-    finally:
-        search.stop()
-
-
 def _run_rbfopt(number_of: Any, dimensions: int, calls: int) -> None:
-    """Run RBFOpt with default settings, except for the bounds and the number of evaluations."""
     import numpy as np
     import rbfopt
 
     lower, upper, kinds = np.zeros(dimensions), np.ones(dimensions), np.array(["R"] * dimensions)
     box = rbfopt.RbfoptUserBlackBox(dimensions, lower, upper, kinds, number_of)
     algorithm = rbfopt.RbfoptAlgorithm(rbfopt.RbfoptSettings(max_evaluations=calls), box)
-    algorithm.set_output_stream(_NullStream())
+    algorithm.set_output_stream(StringIO())  # nobody reads what it prints
     algorithm.optimize()
-
-
-class _NullStream:
-    """An output stream that discards everything."""
-
-    def write(self, text: str) -> None:
-        """Discard the text."""
-
-    def flush(self) -> None:
-        """Do nothing."""

@@ -28,7 +28,6 @@ class Tpe:
     candidates: int = option(24, "values drawn for each coordinate, of which the best is used")
 
     def __post_init__(self) -> None:
-        """Raise OptionError if an option is out of its bounds."""
         for name, number, least in (("startup", self.startup, 1), ("candidates", self.candidates, 1)):
             if number < least:
                 raise OptionError(f"`{name}` is {number}", f"give at least {least}")

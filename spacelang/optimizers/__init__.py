@@ -49,10 +49,7 @@ class HyperparameterMode(StrEnum):
 
 
 def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
-    """Return how an optimizer treats the hyperparameters of a space, read from its option `hyperparameters`.
-
-    The result is `SEARCHED` for a space without hyperparameters and for an optimizer without that option.
-    """
+    """Return how an optimizer treats hyperparameters: its option, or `SEARCHED` without option or hyperparameters."""
     rule = getattr(optimizer, "hyperparameters", None) if space.hyperparameters else None
     if rule == "default":
         return HyperparameterMode.DEFAULT

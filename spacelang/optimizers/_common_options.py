@@ -1,5 +1,7 @@
 """Descriptions and checks shared by the options of several optimizers."""
 
+from typing import Any
+
 from spacelang.plugins import OptionError
 
 HYPERPARAMETERS = "keep hyperparameters at their defaults, or draw them once for each pipeline"
@@ -18,15 +20,17 @@ def check(holds: bool, message: str, help: str) -> None:  # noqa: A002 - the nam
         raise OptionError(message, help)
 
 
+def check_option(options: Any, name: str, holds: bool, rule: str) -> None:
+    """Raise OptionError for the value of an option unless it `holds`; in the help `rule` follows the name."""
+    check(holds, f"`{name}` is {getattr(options, name)}", f"`{name}` {rule}")
+
+
 def check_disc(disc: int) -> None:
     """Raise OptionError if `disc` is below 1; a value above the number of layers means all of them."""
     check(disc >= 1, f"`disc` is {disc}", "`disc` must be at least 1: a neighbour changes at least 1 decision")
 
 
 def check_fidelity_grid(b: int, eta: float) -> None:
-    """Raise OptionError for an invalid fidelity grid: `b` below 1, or `eta` not finite and above 1.
-
-    `b` may exceed the number of rows.
-    """
+    """Raise OptionError if `b`, which may exceed the number of rows, is below 1, or `eta` not finite and above 1."""
     check(b >= 1, f"`b` is {b}", "`b` must be at least 1 row")
     check(1 < eta < float("inf"), f"`eta` is {eta}", "`eta` must be a finite factor greater than 1")

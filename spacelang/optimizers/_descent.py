@@ -74,7 +74,8 @@ class Arms:
         self._sizes = sizes
         self._widths = widths
         self._worth = worth
-        self._arms: MutableMapping[Pipeline, _Arm] = {}
+        self._arms: MutableMapping[Pipeline, tuple[int, LossBounds]] = {}
+        """The number of trainings of each pipeline, and its bounds after the last one."""
         self._lookup: Callable[..., Iterable[Trial]] = turn.recall_trials
         self.trainings = 0
         self.finished = 0
@@ -83,7 +84,7 @@ class Arms:
     def times_trained(self, pipeline: Pipeline) -> int:
         """Return how many times the pipeline was trained; earlier trials are looked up in the memory."""
         arm = self._arms.get(pipeline)
-        return self._recall_known_trials(pipeline) if arm is None else arm.trained
+        return self._recall_known_trials(pipeline) if arm is None else arm[0]
 
     def is_fully_trained(self, pipeline: Pipeline) -> bool:
         """Return True if the pipeline was trained on all rows."""
@@ -91,14 +92,10 @@ class Arms:
 
     def bounds(self, pipeline: Pipeline) -> LossBounds:
         """Return the bounds of a pipeline that was trained; raises KeyError otherwise."""
-        return self._arms[pipeline].bounds
+        return self._arms[pipeline][1]
 
     def next_training(self, pipeline: Pipeline) -> Iterator[Pipeline]:
-        """Yield the pipeline if it can be trained on another rung (IncreaseAndTrain of the paper).
-
-        The caller trains it and records the trial before taking the next item. Nothing is yielded if the pipeline is
-        fully trained.
-        """
+        """Yield the pipeline unless fully trained (IncreaseAndTrain of the paper); the caller trains and records it."""
         if not self.is_fully_trained(pipeline):
             yield pipeline
 
@@ -125,16 +122,15 @@ class Arms:
         return later
 
     def _recall_known_trials(self, pipeline: Pipeline) -> int:
-        """Load the trials of earlier selector calls at the present configuration, and return their number."""
+        """Load trials of earlier selector calls at the present configuration, and return their number."""
         times = 0
         for times, trial in enumerate(self._lookup(pipeline, *self._sizes), start=1):
             self._update_bounds(pipeline, times - 1, trial)
         return times
 
     def _update_bounds(self, pipeline: Pipeline, rung: int, trial: Trial) -> None:
-        """Store the bounds that follow from a trial on a rung."""
         worth, width = self._worth(trial), self._widths[rung]
-        self._arms[pipeline] = _Arm(rung + 1, LossBounds(worth - width, worth + width, trial.loss is None))
+        self._arms[pipeline] = rung + 1, LossBounds(worth - width, worth + width, trial.loss is None)
         self.finished += rung + 1 == len(self._sizes)
 
 
@@ -149,10 +145,7 @@ class DescentRules:
 
 
 def end_rule_for(sizes: Sequence[int], rule: EndRule = "paper") -> EndRule:
-    """Return the rule that ends a descent on the given rungs.
-
-    On a single rung every trained pipeline is fully trained, so the result is always "local_optimum".
-    """
+    """Return the end rule for some rungs: on a single one every trained pipeline is fully trained."""
     return rule if len(sizes) > 1 else "local_optimum"
 
 
@@ -183,10 +176,7 @@ class Descent:
         return Descent(self._tree, self._rules, self.state)
 
     def trainings(self, arms: Arms) -> Iterator[Pipeline]:
-        """Yield the pipelines to be trained, one after the other.
-
-        The caller records each trial in `arms` before it takes the next pipeline.
-        """
+        """Yield the pipelines to be trained; the caller records each trial in `arms` before it takes the next one."""
         while True:
             pipeline, reference = self.state.pipeline, self.state.reference
             if reference is None:
@@ -201,10 +191,7 @@ class Descent:
             self.state = DescentState(found)
 
     def _improve(self, arms: Arms, place: DescentState, reference: LossBounds) -> "_Training[Pipeline | None]":
-        """Return the first neighbour that looks better, by increasing discrepancy; None if there is none.
-
-        This is SEARCH of the paper. It yields the pipelines that have to be trained on the way.
-        """
+        """Return the first neighbour that looks better, by increasing discrepancy, or None (SEARCH of the paper)."""
         times = arms.times_trained(place.pipeline) if self._rules.match_fidelity else 1
         for theta in range(place.theta, min(self._rules.disc, len(self._tree.layers)) + 1):
             passed = place.passed if theta == place.theta else 0
@@ -223,11 +210,7 @@ _Training: TypeAlias = Generator[Pipeline, None, T]
 
 
 def _is_better(pipeline: Pipeline, reference: LossBounds, arms: Arms, times: int) -> _Training[bool]:
-    """Return True if SEARCH accepts the pipeline at a leaf.
-
-    The pipeline is trained at least `times` times, and once more if its bounds overlap with `reference`. Yields the
-    pipelines to be trained.
-    """
+    """Return True if SEARCH accepts a leaf, trained `times` times and once more if its bounds overlap `reference`."""
     yield from arms.trainings_until(pipeline, times)
     bounds = arms.bounds(pipeline)
     if bounds.is_surely_better(reference):
@@ -238,10 +221,7 @@ def _is_better(pipeline: Pipeline, reference: LossBounds, arms: Arms, times: int
 
 
 class Descents:
-    """A sequence of descents, each from another initial pipeline.
-
-    It ends when every leaf is fully trained or when the selector call has reached its limits.
-    """
+    """A sequence of descents, until every leaf is fully trained or the selector call has reached its limits."""
 
     def __init__(self, turn: SelectorCall[Pipeline], rules: DescentRules, starts: "InitialPipelines") -> None:
         self._turn = turn
@@ -253,10 +233,7 @@ class Descents:
         """The number of the present descent, from 0."""
 
     def run(self, arms: Arms) -> SearchCoroutine[None]:
-        """Request the trial of every pipeline that the descents train.
-
-        Idle workers run speculative trials for the present and the following descents.
-        """
+        """Request the trial of every pipeline to be trained; idle workers run speculative trials for later ones."""
         foresight, scouts = (
             SpeculativeRequests(max(self._turn.selection.idle_workers - 1, 0)),
             SpeculativeDescents(self, arms),
@@ -282,7 +259,6 @@ class Descents:
         return self._new_descent(self._starts.pipeline(number))
 
     def _trainings(self, arms: Arms) -> Iterator[Pipeline]:
-        """Yield the pipelines to be trained by all descents, one descent after the other."""
         rest = unfinished_leaves(self._tree, arms.is_fully_trained)
         idle = 0
         while self._turn.can_continue(self.number) and (
@@ -301,7 +277,6 @@ class Descents:
             idle = idle + 1 if is_drawn and arms.trainings == before else 0
 
     def _new_descent(self, start: Pipeline) -> Descent:
-        """Return a new descent that starts at a pipeline."""
         return Descent(self._tree, self._rules, DescentState(start))
 
 
@@ -335,11 +310,7 @@ class SpeculativeDescents:
         self._advance_all()
 
     def on_committed_trial(self, pipeline: Pipeline, trial: Trial) -> None:
-        """Compare a committed trial of the present descent with the prediction.
-
-        `arms` has not recorded the trial yet. On a match the speculative descents advance; otherwise all of them are
-        discarded.
-        """
+        """Advance if a committed trial, not yet in `arms`, was predicted; else discard all speculative descents."""
         self._finished_trials.pop(trial.request, None)
         if not self._by_number:
             return
@@ -353,7 +324,6 @@ class SpeculativeDescents:
         self._advance_all()
 
     def _awaited_request(self, number: int) -> Request | None:
-        """Return the request that a speculative descent waits for; create the descent if necessary."""
         if number not in self._by_number:
             self._by_number[number] = scout = _SpeculativeDescent(
                 self._descents.descent_for_lookahead(number), self._speculative_arms
@@ -362,7 +332,6 @@ class SpeculativeDescents:
         return self._by_number[number].awaited
 
     def _advance_all(self) -> None:
-        """Advance every speculative descent as far as trials are known."""
         for scout in self._by_number.values():
             scout.advance(self._finished_trials)
 
@@ -378,7 +347,6 @@ class _SpeculativeDescent:
         self._next_training()
 
     def advance(self, known: Mapping[Request, Trial]) -> None:
-        """Advance the descent while the trials that it needs are known."""
         while self._pipeline is not None and self.awaited is not None:
             # Another speculative descent, or the present one, may have trained the pipeline in the meantime.
             if self._arms.times_trained(self._pipeline) == self._trained:
@@ -390,11 +358,10 @@ class _SpeculativeDescent:
             self._next_training()
 
     def confirm(self, request: Request) -> bool:
-        """Return True if the real descent makes the predicted request, and drop that request from the predictions."""
+        """Return True if the real descent makes the predicted request, which is then dropped."""
         return self._unconfirmed.popleft() == request if self._unconfirmed else self.awaited == request
 
     def _next_training(self) -> None:
-        """Move to the next pipeline that the descent trains."""
         self._pipeline = next(self._trainings, None)
         self._trained = 0 if self._pipeline is None else self._arms.times_trained(self._pipeline)
         self.awaited = None if self._pipeline is None else self._arms.request(self._pipeline)
@@ -403,8 +370,7 @@ class _SpeculativeDescent:
 class InitialPipelines:
     """The initial pipelines of descents (FindInitialPipeline of the paper).
 
-    First comes `turn.start`, then the initial pipelines of the problem, then uniform draws. Each draw uses a random
-    generator that is seeded by the number of the descent.
+    First come `turn.start` and those of the problem, then uniform draws, each seeded by the number of its descent.
     """
 
     def __init__(self, turn: SelectorCall[Pipeline]) -> None:
@@ -436,11 +402,3 @@ def unique_requests(requests: Iterable[Request]) -> Iterator[Request]:
         if request not in seen:
             seen.add(request)
             yield request
-
-
-@dataclass(frozen=True, slots=True)
-class _Arm:
-    """The number of trainings of a pipeline and its bounds after the last one."""
-
-    trained: int
-    bounds: LossBounds

@@ -34,10 +34,7 @@ class UniqueConfigurations:
         self._rng = rng
 
     def each_once(self) -> Iterator[Configuration]:
-        """Yield every configuration once: random draws first, then the remaining ones by enumeration.
-
-        Drawing stops after `MAX_REPEATED_DRAWS` repeated configurations in a row.
-        """
+        """Yield every configuration once: draws, until `MAX_REPEATED_DRAWS` in a row are repeated, then the others."""
         asked: set[Configuration] = set()
         repeated = 0
         drawn = self._draw_endlessly() if self._tree.leaf_count else iter(())
@@ -52,7 +49,6 @@ class UniqueConfigurations:
                 yield configuration
 
     def _draw_endlessly(self) -> Iterator[Configuration]:
-        """Yield random configurations without end, their structures uniform."""
         # Drawing many configurations in one batch is much faster than drawing them one by one.
         try:
             while True:
@@ -68,8 +64,7 @@ class UniqueConfigurations:
     def _enumerate_remaining(self, asked: set[Configuration]) -> Iterator[Configuration]:
         """Yield every configuration, leaf by leaf, repetitions included.
 
-        A leaf with too many values to enumerate is sampled instead. Sampling goes round after round until a whole round
-        adds nothing to `asked`.
+        A leaf with too many values is sampled instead, round after round until a whole round adds nothing to `asked`.
         """
         known, is_endless = -1, True
         while is_endless and len(asked) > known:
@@ -115,7 +110,6 @@ def _count_combinations(space: Space, structure: Structure) -> float:
 
 
 def _value_at(domain: Domain, place: int) -> Value:
-    """Return the value at a position of a domain, counted over its parts; raises IndexError beyond the end."""
     for part in parts(domain):
         assert part.size is not None
         if place < part.size:
@@ -128,8 +122,7 @@ class PipelineConfigurations:
     """One configuration per pipeline, the same for every number of rows and every order of requests.
 
     With the rule `default` every hyperparameter has its default (see `DiscrepancyTree.complete`). With `sample` the
-    hyperparameters are drawn as in random search, by a random generator that is seeded per pipeline. So the order of
-    requests does not change the values.
+    hyperparameters are drawn as in random search, by a random generator that is seeded per pipeline.
     """
 
     def __init__(self, tree: DiscrepancyTree, rule: Literal["default", "sample"], rng: "Generator") -> None:
@@ -141,7 +134,6 @@ class PipelineConfigurations:
             self.configuration_of = lru_cache(maxsize=8192)(self._draw)
 
     def _draw(self, pipeline: Pipeline) -> Configuration:
-        """Return the configuration drawn with the pipeline's own random generator."""
         from numpy.random import default_rng
 
         own = default_rng([self._seed, *(place + 1 for place in pipeline)])
@@ -153,13 +145,10 @@ class HyperparameterDraws:
 
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
-        self.sampler = Sampler(tree.structures)
+        self.sampler = Sampler(tree.structures, advised=True)
 
     def configuration(self, pipeline: Pipeline, rng: "Generator") -> Configuration:
-        """Draw a configuration of the pipeline.
-
-        Returns the default configuration if values that satisfy the constraints are too rare to be drawn.
-        """
+        """Draw a configuration of the pipeline; its default if values that satisfy the constraints are too rare."""
         try:
             return self.sampler.configuration(rng, self._tree.structure_of(pipeline))
         except SamplingFailedError:
@@ -195,7 +184,6 @@ class RandomLeaves:
         yield from (leaf for leaf in self._each_once_without_first() if leaf not in first)
 
     def _draw_distinct(self, number: int) -> list[Pipeline]:
-        """Return `number` different leaves, drawn uniformly; fewer if the tree has fewer."""
         wanted = min(number, self._tree.leaf_count)
         if self._tree.leaf_count <= max(MAX_LISTED_LEAVES, 2 * wanted):
             places = self._rng.choice(len(self._listed), size=wanted, replace=False)
@@ -206,7 +194,6 @@ class RandomLeaves:
         return list(found)
 
     def _each_once_without_first(self) -> Iterator[Pipeline]:
-        """Yield every leaf once, without regard to `first`."""
         if self._tree.leaf_count <= MAX_LISTED_LEAVES:
             yield from self._draw_distinct(self._tree.leaf_count)
             return
@@ -223,15 +210,11 @@ class RandomLeaves:
 
     @cached_property
     def _listed(self) -> list[Pipeline]:
-        """All leaves of the tree in text order."""
         return list(self._tree.iter_leaves())
 
 
 def unfinished_leaves(tree: DiscrepancyTree, is_finished: Callable[[Pipeline], bool]) -> Iterator[Pipeline]:
-    """Yield the first leaf in text order that is not finished, again and again until all are finished.
-
-    A finished leaf must stay finished.
-    """
+    """Yield the first unfinished leaf in text order, again and again; a finished leaf must stay finished."""
     for leaf in tree.iter_leaves():
         while not is_finished(leaf):
             yield leaf

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 
 def run_requests(
@@ -26,6 +29,14 @@ def run_requests(
         if told.finished is not None and told.request is not None:
             out -= 1
             note(told.request, told.finished)
+
+
+def lazy_request(
+    make: "Callable[[Generator], Request]", record_start: Callable[[LazyRequest, Request], None]
+) -> LazyRequest:
+    """Return a lazy request that is passed, with the request made of it, to `record_start` when it starts."""
+    later = LazyRequest(make, lambda request: record_start(later, request))
+    return later
 
 
 class LookaheadPolicy(Protocol):

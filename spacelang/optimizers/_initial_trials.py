@@ -44,7 +44,6 @@ class _InitialTrials:
         """How many trials the search waits for."""
 
     def run_before(self, search: Search) -> Search:
-        """Evaluate the initial configurations, and run the search on the workers that they leave idle."""
         with closing(search):
             self._idle_workers = (yield Ask()).idle_workers - len(self._requests)
             while self._idle_workers <= 0:
@@ -78,10 +77,7 @@ class _InitialTrials:
         return told if told.idle_workers or self._awaited_count else None
 
     def _register_requests(self, ask: Ask) -> None:
-        """Register the requests of the search.
-
-        New ones are forwarded. The others are answered by the initial trials, each once.
-        """
+        """Forward new requests of the search; the initial trials answer the others, each once."""
         self._awaited_count += len(ask.requests)
         for wanted in ask.requests:
             if isinstance(wanted, LazyRequest) or wanted not in self._trials:
@@ -92,11 +88,7 @@ class _InitialTrials:
                 self._answers.append((wanted, trial))
 
     def _available_event(self, ask: Ask) -> SearchEvent | None:
-        """Return an event that the search can receive at once, or None.
-
-        The event is the trial of a requested or a speculative request that is already known, or a change in the number
-        of idle workers.
-        """
+        """Return a known trial that the search requested or predicted, else a change in idle workers, else None."""
         answer = self._answers.popleft() if self._answers else None
         # Requests that start next and answers that follow next need workers, too.
         room = max(self._idle_workers - len(self._next_requests) - len(self._answers), 0)

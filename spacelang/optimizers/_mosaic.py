@@ -17,27 +17,17 @@ from spacelang.ir.trial import Memo, Request, Trial
 from spacelang.sampling.batch_builder import Batch
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.value_codes import Array
+from spacelang.surrogates.forest import FittedForest, Forest
 from spacelang.targets.mosaic import Prefix, StructuralTree
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-
-    from spacelang.surrogates.forest import FittedForest
 
 
 MAX_ATTEMPTS: Final = 3
 """The maximum number of candidates that a playout tries; if all of them fail, its reward is 0."""
 ExhaustedNode: TypeAlias = tuple[Prefix, float | None]
 """A selected prefix that had nothing new below it, and the best reward known below it; None without one."""
-
-
-@dataclass(frozen=True, slots=True)
-class SurrogateSettings:
-    """The sizes of the surrogate: its number of trees, the share of features per split, and the draws per node."""
-
-    trees: int
-    features: float
-    draws: int
 
 
 class Surrogate:
@@ -47,8 +37,10 @@ class Surrogate:
     same ones. Trials with the same first two decisions form a group, and all groups have the same weight.
     """
 
-    def __init__(self, tree: StructuralTree, sizes: SurrogateSettings, seed: int) -> None:
-        self._tree, self._sizes, self._seed = tree, sizes, seed
+    def __init__(self, tree: StructuralTree, seed: int, *, trees: int, features: float, draws: int) -> None:
+        """Create a surrogate with `trees`, a share of `features` for each split, and `draws` below each node."""
+        self._tree, self._seed = tree, seed
+        self._settings, self._draws = Forest(trees, features), draws
         self._features: list[Array] = []
         self._rewards: list[float] = []
         self._groups: list[int] = []
@@ -77,10 +69,7 @@ class Surrogate:
         return (np.zeros(len(features)), np.zeros(len(features))) if trees is None else trees.posterior(features)
 
     def predict_nodes(self, prefixes: Sequence[Prefix]) -> Array:
-        """Return the predicted mean reward below each of n prefixes, shape (n,); 0 without data.
-
-        It is the mean of the forest's prediction over the random draws of the prefix.
-        """
+        """Return the forest's mean over the random draws below each of n prefixes, shape (n,); 0 without data."""
         trees = self._current_forest()
         if trees is None:
             return np.zeros(len(prefixes))
@@ -90,29 +79,26 @@ class Surrogate:
             self._predictions.update(zip(new, mean.reshape(len(new), -1).mean(axis=1).tolist(), strict=True))
         return np.array([self._predictions[prefix] for prefix in prefixes])
 
-    def _current_forest(self) -> "FittedForest | None":
-        """Return the forest, which is refitted when the data have grown enough; None without data."""
-        from spacelang.surrogates.forest import Forest
+    def _current_forest(self) -> FittedForest | None:
+        """Return the forest, refitted when the data have grown enough; None without data."""
         from spacelang.surrogates.gaussian_process import size_at_last_fit
 
         if not self._rewards:
             return None
         size = size_at_last_fit(len(self._rewards), REFIT_DIVISOR)
         if self._fitted is None or self._fitted[0] != size:
-            forest, rng = Forest(self._sizes.trees, self._sizes.features), self._generator(FOREST_STREAM, size)
+            rng = self._generator(FOREST_STREAM, size)
             rewards, groups = np.array(self._rewards[:size]), np.array(self._groups[:size])
-            self._fitted = size, forest.fit(np.array(self._features[:size]), rewards, rng, groups)
+            self._fitted = size, self._settings.fit(np.array(self._features[:size]), rewards, rng, groups)
             self._predictions.clear()
         return self._fitted[1]
 
     def _draw_features(self, prefix: Prefix) -> "_CompressedRows":
         rng = self._generator(NODE_STREAM, *json.dumps(prefix).encode())
-        found = self._tree.features(draw_below(self._tree, prefix, self._sizes.draws, rng))
-        return _CompressedRows.compress(np.resize(found, (self._sizes.draws, found.shape[1])).astype(np.float32))
+        found = self._tree.features(draw_below(self._tree, prefix, self._draws, rng))
+        return _CompressedRows.compress(np.resize(found, (self._draws, found.shape[1])).astype(np.float32))
 
     def _generator(self, *words: int) -> "Generator":
-        from numpy.random import default_rng
-
         return default_rng([self._seed, *words])
 
 
@@ -151,10 +137,7 @@ class Playout:
 
     @classmethod
     def from_request(cls, request: Request, tree: StructuralTree) -> "Playout":
-        """Return the playout of a request.
-
-        A request without a memo is an evaluation outside a playout; its prefix is its first decision.
-        """
+        """Return the playout of a request; without a memo an evaluation outside one, below its first decision."""
         if not request.memo:
             return cls(tree.prefix_of(request.configuration)[:1])
         seed, attempt, *texts = request.memo
@@ -300,10 +283,7 @@ class SearchTree:
             insort(node.rewards, reward)
 
     def exhaust(self, prefix: Prefix, reward: float | None) -> bool:
-        """Exclude a prefix from selection; return False if it was excluded already.
-
-        If a reward is given, it is backed up as a last visit.
-        """
+        """Exclude a prefix, backing up a given reward as a last visit; return False if it was excluded already."""
         node = self.path_to(prefix)[-1]
         if node.is_exhausted:
             return False

@@ -8,7 +8,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._draws import NoveltyTracker, UniqueConfigurations
-from spacelang.optimizers._idle_workers import run_requests
+from spacelang.optimizers._idle_workers import lazy_request, run_requests
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
@@ -81,12 +81,10 @@ class ProposerSearch(Generic[K]):
         self._history[trial.request.configuration] = trial.loss
 
     def _record_start(self, request: Request) -> None:
-        """Record the start of a request."""
         self._novelty.record(self._part, request)
         self._history.setdefault(request.configuration, None)
 
     def _next_configuration(self, rng: "Generator") -> Configuration:
-        """Return the next configuration: a new proposal, a new draw, or the final configuration if neither is found."""
         history = tuple(self._history.items())
         for _ in range(MAX_REPEATED_PROPOSALS):
             proposal = self._proposer.propose(history, rng)
@@ -97,7 +95,6 @@ class ProposerSearch(Generic[K]):
         return next(self._new_draws(rng), self._final_configuration)
 
     def _new_draws(self, rng: "Generator") -> Iterator[Configuration]:
-        """Yield random configurations that were not started, from at most `MAX_REPEATED_DRAWS` draws."""
         sampler = Sampler(self._structures, advised=True)
         try:
             drawn = (sampler.configuration(rng) for _ in range(MAX_REPEATED_DRAWS))
@@ -123,7 +120,6 @@ def search(proposer: Proposer, problem: Problem, structures: Structures) -> Sear
 
 
 def _requests(part: ProposerSearch[str], problem: Problem, structures: Structures) -> Iterator[Request | LazyRequest]:
-    """Yield all requests of the search: initial configurations, proposals, and at the end random draws."""
     yield from map(part.request_for, problem.initial)
     while not part.is_exhausted:
         yield part.lazy_request()
@@ -175,8 +171,6 @@ def search_with_library(
 
 
 class _Run:
-    """The state of one search: started requests, seen configurations and running trials."""
-
     def __init__(
         self, consultant: LibraryProposer, problem: Problem, structures: Structures, history: TrialLog
     ) -> None:
@@ -191,45 +185,31 @@ class _Run:
         """How many proposals in a row were repeated."""
 
     def run(self) -> Search:
-        """Start one trial for each idle worker until no request is left and no trial is running."""
         yield from run_requests(self._requests(), self._record)
 
     def _requests(self) -> Iterator[Request | LazyRequest]:
-        """Yield all requests in the order in which they start."""
         yield from map(self._start_request, self._first)
         while True:
             if self._repeated_count < MAX_REPEATED_PROPOSALS:
-                yield self._lazy_request()
+                yield lazy_request(self._propose, self._record_start)
             elif (new := next((each for each in self._drawn if each not in self._seen), None)) is not None:
                 yield self._start_request(new)
             else:
                 return
 
     def _start_request(self, configuration: Configuration) -> Request:
-        """Create the request of a configuration and record its start."""
         request = Request(configuration)
         self._record_start(request, request)
         return request
 
-    def _lazy_request(self) -> LazyRequest:
-        """Create a lazy request for the library's next proposal."""
-
-        def make(rng: "Generator") -> Request:
-            request = self._consultant.propose(self._history, rng)
-            return self._history.started[0] if request is None else request
-
-        def begun(request: Request) -> None:
-            self._record_start(later, request)
-
-        later = LazyRequest(make, begun)
-        return later
+    def _propose(self, rng: "Generator") -> Request:
+        request = self._consultant.propose(self._history, rng)
+        return self._history.started[0] if request is None else request
 
     def _record(self, asked: Request | LazyRequest, trial: Trial) -> None:
-        """Append a finished trial to the history."""
         self._history.finished.append((self._running_indices.pop(asked), trial))
 
     def _record_start(self, asked: Request | LazyRequest, request: Request) -> None:
-        """Record the start of a request and update the count of repeated proposals."""
         self._repeated_count = self._repeated_count + 1 if request.configuration in self._seen else 0
         self._seen.add(request.configuration)
         self._running_indices[asked] = len(self._history.started)

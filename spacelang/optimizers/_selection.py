@@ -234,7 +234,6 @@ class SelectorCall(Generic[K]):
         return 1.0 + self._largest_penalty if trial.loss is None else self.selection.normalized_value(trial)
 
     def _update_best(self, candidate: K, trial: Trial) -> None:
-        """Update the best candidate and the largest penalty with a trial."""
         if trial.loss is not None:
             self._largest_penalty = max(self._largest_penalty, self.selection.penalty(trial))
         order = trial.loss is None, trial.request.fidelity is not None, self.selection.value(trial)
@@ -274,7 +273,6 @@ class MemorySelector:
 
 
 def _check(selection: SelectionProblem, iterations: int | None, start: Pipeline | None, seconds: float | None) -> None:
-    """Raise ValueError for a selector call in which nothing can be done."""
     if not selection.tree.leaf_count:
         raise ValueError("the space is empty")
     if iterations is not None and iterations < 1:

@@ -14,7 +14,7 @@ from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._admm.algebra import Residuals, Splitting
 from spacelang.optimizers._admm.iterations import CallSchedule, Iterations, IterationSettings
-from spacelang.optimizers._common_options import check
+from spacelang.optimizers._common_options import check, check_option
 from spacelang.plugins import NestedPlugin, nested_plugin, option
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
@@ -97,23 +97,14 @@ class Admm:
     )
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         object.__setattr__(self, "z", self._selector_plugin())
-        check(0 < self.rho < inf, f"`rho` is {self.rho}", "`rho` must be greater than 0")
-        check(self.patience >= 1, f"`patience` is {self.patience}", "`patience` must be at least 1 iteration")
-        check(self.i0 >= 1, f"`i0` is {self.i0}", "`i0` must be at least 1: a sub-problem needs a call")
-        check(
-            self.factor >= 0,
-            f"`factor` is {self.factor}",
-            "`factor` must be at least 0: the number of calls cannot decrease",
-        )
+        check_option(self, "rho", 0 < self.rho < inf, "must be greater than 0")
+        check_option(self, "patience", self.patience >= 1, "must be at least 1 iteration")
+        check_option(self, "i0", self.i0 >= 1, "must be at least 1: a sub-problem needs a call")
+        check_option(self, "factor", self.factor >= 0, "must be at least 0: the number of calls cannot decrease")
         if self.adaptive:
-            check(self.imax >= self.i0, f"`imax` is {self.imax}", f"`imax` must be at least `i0`, which is {self.i0}")
-        check(
-            0 <= self.margin < 1,
-            f"`margin` is {self.margin}",
-            "`margin` is a share of each bound: choose a value from 0 to below 1",
-        )
+            check_option(self, "imax", self.imax >= self.i0, f"must be at least `i0`, which is {self.i0}")
+        check_option(self, "margin", 0 <= self.margin < 1, "is a share of each bound: choose a value from 0 to below 1")
 
     def search(self, problem: Problem) -> Search:
         """Run iterations without end, from the first initial configuration or else from the simplest pipeline.
@@ -139,10 +130,7 @@ class Admm:
         ).run()
 
     def _selector_plugin(self) -> NestedPlugin:
-        """Return the plug-in `z` with the option `f_hat`.
-
-        Raises OptionError if the plug-in lacks that option or sets another value.
-        """
+        """Return `z` with the option `f_hat`; raises OptionError if it lacks that option or sets another value."""
         if self.f_hat == F_HAT:
             return self.z
         own, message = getattr(self.z.plugin, "f_hat", None), f"`f_hat` is {self.f_hat}"
@@ -165,10 +153,7 @@ class Admm:
         )
 
     def _constraints(self, bounds: tuple[AnyBound, ...]) -> Residuals:
-        """Return the constraint residuals, with each bound tightened by `margin`.
-
-        Raises OptionError for a bound below 0.
-        """
+        """Return the residuals of bounds tightened by `margin`; raises OptionError for a bound below 0."""
         for bound in bounds:
             check(
                 bound.limit >= 0, f"the bound of `{bound.name}` is {bound.limit}", "`admm` needs bounds of at least 0"

@@ -6,7 +6,7 @@ from typing import ClassVar, Final, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._common_options import check
+from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, end_rule_for
 from spacelang.optimizers._fidelity import cumulative_rows, rungs
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
@@ -51,15 +51,12 @@ class Blds:
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         settings.check_disc(self.disc)
         settings.check_fidelity_grid(self.b, self.eta)
-        check(0 < self.log_const < inf, f"`log_const` is {self.log_const}", "`log_const` must be greater than 0")
-        check(0 <= self.log_floor < inf, f"`log_floor` is {self.log_floor}", "`log_floor` must be at least 0")
-        check(0 < self.c < inf, f"`c` is {self.c}", "`c` must be greater than 0")
-        check(
-            0 < self.delta < 1, f"`delta` is {self.delta}", "`delta` is a probability: choose a value between 0 and 1"
-        )
+        check_option(self, "log_const", 0 < self.log_const < inf, "must be greater than 0")
+        check_option(self, "log_floor", 0 <= self.log_floor < inf, "must be at least 0")
+        check_option(self, "c", 0 < self.c < inf, "must be greater than 0")
+        check_option(self, "delta", 0 < self.delta < 1, "is a probability: choose a value between 0 and 1")
 
     def search(self, problem: Problem) -> Search:
         """Run BLDS: descents from one initial pipeline after the other until every leaf is fully trained.
@@ -75,7 +72,6 @@ class Blds:
         return MemorySelector(self._descend)
 
     def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
-        """Run the descents of one selector call."""
         sizes = rungs(turn.selection.size, self.b, self.eta)
         arms = Arms(
             turn, sizes, bound_half_widths(self, sizes, turn.selection.tree.leaf_count), turn.selection.normalized_value

@@ -14,8 +14,9 @@ import numpy as np
 from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._common_options import check
+from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import RandomLeaves
+from spacelang.optimizers._idle_workers import lazy_request
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
@@ -36,10 +37,7 @@ class Bo:
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
-        check(
-            self.initial >= 2, f"`initial` is {self.initial}", "`initial` must be at least 2: a model needs 2 pipelines"
-        )
+        check_option(self, "initial", self.initial >= 2, "must be at least 2: a model needs 2 pipelines")
 
     def search(self, problem: Problem) -> Search:
         """Evaluate the pipeline with the largest expected improvement, on all rows, until every one was evaluated.
@@ -54,14 +52,11 @@ class Bo:
         return MemorySelector(self._propose)
 
     def _propose(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
-        """Run the proposals of one selector call."""
         most = self.initial if turn.iterations is None else min(self.initial, turn.iterations // 2)
         yield from _Proposals(turn, max(2, most)).run()
 
 
 class _Proposals:
-    """The proposals of one selector call: values of known pipelines for the model, and running trials."""
-
     def __init__(self, turn: SelectorCall[Pipeline], initial: int) -> None:
         self._turn, self._initial = turn, initial
         self._tree, self._size = turn.selection.tree, turn.selection.size
@@ -81,7 +76,6 @@ class _Proposals:
         """The pipelines that come first, without a proposal."""
 
     def run(self) -> SearchCoroutine[None]:
-        """Start one trial for each idle worker; end when enough were started and none is running."""
         room = self._turn.selection.idle_workers
         while True:
             begin = tuple(self._next_request() for _ in range(self._start_count(room)))
@@ -105,10 +99,7 @@ class _Proposals:
         return min(max(room, not self._pending), left)
 
     def _record(self, pipeline: Pipeline, trial: Trial) -> None:
-        """Record the value of a trial; a failure gets a value no better than the worst so far.
-
-        The `normalized_value` of a failure is compared with the recorded values, and the worst number is taken.
-        """
+        """Record the value of a trial: for a failure the worst of its `normalized_value` and all recorded values."""
         number = self._turn.normalized_value(trial)
         worst = max(self._values.values(), default=number) if trial.loss is None else number
         self._values[pipeline] = max(worst, number)
@@ -116,18 +107,16 @@ class _Proposals:
             self._turn.selection.remark(SUBSAMPLING_NOTE)
 
     def _next_request(self) -> Request | LazyRequest:
-        """Return the next request: an initial pipeline, or a lazy request for a proposal."""
         if self._initial_pipelines:
             request = self._request(pipeline := self._initial_pipelines.pop(0))
             self._pending[request] = pipeline
             return request
 
-        def begun(request: Request) -> None:
-            self._pending[later] = pipeline = tuple(int(place) for place in request.memo)
-            self._is_exhausted |= pipeline in self._values
+        return lazy_request(self._make_proposal, self._record_start)
 
-        later = LazyRequest(self._make_proposal, begun)
-        return later
+    def _record_start(self, asked: LazyRequest, request: Request) -> None:
+        self._pending[asked] = pipeline = tuple(int(place) for place in request.memo)
+        self._is_exhausted |= pipeline in self._values
 
     def _make_proposal(self, rng: "Generator") -> Request:
         """Return the request of the best new pipeline, or of a known or running one if there is no new one."""
@@ -138,7 +127,6 @@ class _Proposals:
         return self._request(pipeline)
 
     def _request(self, pipeline: Pipeline) -> Request:
-        """Return the request of a pipeline on all rows, with the pipeline as its memo."""
         return replace(self._turn.request(pipeline, self._size), memo=pipeline)
 
     def _rank_candidates(self, rng: "Generator") -> Iterator[Pipeline]:
@@ -148,7 +136,6 @@ class _Proposals:
         return self._promising.ranked(self._values, [*self._pending.values()], rng)
 
     def _is_new(self, pipeline: Pipeline) -> bool:
-        """Return True if the pipeline is admitted and neither known nor running."""
         is_seen = pipeline in self._values or pipeline in self._pending.values()
         return not is_seen and self._turn.selection.admits(pipeline)
 
@@ -166,10 +153,7 @@ CHUNK: Final = 500
 
 
 class OneHot:
-    """A one-hot encoder of the leaves of a tree: one coordinate per alternative of each decision.
-
-    A decision that a leaf does not reach has 0 in all its coordinates.
-    """
+    """A one-hot encoder of leaves: one coordinate per alternative of each decision, all 0 if it is not reached."""
 
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
@@ -221,10 +205,7 @@ class PromisingPipelines:
             yield from (leaf for leaf in self._tree.iter_leaves() if leaf not in numbers and leaf not in pending)
 
     def _candidates(self, best: Pipeline, seen: Collection[Pipeline], rng: "Generator") -> list[Pipeline]:
-        """Return the new leaves to be ranked.
-
-        These are all leaves of a small tree, or a random sample and the neighbours of `best` in a large one.
-        """
+        """Return new leaves to rank: all of a small tree, else a random sample and the neighbours of `best`."""
         if self._tree.leaf_count <= MAX_RANKED_LEAVES:
             return [leaf for leaf in self._leaves if leaf not in seen]
         drawn = islice((leaf for leaf in RandomLeaves(self._tree, rng).each_once() if leaf not in seen), SAMPLE_SIZE)
@@ -233,5 +214,4 @@ class PromisingPipelines:
 
     @cached_property
     def _leaves(self) -> list[Pipeline]:
-        """All leaves of the tree in text order."""
         return list(self._tree.iter_leaves())

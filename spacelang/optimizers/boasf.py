@@ -16,7 +16,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, SearchCoroutine, gather
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._common_options import check
+from spacelang.optimizers._common_options import check, check_option
 from spacelang.optimizers._draws import NoveltyTracker
 from spacelang.optimizers._libraries import HyperoptTpe, TpeSettings, lower_for_hyperopt
 from spacelang.optimizers._proposer_search import ProposerSearch
@@ -97,18 +97,14 @@ class Boasf:
     """The clock that times proposals, in seconds."""
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
-        check(self.rounds >= 1, f"`rounds` is {self.rounds}", "`rounds` must be at least 1")
+        check_option(self, "rounds", self.rounds >= 1, "must be at least 1")
         for name, value in (("c", self.c), ("total", self.total), ("limit", self.limit)):
             check(0 <= value < inf, f"`{name}` is {value}", f"`{name}` must be at least 0")
         TpeSettings(self.startup, self.gamma, self.candidates)
         self._arm_target()
 
     def form(self, structures: Structures) -> LoweringResult[HyperoptSpace, Values]:
-        """Compile the space for hyperopt, which searches each of its arms.
-
-        Raises OptionError if the space cannot be divided, and RefusedError if hyperopt cannot represent it.
-        """
+        """Compile the space for hyperopt; raises OptionError if it cannot be divided, and RefusedError."""
         self._arm_target().lower(structures)
         return lower_for_hyperopt(structures)
 
@@ -132,7 +128,6 @@ class Boasf:
             yield from self._run(arms, problem, _Resource.from_problem(self, problem, len(arms)))
 
     def _run(self, arms: list[ArmState], problem: Problem, resource: "_Resource") -> Search:
-        """Run rounds until no arm is left that has something to try."""
         round_, workers = 1, (yield Ask()).idle_workers
         while arms:
             given = self._round_shares(arms, resource, is_first=round_ == 1)
@@ -144,7 +139,6 @@ class Boasf:
             round_ += 1
 
     def _round_shares(self, arms: Sequence[ArmState], resource: "_Resource", *, is_first: bool) -> list[float]:
-        """Return the share of each arm in a round, in seconds or evaluations."""
         each = resource.total / self.rounds
         found = [each / len(arms)] * len(arms) if is_first else softmax_shares(self._scores(arms), each)
         return found if resource.in_seconds else [max(1.0, floor(share + 1e-9)) for share in found]
@@ -152,7 +146,7 @@ class Boasf:
     def _run_round(
         self, arms: Sequence[ArmState], given: Sequence[float], resource: "_Resource", workers: int
     ) -> SearchCoroutine[int]:
-        """Pull all arms concurrently, and return the number of idle workers at the end of the round."""
+        """Pull all arms concurrently, and return the number of idle workers at the end."""
         limit, clock = self.limit or inf, self.clock if resource.in_seconds else None
         whole = resource.total / self.rounds
         parts = []
@@ -162,11 +156,9 @@ class Boasf:
         return max((yield from gather(parts)))
 
     def _scores(self, arms: Sequence[ArmState]) -> list[float]:
-        """Return the scores of the arms."""
         return [arm_score(arm.rewards, self.c, self.denom) for arm in arms]
 
     def _create_arms(self, problem: Problem, structures: Structures) -> list[ArmState]:
-        """Create the arms of the space, each with the initial configurations that it contains."""
         form, how = self._arm_target().lower(structures).form, TpeSettings(self.startup, self.gamma, self.candidates)
         novelty = NoveltyTracker(range(len(form.arms)), 1)
         arms = [
@@ -178,7 +170,6 @@ class Boasf:
         return arms
 
     def _arm_target(self) -> Division:
-        """Return the target that divides the space into arms; raises OptionError for invalid options."""
         return Division(self.arms, self.k, self.stage, self.cap)
 
 
@@ -191,7 +182,6 @@ class _Resource:
 
     @classmethod
     def from_problem(cls, options: Boasf, problem: Problem, arms: int) -> "_Resource":
-        """Return the resource set by the options, else the budget of the run, else a default number of evaluations."""
         seconds, trials = problem.budget.seconds, problem.budget.trials
         in_seconds = options.resource == "seconds" or (options.resource == "budget" and seconds is not None)
         total = options.total or (seconds if in_seconds else trials)
@@ -224,10 +214,7 @@ def softmax_shares(scores: Sequence[float], resource: float) -> list[float]:
 
 
 def survival_probabilities(scores: Sequence[float]) -> list[float] | None:
-    """Return the probability with which each arm survives: 0 for the lowest score, 1 for the highest.
-
-    Returns None if all scores are equal.
-    """
+    """Return each arm's chance to survive, from 0 for the lowest score to 1 for the highest; None if all are equal."""
     least, most = min(scores), max(scores)
     return None if least == most else [(each - least) / (most - least) for each in scores]
 

@@ -17,11 +17,11 @@ from spacelang.ir.domain import Categorical, Ordinal, SimpleDomain
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._common_options import check
+from spacelang.optimizers._candidates import Bracket, BracketRuns, brackets_for_grid
+from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._fidelity import divided_rungs, fidelity, rungs
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
-from spacelang.optimizers._successive_halving import Bracket, BracketRuns, brackets_for_grid
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
 from spacelang.surrogates.dimensions import Dimension
@@ -46,21 +46,14 @@ class Bohb:
     candidates: int = option(64, "points drawn for a proposal; the one most likely to be good is taken")
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         settings.check_fidelity_grid(max(self.b, 1), self.eta)
-        check(self.b >= 0, f"`b` is {self.b}", "`b` must be at least 1 row, or 0 to use `b_min`")
-        check(
-            0 < self.b_min <= 1,
-            f"`b_min` is {self.b_min}",
-            "`b_min` is a share of all rows: choose a value greater than 0 and at most 1",
+        check_option(self, "b", self.b >= 0, "must be at least 1 row, or 0 to use `b_min`")
+        check_option(
+            self, "b_min", 0 < self.b_min <= 1, "is a share of all rows: choose a value greater than 0 and at most 1"
         )
         is_share = 0 <= self.random_fraction <= 1
-        check(
-            is_share,
-            f"`random_fraction` is {self.random_fraction}",
-            "`random_fraction` is a share: choose a value from 0 to 1",
-        )
-        check(self.candidates >= 1, f"`candidates` is {self.candidates}", "`candidates` must be at least 1")
+        check_option(self, "random_fraction", is_share, "is a share: choose a value from 0 to 1")
+        check_option(self, "candidates", self.candidates >= 1, "must be at least 1")
 
     def search(self, problem: Problem) -> Search:
         """Run brackets of successive halving without end.
@@ -94,15 +87,11 @@ class Bohb:
         return tuple(dict.fromkeys(divided_rungs(size, size * self.b_min, eta)))
 
     def _effective_eta(self, size: int) -> float:
-        """Return `eta`, limited by the number of rows.
-
-        A larger factor leads to the same rungs, but to far more candidates.
-        """
+        """Return `eta`, limited by the number of rows: beyond, rungs are the same and candidates far more."""
         return min(self.eta, max(size, 2))
 
 
 def _with_initial_bracket(problem: Problem, brackets: Iterator[Bracket]) -> Iterator[Bracket]:
-    """Yield a bracket of the initial configurations on all rows, then the other brackets."""
     if problem.initial:
         yield Bracket(len(problem.initial), (problem.size,))
     yield from brackets
@@ -195,10 +184,7 @@ class LazyCandidates:
             self._spare.append(place.prior_configuration)
 
     def _decoded_proposals(self, model: "DensityPair", rng: "Generator") -> Iterator[Configuration | None]:
-        """Yield the decoded proposals of the model, the likeliest to be good first, then those of further draws.
-
-        None stands for a point that does not decode to a member of the space.
-        """
+        """Yield proposals of the model, the best of each draw first; None for a point that is no member."""
         for _ in range(MAX_ROUNDS):
             yield from self.memory.coding.decode(model.propose(self._candidates, rng))
 
@@ -267,12 +253,10 @@ class ModelMemory(TrialMemory[LazyCandidate]):
 
     @cached_property
     def _dimensions(self) -> "tuple[Dimension, ...]":
-        """The dimensions of the encoded vectors."""
         return dimensions_of(self.coding)
 
 
 def _drain(queue: deque[Configuration]) -> Iterator[Configuration]:
-    """Remove and yield the items of a queue from the left."""
     while queue:
         yield queue.popleft()
 
@@ -290,7 +274,6 @@ def dimensions_of(coding: VectorEncoding) -> tuple[Dimension, ...]:
 
 
 def _column_dimensions(coding: VectorEncoding) -> Iterator[Dimension]:
-    """Yield the dimensions of all columns, field by field."""
     for each in coding.fields:
         if each.coding.has_part:
             yield Dimension(tuple(np.linspace(0, 1, len(each.coding.parts)).tolist()), is_ordered=False)
@@ -298,7 +281,6 @@ def _column_dimensions(coding: VectorEncoding) -> Iterator[Dimension]:
 
 
 def _part_dimension(part: SimpleDomain) -> Dimension:
-    """Return the dimension of one part of a domain; a grid with more than `MAX_MEMBERS` members counts as a range."""
     is_ordered = not isinstance(part, Categorical) or isinstance(part, Ordinal)
     if part.size is None or (is_ordered and part.size > MAX_MEMBERS):
         return Dimension()

@@ -34,8 +34,7 @@ class Cmab:
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
 
     f_hat: float = option(
-        0.7,
-        "the normalized loss (losses in [0, 1] as they are) from which on the reward is 0; the BLDS paper uses 0.3",
+        0.7, "the normalized loss (losses in [0, 1] as they are) from which on the reward is 0; the BLDS paper uses 0.3"
     )
     alpha0: float = option(10.0, "prior number of successes of every arm")
     delta0: float = option(10.0, "prior number of failures of every arm")
@@ -43,7 +42,6 @@ class Cmab:
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         for name, value in (("f_hat", self.f_hat), ("alpha0", self.alpha0), ("delta0", self.delta0)):
             check(0 < value < inf, f"`{name}` is {value}", f"`{name}` must be greater than 0")
 
@@ -97,21 +95,19 @@ class _Pulls:
         )
 
     def draw(self, count: int) -> Iterator[tuple[Pipeline, int]]:
-        """Yield up to `count` new pipelines with the number of all rows."""
         while count and (pipeline := self._next_pipeline()) is not None:
             count -= 1
             self._pending_pulls[pipeline] = 1
             yield pipeline, self._size
 
     def record(self, candidate: Pipeline, rows: int, trial: Trial) -> None:
-        """Pull a pipeline that was evaluated as often as it was drawn."""
         assert rows == self._size
         standing = self._normalized_losses[candidate] = self._turn.normalized_value(trial)
         for _ in range(self._pending_pulls.pop(candidate)):
             self._bandit.pull(candidate, standing)
 
     def _next_pipeline(self) -> Pipeline | None:
-        """Return the next pipeline that is neither known nor being evaluated; pull those drawn before it."""
+        """Return the next pipeline neither known nor being evaluated; pull those drawn before it."""
         patience = PATIENCE
         while self._undrawn_count and self._turn.can_continue(self._count):
             self._count += 1
@@ -125,7 +121,6 @@ class _Pulls:
         return None
 
     def _draw_pipeline(self) -> Pipeline:
-        """Return the next initial pipeline, or a draw from the posterior."""
         first = next(self._first, None)
         return self._bandit.choose(self._bandit.draw_weights()) if first is None else first
 
@@ -191,5 +186,4 @@ def reward(standing: float, f_hat: float) -> float:
 
 def _best_first(weights: list[float]) -> list[int]:
     # Sorting is stable even in reverse: among equal weights the first comes first.
-    """Return the places of the weights, the largest weight first, in order among equal ones."""
     return sorted(range(len(weights)), key=weights.__getitem__, reverse=True)

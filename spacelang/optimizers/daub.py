@@ -28,6 +28,9 @@ CurvePoint: TypeAlias = tuple[int, float]
 _QueueKey: TypeAlias = tuple[float, bool]
 """The sort key of the queue: the negated upper bound; of equal ones, successes come first."""
 
+_NewPipeline: TypeAlias = "tuple[Pipeline, _Curve, list[Request]]"
+"""A pipeline in the bootstrap: its known learning curve and the missing requests of the first rungs."""
+
 _QueueEntry: TypeAlias = "tuple[_QueueKey, int, Pipeline, _Curve]"
 """An entry of the queue: sort key, unique number, a pipeline not trained on all rows, and its learning curve."""
 
@@ -48,7 +51,6 @@ class Daub:
     """The training accuracy bounds the validation accuracy."""
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         settings.check_fidelity_grid(self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
@@ -70,12 +72,10 @@ class Daub:
         return MemorySelector(self._allocate)
 
     def _allocate(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
-        """Run the bootstrap and then the queue in one selector call."""
         size = turn.selection.size
         sizes = rungs(size, self.b, self.eta)
 
         def following(curve: _Curve) -> int:
-            """Return the rows of the rung after the last one of the curve."""
             return sizes[sizes.index(curve.rows) + 1]
 
         foresight = SpeculativeRequests(max(turn.selection.idle_workers - 1, 0))
@@ -95,27 +95,24 @@ class Daub:
 
 
 def _bootstrap(turn: SelectorCall[Pipeline], sizes: Sequence[int]) -> SearchCoroutine[list[_QueueEntry]]:
-    """Train every pipeline on the first rungs, and return the queue of those that have more rungs.
-
-    The requests of a pipeline are adjacent, and several pipelines make a round.
-    """
+    """Train every pipeline on the first rungs, in rounds of several, and return the queue of those with more rungs."""
     size, queue = sizes[-1], list[_QueueEntry]()
     for some, others in pairwise(chain(_rounds(turn, sizes), [[]])):
-        wanted, ahead = ([request for each in all_of for request in each.missing] for all_of in (some, others))
+        wanted, ahead = ([request for *_, missing in all_of for request in missing] for all_of in (some, others))
         answers = iter((yield from ask_all(wanted, ahead)))
-        for each in some:
-            curve = each.curve
-            for trial in islice(answers, len(each.missing)):
-                turn.record(each.pipeline, trial)
+        for pipeline, known, missing in some:
+            curve = known
+            for trial in islice(answers, len(missing)):
+                turn.record(pipeline, trial)
                 curve = curve.with_trial(turn.selection, trial)
             if curve.rows < size:
-                heappush(queue, (curve.queue_key(size), len(queue), each.pipeline, curve))
+                heappush(queue, (curve.queue_key(size), len(queue), pipeline, curve))
         if not turn.can_continue():
             break
     return queue
 
 
-def _rounds(turn: SelectorCall[Pipeline], sizes: Sequence[int]) -> "Iterator[list[_NewPipeline]]":
+def _rounds(turn: SelectorCall[Pipeline], sizes: Sequence[int]) -> Iterator[list[_NewPipeline]]:
     """Yield all pipelines in rounds, those with known trials first; one by one if the time is limited."""
     selection = turn.selection
     known = dict.fromkeys(each for each in turn.memory if any(turn.known_trials(each, sizes[0])))
@@ -126,21 +123,11 @@ def _rounds(turn: SelectorCall[Pipeline], sizes: Sequence[int]) -> "Iterator[lis
         yield [_new_pipeline(turn, each, sizes) for each in found]
 
 
-@dataclass(frozen=True, slots=True)
-class _NewPipeline:
-    """A pipeline in the bootstrap: its known learning curve and the missing requests of the first rungs."""
-
-    pipeline: Pipeline
-    curve: "_Curve"
-    missing: tuple[Request, ...]
-
-
 def _new_pipeline(turn: SelectorCall[Pipeline], pipeline: Pipeline, sizes: Sequence[int]) -> _NewPipeline:
-    """Return a pipeline with its known learning curve and the missing requests of the first rungs."""
     curve, known = _Curve(), turn.recall_trials(pipeline, *sizes)
     for trial in known:
         curve = curve.with_trial(turn.selection, trial)
-    return _NewPipeline(pipeline, curve, tuple(turn.request(pipeline, rows) for rows in sizes[len(known) : BOOTSTRAP]))
+    return pipeline, curve, [turn.request(pipeline, rows) for rows in sizes[len(known) : BOOTSTRAP]]
 
 
 @dataclass(slots=True)
@@ -152,14 +139,12 @@ class _QueueLookahead:
     _finished: set[Request] = field(default_factory=set)
 
     def upcoming_requests(self) -> Iterator[Request]:
-        """Yield the next trainings of the first pipelines in the queue, without finished speculative ones."""
         for _, _, pipeline, curve in nsmallest(LOOKAHEAD, self.queue):
             request = self.request(pipeline, curve)
             if request not in self._finished:
                 yield request
 
     def on_speculative_trial(self, early: Trial) -> None:
-        """Mark a speculative trial as finished, so that it is not predicted again."""
         self._finished.add(early.request)
 
 
@@ -174,11 +159,9 @@ class _Curve:
 
     @property
     def rows(self) -> int:
-        """The number of rows of the latest training."""
         return self.points[-1][0]
 
     def with_trial(self, selection: SelectionProblem, trial: Trial) -> "_Curve":
-        """Return the curve with one more point, repaired to be monotone."""
         rows = selection.size if trial.request.fidelity is None else trial.request.fidelity
         training = None if trial.normalized_training_loss is None else 1 - trial.normalized_training_loss
         # The minimum keeps a penalized success from comparing worse than failures.
@@ -186,19 +169,11 @@ class _Curve:
         return _Curve(points[-BOOTSTRAP:], training, trial.loss is None)
 
     def queue_key(self, size: int) -> _QueueKey:
-        """Return the sort key of the pipeline in the queue."""
-        return -self.upper_bound(size), self.failed
-
-    def upper_bound(self, size: int) -> float:
-        """Return the upper bound on the accuracy that the pipeline can be expected to reach on all rows."""
-        return upper_bound(self.points, self.training, size)
+        return -upper_bound(self.points, self.training, size), self.failed
 
 
 def restore_monotonicity(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
-    """Return the points with the last two set to their mean if the last one is lower.
-
-    The repair assumes that more data never lowers the accuracy.
-    """
+    """Return the points, the last two set to their mean if the last is lower: more data is assumed never to hurt."""
     if len(points) == 1 or points[-1][1] >= points[-2][1]:
         return points
     *others, (fewer, before), (rows, now) = points

@@ -39,7 +39,6 @@ class Enumerate:
         return MemorySelector(self._enumerate)
 
     def _enumerate(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
-        """Evaluate the pipelines of one selector call."""
         first = dict.fromkeys(turn.selection.initial)
         others = (leaf for leaf in turn.selection.tree.iter_leaves() if leaf not in first)
         yield from run_candidates(

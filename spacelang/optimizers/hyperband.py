@@ -10,10 +10,16 @@ from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import Candidates, pipeline_selector, search
+from spacelang.optimizers._candidates import (
+    Bracket,
+    BracketRuns,
+    Candidates,
+    brackets_for_grid,
+    pipeline_selector,
+    search,
+)
 from spacelang.optimizers._fidelity import divided_rungs, rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
-from spacelang.optimizers._successive_halving import Bracket, BracketRuns, brackets_for_grid
 from spacelang.plugins import option
 
 
@@ -38,14 +44,10 @@ class Hyperband:
     draws_configurations: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         settings.check_fidelity_grid(self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
-        """Run all brackets again and again until every configuration was trained on all rows.
-
-        See `spacelang.optimizers._candidates.search`.
-        """
+        """Run all brackets again and again until every configuration was trained on all rows (see `_candidates`)."""
         yield from search(problem, self.hyperparameters, self._run_brackets)
 
     def selector(self) -> Selector:
@@ -53,7 +55,6 @@ class Hyperband:
         return pipeline_selector(self._run_brackets)
 
     def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
-        """Run the brackets of one call on a source of candidates."""
         size = turn.selection.size
         # A factor beyond the number of rows leads to the same rungs, but to far more candidates.
         eta = min(self.eta, max(size, 2))

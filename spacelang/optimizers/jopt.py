@@ -15,9 +15,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Memo, Request, Trial
 from spacelang.minimizers._proposal_loop import latin_hypercube
-from spacelang.optimizers._common_options import check
+from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._idle_workers import run_requests
+from spacelang.optimizers._idle_workers import lazy_request, run_requests
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
@@ -45,17 +45,11 @@ class Jopt:
         10, "configurations of a Latin hypercube before the first model; initial configurations count"
     )
     inactive: Literal["proposed", "default", "incumbent"] = option(
-        "proposed",
-        "values of inactive hyperparameters in the model: as proposed, their defaults, or those of the best",
+        "proposed", "values of inactive hyperparameters in the model: as proposed, their defaults, or those of the best"
     )
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
-        check(
-            self.initial >= 2,
-            f"`initial` is {self.initial}",
-            "`initial` must be at least 2: a model needs 2 configurations",
-        )
+        check_option(self, "initial", self.initial >= 2, "must be at least 2: a model needs 2 configurations")
 
     def search(self, problem: Problem) -> Search:
         """Evaluate the points with the largest expected improvement, without end; a finite space is exhausted.
@@ -70,12 +64,10 @@ class Jopt:
 
 
 class _Run:
-    """The state of one search: encoded trials, their values for the model, and running trials."""
-
     def __init__(self, options: Jopt, problem: Problem, structures: Structures) -> None:
         self._options, self._initial, self._remark = options, problem.initial, problem.remark
         self._joint = JointCube(structures)
-        self._design = latin_hypercube(options.initial, self._joint.width, problem.rng)
+        self._design = self._joint.apply_advice(latin_hypercube(options.initial, self._joint.width, problem.rng))
         self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
         self._seen: set[Configuration] = set()
         """The configurations that were started."""
@@ -86,33 +78,24 @@ class _Run:
         """True once a proposal was not new."""
 
     def run(self) -> Search:
-        """Start one trial for each idle worker until no request is left and no trial is running."""
         yield from run_requests(self._requests(), self._record)
 
     def _requests(self) -> Iterator[Request | LazyRequest]:
-        """Yield all requests in starting order: initial configurations, proposals, and at the end random draws."""
         yield from map(self._start_request, self._initial)
         while not self._is_exhausted:
-            yield self._lazy_request()
+            yield lazy_request(self._propose, self._record_start)
         yield from (self._start_request(each) for each in self._drawn if each not in self._seen)
 
     def _start_request(self, configuration: Configuration) -> Request:
-        """Return the request of a configuration, and record its start."""
         request = Request(configuration)
         self._seen.add(configuration)
         self._pending[request] = self._joint.encode(configuration)
         return request
 
-    def _lazy_request(self) -> LazyRequest:
-        """Return a lazy request for the next proposal."""
-
-        def begun(request: Request) -> None:
-            self._pending[later] = _from_memo(request)
-            self._is_exhausted |= request.configuration in self._seen
-            self._seen.add(request.configuration)
-
-        later = LazyRequest(self._propose, begun)
-        return later
+    def _record_start(self, asked: LazyRequest, request: Request) -> None:
+        self._pending[asked] = _from_memo(request)
+        self._is_exhausted |= request.configuration in self._seen
+        self._seen.add(request.configuration)
 
     def _record(self, asked: Request | LazyRequest, trial: Trial) -> None:
         """Record the value of a trial; a failure counts as the worst value so far, and at least 1."""
@@ -125,14 +108,12 @@ class _Run:
     # ---- proposals
 
     def _propose(self, rng: "Generator") -> Request:
-        """Return the request of the next proposal, with its point as the memo."""
         with one_thread():
             place = self._with_inactive(_to_float32(self._propose_point(rng)))
         (configuration,) = self._joint.decode(place[None])
         return Request(configuration, memo=_to_memo(place))
 
     def _propose_point(self, rng: "Generator") -> Array:
-        """Return the next point: of the initial design, or the one with the largest expected improvement."""
         count = len(self._points) + len(self._pending)
         if not self._values or count < self._options.initial:
             return self._design_point(count, rng)
@@ -145,18 +126,17 @@ class _Run:
         return maximise_expected_improvement(model.process, best, self._best, rng, self._are_seen)
 
     def _design_point(self, count: int, rng: "Generator") -> Array:
-        """Return the point at index `count` of the initial design, or a random point beyond its end.
-
-        If its member was already started, return the first of some random points whose member is new.
-        """
-        place = self._design[count] if count < len(self._design) else rng.random(self._joint.width)
+        """Return a point of the initial design or beyond it a random one, or a random one whose member is new."""
+        place: Array = self._design[count] if count < len(self._design) else self._draw(1, rng)[0]
         if not self._are_seen(_to_float32(place)[None])[0]:
             return place
-        others = _to_float32(rng.random((CHUNK, self._joint.width)))
+        others = _to_float32(self._draw(CHUNK, rng))
         return np.asarray(others[int(self._are_seen(others).argmin())])
 
+    def _draw(self, count: int, rng: "Generator") -> Array:
+        return self._joint.apply_advice(rng.random((count, self._joint.width)))
+
     def _with_inactive(self, place: Array) -> Array:
-        """Return the point with its inactive coordinates replaced as the option `inactive` says."""
         match self._options.inactive:
             case "proposed":
                 return place
@@ -168,8 +148,7 @@ class _Run:
     def _are_seen(self, places: Array) -> Array:
         """Return for each of n points, of shape (n, width), whether its member was already started.
 
-        Points are decoded in chunks. After the first chunk with a new member all further points are reported as
-        started.
+        Points after the first chunk with a new member are not decoded: they are reported as started.
         """
         found: Array = np.ones(len(places), bool)
         for start in range(0, len(places), CHUNK):
@@ -181,12 +160,10 @@ class _Run:
 
     @property
     def _best(self) -> Array:
-        """The point with the smallest value."""
         return self._points[int(np.argmin(self._values))]
 
     @cached_property
     def _model_process(self) -> "IncrementalGaussianProcess":
-        """The Gaussian process, which grows with the trials; its module is imported on first use."""
         from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
 
         return IncrementalGaussianProcess()
@@ -198,12 +175,10 @@ def _to_float32(place: Array) -> Array:
 
 
 def _to_memo(place: Array) -> Memo:
-    """Return the memo that stores a point."""
     return (b64encode(place.astype("<f4").tobytes()).decode(),)
 
 
 def _from_memo(request: Request) -> Array:
-    """Return the point that the memo of a request stores."""
     (text,) = request.memo
     assert isinstance(text, str), "the memo of a request must be an encoded point"
     return np.frombuffer(b64decode(text), "<f4")
@@ -232,10 +207,7 @@ class JointCube:
         return self._form.decode_all(self._project(places))
 
     def encode(self, configuration: Configuration) -> Array:
-        """Encode a configuration as a point of shape (width,).
-
-        A decision lies in the middle of its interval, and an inactive hyperparameter at its default.
-        """
+        """Encode a configuration, shape (width,): mid-interval decisions, and defaults of inactive hyperparameters."""
         point = self._form.encode(configuration)
         chosen = [int(point.z[block.columns].argmax()) for block in self._form.blocks]
         orders = zip(self._form.orders, point.orders, strict=True)
@@ -244,6 +216,20 @@ class JointCube:
         return np.concatenate(
             [parts, self._form.theta_c.to_unit(point.theta_c), self._form.theta_d.to_unit(point.theta_d)]
         )
+
+    def apply_advice(self, shares: Array) -> Array:
+        """Return the points for uniform shares in [0, 1], shape (n, width), so that they follow weights and priors."""
+        form, found = self._form, np.array(shares, float)
+        for column, block in enumerate(form.blocks):
+            weights = form.weights_of(block)
+            if weights is not None:
+                sums = np.concatenate([[0.0], np.cumsum(weights)])
+                found[:, column] = np.interp(found[:, column], sums, np.linspace(0, 1, len(sums)))
+        functions = (*form.theta_c.quantiles(form.space), *form.theta_d.quantiles(form.space))
+        for column, function in enumerate(functions, self._decisions):
+            if function is not None:
+                found[:, column] = function(found[:, column])
+        return found
 
     def replace_inactive(self, place: Array, others: Array) -> Array:
         """Return the point `place` with its inactive coordinates taken from `others`; both have shape (width,)."""
@@ -258,13 +244,11 @@ class JointCube:
 
     @cached_property
     def _sizes(self) -> Array:
-        """The number of alternatives of each decision."""
         stages = [len(block.alternatives) for block in self._form.blocks]
         return np.array([*stages, *(len(order.branches) for order in self._form.orders)], int)
 
     @property
     def _decisions(self) -> int:
-        """The number of decisions: stages and orders of steps."""
         return len(self._form.blocks) + len(self._form.orders)
 
     def _project(self, places: Array) -> AdmmPoints:

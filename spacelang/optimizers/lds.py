@@ -24,7 +24,6 @@ class Lds:
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         settings.check_disc(self.disc)
 
     def search(self, problem: Problem) -> Search:
@@ -42,7 +41,6 @@ class Lds:
 
     def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         # One rung with all rows and bounds of width 0: losses are compared directly.
-        """Run the descents of one selector call."""
         arms = Arms(turn, sizes=(turn.selection.size,), widths=(0.0,), worth=turn.selection.value)
         rules = DescentRules(self.disc, end_rule="local_optimum")
         yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)

@@ -31,7 +31,6 @@ class Mlds:
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         settings.check_disc(self.disc)
         settings.check_fidelity_grid(self.b, self.eta)
 
@@ -49,7 +48,6 @@ class Mlds:
         return MemorySelector(self._descend)
 
     def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
-        """Run the descents of one selector call."""
         sizes = rungs(turn.selection.size, self.b, self.eta)
         arms = Arms(turn, sizes, widths=(0.0,) * len(sizes), worth=turn.selection.value)
         rules = DescentRules(self.disc, end_rule=end_rule_for(sizes), match_fidelity=self.match_fidelity)

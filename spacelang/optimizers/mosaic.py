@@ -1,7 +1,7 @@
 """MOSAIC: Monte Carlo tree search of structures, with Bayesian optimization below its nodes."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._common_options import check
+from spacelang.optimizers._common_options import check, check_option
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._idle_workers import run_requests
+from spacelang.optimizers._idle_workers import lazy_request, run_requests
 from spacelang.optimizers._mosaic import (
     ExhaustedNode,
     Playout,
@@ -21,7 +21,6 @@ from spacelang.optimizers._mosaic import (
     Policy,
     SearchTree,
     Surrogate,
-    SurrogateSettings,
     draw_below,
 )
 from spacelang.plugins import option
@@ -60,23 +59,14 @@ class Mosaic:
     features: float = option(0.5, "the share of features that each split of a tree considers")
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         is_weight = isfinite(self.c_ucb) and self.c_ucb >= 0
-        check(
-            is_weight, f"`c_ucb` is {self.c_ucb}", "`c_ucb` must be finite and at least 0, which means no exploration"
-        )
-        check(0 < self.pw <= 1, f"`pw` is {self.pw}", "`pw` must be greater than 0 and at most 1")
-        check(self.kappa >= 0, f"`kappa` is {self.kappa}", "`kappa` must be at least 0, which means only the defaults")
+        check_option(self, "c_ucb", is_weight, "must be finite and at least 0, which means no exploration")
+        check_option(self, "pw", 0 < self.pw <= 1, "must be greater than 0 and at most 1")
+        check_option(self, "kappa", self.kappa >= 0, "must be at least 0, which means only the defaults")
         is_time = isfinite(self.slow_skip_seconds) and self.slow_skip_seconds >= 0
-        check(
-            is_time,
-            f"`slow_skip_seconds` is {self.slow_skip_seconds}",
-            "`slow_skip_seconds` must be finite and at least 0, which skips none",
-        )
-        check(
-            0 < self.features <= 1,
-            f"`features` is {self.features}",
-            "`features` is a share: choose a value greater than 0 and at most 1",
+        check_option(self, "slow_skip_seconds", is_time, "must be finite and at least 0, which skips none")
+        check_option(
+            self, "features", 0 < self.features <= 1, "is a share: choose a value greater than 0 and at most 1"
         )
         for name in ("n_s", "n_r", "trees"):
             value = getattr(self, name)
@@ -106,14 +96,12 @@ class Mosaic:
 
 
 class _Run:
-    """The state of one search: its tree, its surrogate, and the running trials."""
-
     def __init__(self, options: Mosaic, problem: Problem, structures: Structures) -> None:
         self._options, self._rng = options, problem.rng
         self._initial = problem.initial
         self._tree = options.form(structures).form
-        sizes = SurrogateSettings(options.trees, options.features, options.n_s)
-        self._surrogate = Surrogate(self._tree, sizes, int(problem.rng.integers(1 << 63)))
+        seed = int(problem.rng.integers(1 << 63))
+        self._surrogate = Surrogate(self._tree, seed, trees=options.trees, features=options.features, draws=options.n_s)
         self._candidates = PlayoutCandidates(self._tree, self._surrogate, options.n_r)
         self._nodes = SearchTree()
         self._policy = Policy(self._nodes, self._tree.actions, self._surrogate.predict_nodes, options.c_ucb, options.pw)
@@ -134,26 +122,20 @@ class _Run:
         """True once a playout found nothing new below any node."""
 
     def run(self) -> Search:
-        """Start one trial for each idle worker until no request is left and no trial is running."""
         yield from run_requests(self._requests(), self._record)
 
     def _requests(self) -> Iterator[Request | LazyRequest]:
-        """Yield all requests in starting order: initialization, playouts, and at the end what remains."""
         yield from (self._start_request(each) for each in self._initial_configurations() if each not in self._seen)
         while self._failed_playouts or not self._is_exhausted:
-            yield (
-                self._retry(*self._failed_playouts.popleft())
-                if self._failed_playouts
-                else self._lazy_request(self._propose)
-            )
+            failed = self._failed_playouts.popleft() if self._failed_playouts else None
+            make = self._propose if failed is None else partial(self._propose_again, *failed)
+            yield lazy_request(make, self._record_start)
         yield from (self._start_request(each) for each in self._remaining.each_once() if each not in self._seen)
 
     def _initial_configurations(self) -> Iterator[Configuration]:
-        """Yield the configurations of the initialization.
+        """Yield the initial configurations, each first alternative's default, and `kappa` draws of those not slow.
 
-        These are the initial configurations, the default of each first alternative, and `kappa` draws of each that is
-        not slow. A first alternative is a branch of the tree's root. It is slow if its default took longer than
-        `slow_skip_seconds`.
+        A first alternative is a branch of the tree's root, slow if its default took longer than `slow_skip_seconds`.
         """
         yield from self._initial
         tops: list[Prefix] = [(branch,) for branch in self._tree.actions(())] or [()]
@@ -181,8 +163,8 @@ class _Run:
     def _propose(self, rng: "Generator") -> Request:
         """Run selection, expansion and playout until a new candidate is found, and return its request.
 
-        Nodes without new candidates are marked as exhausted; the memo lists them, so that `_record_start` marks them in
-        a resumed run as well. If no node has a new candidate, the result is the request of a known configuration.
+        Nodes without new candidates are marked as exhausted; the memo lists them, for `_record_start` in a resumed run.
+        If no node has a new candidate, the request is that of a known configuration.
         """
         seed = int(rng.integers(1 << 62))
         dry: list[ExhaustedNode] = []
@@ -195,14 +177,12 @@ class _Run:
         return Request(next(iter(self._seen)), memo=Playout((), seed, 1, tuple(dry)).memo)
 
     def _propose_again(self, failed: Playout, configuration: Configuration, _: "Generator") -> Request:
-        """Return the request of a playout's next best candidate, or the failed one again if there is none."""
         assert failed.seed is not None, "an evaluation outside a playout is not retried"
         found = self._best_new_candidate(failed.prefix, failed.seed)
         playout = failed.next_attempt(is_last=found is None)
         return Request(configuration if found is None else found, memo=playout.memo)
 
     def _best_new_candidate(self, prefix: Prefix, seed: int) -> Configuration | None:
-        """Return the most promising new candidate below a node; None if there is none."""
         if self._is_fully_started(prefix):
             return None
         _, best = self._best.get(prefix, (0.0, None))
@@ -211,7 +191,7 @@ class _Run:
         )
 
     def _is_fully_started(self, prefix: Prefix) -> bool:
-        """Return True if every configuration below a node was started; always False in a space with hyperparameters."""
+        """Return True if every configuration below a node was started; False with hyperparameters."""
         if self._tree.space.hyperparameters:
             return False
         return self._started_below[prefix] == self._tree.count_structures(prefix)
@@ -219,29 +199,12 @@ class _Run:
     # ---- starts and results
 
     def _start_request(self, configuration: Configuration) -> Request:
-        """Return the request of a configuration, and record its start."""
         request = Request(configuration)
         self._record_start(request, request)
         return request
 
-    def _retry(self, failed: Playout, configuration: Configuration) -> LazyRequest:
-        """Return a lazy request for the next candidate of a playout that failed."""
-        return self._lazy_request(partial(self._propose_again, failed, configuration))
-
-    def _lazy_request(self, make: "Callable[[Generator], Request]") -> LazyRequest:
-        """Return a lazy request that records its start."""
-
-        def begun(request: Request) -> None:
-            self._record_start(later, request)
-
-        later = LazyRequest(make, begun)
-        return later
-
     def _record_start(self, asked: Request | LazyRequest, request: Request) -> None:
-        """Record the start of a request, and count the visit of a new playout.
-
-        A playout of a configuration that was already started ends the playouts; its trial is answered from memory.
-        """
+        """Record the start of a request and the visit of a new playout; a known configuration ends the playouts."""
         playout = Playout.from_request(request, self._tree)
         for prefix, reward in playout.exhausted_nodes:
             self._policy.exhaust(prefix, reward)
@@ -253,10 +216,7 @@ class _Run:
             self._nodes.start_visit(playout.prefix)
 
     def _record(self, asked: Request | LazyRequest, trial: Trial) -> None:
-        """Back up the reward of a trial, unless its playout has another candidate after a failure.
-
-        Failures are not added to the surrogate's data.
-        """
+        """Back up the reward of a trial, unless its playout has another candidate after a failure."""
         playout, configuration = self._running_playouts.pop(asked), trial.request.configuration
         if 0 < self._options.slow_skip_seconds < trial.cost:
             self._slow.add(configuration)
@@ -272,18 +232,15 @@ class _Run:
             self._update_best(configuration, reward)
 
     def _add_seen(self, configuration: Configuration) -> None:
-        """Record that a configuration was started."""
         if configuration not in self._seen:
             self._seen[configuration] = None
             self._started_below.update(self._prefixes(configuration))
 
     def _update_best(self, configuration: Configuration, reward: float) -> None:
-        """Update the best configuration below every node that contains this one."""
         for prefix in self._prefixes(configuration):
             if prefix not in self._best or reward > self._best[prefix][0]:
                 self._best[prefix] = reward, configuration
 
     def _prefixes(self, configuration: Configuration) -> Iterator[Prefix]:
-        """Return the nodes that contain a configuration, whether or not they were visited."""
         whole = self._tree.prefix_of(configuration)
         return (whole[:length] for length in range(len(whole) + 1))

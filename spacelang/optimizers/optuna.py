@@ -70,7 +70,6 @@ class Optuna:
             yield from search_with_library(Study(form, self._create_sampler), problem, structures, TrialLog())
 
     def _create_sampler(self, seed: int) -> Any:
-        """Return a new sampler for a seed."""
         return getattr(import_optional("optuna").samplers, self.sampler)(seed=seed)
 
 
@@ -78,10 +77,7 @@ class Optuna:
 
 
 def _random_value_report(sampler: str, form: OptunaFunction) -> tuple[ReportEntry, ...]:
-    """Return the report entry for the values that a sampler only draws at random, if any.
-
-    Raises OptionError if the sampler would search nothing, or cannot enumerate a continuous range.
-    """
+    """Return the entry for values that a sampler only draws at random; raises OptionError if it cannot search."""
     slots = [(free, slot) for free, slot in form.questions.drawn_pieces()]
     if sampler == "BruteForceSampler":
         endless = [free.node.key for free, slot in slots if isinstance(slot.part, Real)]
@@ -113,12 +109,10 @@ def _random_value_report(sampler: str, form: OptunaFunction) -> tuple[ReportEntr
 
 
 def _unconditional_names(named: Questions, several: Parts) -> frozenset[str]:
-    """Return the names that every trial is asked for within these parts."""
     return frozenset().union(*(_unconditional_names_in(named, part) for part in several))
 
 
 def _unconditional_names_in(named: Questions, part: UnfoldedPart) -> frozenset[str]:
-    """Return the names that every trial is asked for within one part."""
     match part:
         case Fork():
             inside = reduce(frozenset.intersection, (_unconditional_names(named, case.parts) for case in part.cases))

@@ -35,5 +35,4 @@ class Random:
 
 
 def _random_loop(turn: SelectorCall[K], candidates: RandomCandidates[K]) -> SearchCoroutine[None]:
-    """Evaluate the candidates in random order, as many as there are iterations."""
     yield from run_candidates(turn, SequentialCandidates(turn, islice(candidates.each_once(), turn.iterations)))

@@ -31,7 +31,6 @@ class RandomForestTpe:
     candidates: int = option(24, settings.CANDIDATES)
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         self._settings()
 
     def form(self, structures: Structures) -> LoweringResult[HyperoptSpace, Values]:
@@ -39,10 +38,7 @@ class RandomForestTpe:
         return lower_for_hyperopt(_forest_arm(_model_arms(structures)).structures)
 
     def search(self, problem: Problem) -> Search:
-        """Search the random forest and all other stages with hyperopt's TPE (see the optimizer `tpe`).
-
-        Only initial configurations with a random forest are used. Raises OptionError for a space without one.
-        """
+        """Search like `tpe`, from initial configurations with a random forest; raises OptionError without a forest."""
         structures = Structures(problem.space)
         if not structures.count:
             return
@@ -53,17 +49,14 @@ class RandomForestTpe:
         yield from _proposer_search.search(proposer, replace(problem, space=arm.space, initial=initial), arm.structures)
 
     def _settings(self) -> TpeSettings:
-        """Return the TPE settings; raises OptionError for a value out of bounds."""
         return TpeSettings(self.startup, self.gamma, self.candidates)
 
 
 def _model_arms(structures: Structures) -> ArmSpaces:
-    """Return one arm per alternative of the last stage."""
     return Boasf(cap=2**62).lower(structures).form
 
 
 def _forest_arm(arms: ArmSpaces) -> Arm:
-    """Return the arm of the first random forest; raises OptionError if there is none."""
     operators = {branch.name: _operator_name(branch) for stage in arms.space.stages for branch in stage.branches}
     for arm in arms.arms:
         if operators.get(arm.name) in FOREST_OPERATORS:
@@ -76,5 +69,4 @@ def _forest_arm(arms: ArmSpaces) -> Arm:
 
 
 def _operator_name(branch: Branch) -> str:
-    """Return the operator name of a branch; empty if the branch is no operator."""
     return branch.node.name if isinstance(branch.node, Operator) else ""

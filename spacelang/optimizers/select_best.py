@@ -31,10 +31,9 @@ class SelectBest:
         return Boasf(stage=self.stage, cap=2**62).lower(structures)
 
     def search(self, problem: Problem) -> Search:
-        """Evaluate the default configuration of each alternative in text order, on all rows, then end.
+        """Evaluate the default configuration of each alternative, or the nearest member, in text order and on all rows.
 
-        If a default violates a constraint, the nearest member replaces it. Raises OptionError if the stage does not
-        exist.
+        Raises OptionError if the stage does not exist.
         """
         structures = Structures(problem.space)
         if not structures.count:

@@ -16,7 +16,7 @@ from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.ir.walk import rebuild_tree
-from spacelang.optimizers._common_options import check
+from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
@@ -47,19 +47,11 @@ class Smac:
     retrain_after: int = option(8, "configurations taken from one model; larger values save time")
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
-        check(self.challengers >= 0, f"`challengers` is {self.challengers}", "`challengers` must be at least 0")
-        check(
-            self.retrain_after >= 1,
-            f"`retrain_after` is {self.retrain_after}",
-            "`retrain_after` must be at least 1",
-        )
+        check_option(self, "challengers", self.challengers >= 0, "must be at least 0")
+        check_option(self, "retrain_after", self.retrain_after >= 1, "must be at least 1")
 
     def form(self, structures: Structures) -> LoweringResult[ConfigSpaceForm, Encoding]:
-        """Compile the space that SMAC searches; priors that SMAC does not support are dropped and reported.
-
-        Raises RefusedError for what ConfigSpace cannot represent, and MissingLibraryError.
-        """
+        """Compile the space; unsupported priors are dropped and reported. Raises RefusedError, MissingLibraryError."""
         import_optional("smac")
         space = structures.space
         if not _unsupported_priors(space):
@@ -111,11 +103,11 @@ class _Challengers:
         self._form = form
         self._trials = problem.budget.trials
         self._seed = int(problem.rng.integers(2**31 - 1))
-        self._latest: tuple[_Model, list[_Challenger]] | None = None
-        """The latest model and the configurations that it proposed."""
+        self._latest: tuple[_Model, list[tuple[Configuration, int]]] | None = None
+        """The latest model and what it proposed, each with the number of invalid proposals before it."""
 
     def initial_design(self) -> Sequence[Configuration]:
-        """Return the members in the facade's initial design; in a space without choices its only configuration."""
+        """Return the members in the facade's initial design; in a space without choices its only one."""
         if not len(self._form.native):
             return (self._form.decode({}),)
         with TemporaryDirectory() as folder, _silence_smac():
@@ -125,7 +117,6 @@ class _Challengers:
         return [each for each in found if first_exclusion(self._form.space, each) is None]
 
     def propose(self, history: TrialLog, rng: "Generator") -> Request | None:
-        """Return the next configuration of the latest model, or the first of a new model; None if there is none."""
         model, place = _next_proposal(history)
         if model is None or place == self._per_model:
             model, place = _Model(int(rng.integers(2**31 - 1)), len(history.started), len(history.finished)), 0
@@ -134,22 +125,21 @@ class _Challengers:
         found = self._latest[1]
         if place >= len(found):
             return None
-        memo = (model.seed, model.started, model.finished, place, found[place].rejected)
-        return Request(found[place].configuration, memo=memo)
+        configuration, rejected = found[place]
+        return Request(configuration, memo=(model.seed, model.started, model.finished, place, rejected))
 
-    def _rank_members(self, model: "_Model", history: TrialLog) -> "list[_Challenger]":
-        """Return the members of the space that SMAC ranks highest, fewer than requested if it finds no more."""
+    def _rank_members(self, model: "_Model", history: TrialLog) -> list[tuple[Configuration, int]]:
         from joblib import parallel_config
 
         if not len(self._form.native):
             return []
-        found: list[_Challenger] = []
+        found: list[tuple[Configuration, int]] = []
         with TemporaryDirectory() as folder, _silence_smac(), one_thread(), parallel_config("sequential"):
             left_out = 0
             for each in self._proposals_of(model, history, folder):
                 configuration = self._form.decode(each)
                 if first_exclusion(self._form.space, configuration) is None:
-                    found.append(_Challenger(configuration, left_out))
+                    found.append((configuration, left_out))
                 else:
                     left_out += 1
                 if len(found) == self._per_model:
@@ -183,7 +173,6 @@ class _Challengers:
             return
 
     def _add_trial(self, known: Any, request: Request, trial: Trial | None, worst: float) -> None:
-        """Add a request and its trial to SMAC's run history; a failure costs as much as the worst loss."""
         from smac.runhistory import StatusType, TrialInfo
 
         theirs = import_optional("ConfigSpace").Configuration(
@@ -197,7 +186,6 @@ class _Challengers:
         known.add(theirs, worst if place is None else place, trial.cost, status=status, seed=0)
 
     def _scenario(self, seed: int, folder: str) -> Any:
-        """Return SMAC's scenario of a run; its output goes into `folder`, which is temporary."""
         trials = {} if self._trials is None else {"n_trials": self._trials}
         return import_optional("smac").Scenario(
             self._form.native, deterministic=True, seed=seed, output_directory=Path(folder), **trials
@@ -213,19 +201,8 @@ class _Model:
     finished: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Challenger:
-    """A configuration proposed by a model, and how many invalid proposals came before it."""
-
-    configuration: Configuration
-    rejected: int
-
-
 def _unsupported_priors(space: Space) -> list[Hyperparameter]:
-    """Return the hyperparameters with a normal prior that are not always active.
-
-    SMAC's model fails on them when they are inactive.
-    """
+    """Return hyperparameters with a normal prior that are not always active: SMAC fails on inactive ones."""
     return [
         variable.node
         for variable in space.variables.values()
@@ -236,12 +213,10 @@ def _unsupported_priors(space: Space) -> list[Hyperparameter]:
 
 
 def _unclipped_loss(trial: Trial | None) -> float | None:
-    """Return the loss on the scale of the run without clipping; None without a loss."""
     return None if trial is None or trial.loss is None else trial.scale.normalize_unclipped(trial.loss)
 
 
 def _next_proposal(history: TrialLog) -> tuple[_Model | None, int]:
-    """Return the model of the latest proposal (None before the first one) and the next rank."""
     for request in reversed(history.started):
         if request.memo:
             seed, begun, ended, place, _ = map(int, request.memo)
@@ -250,7 +225,6 @@ def _next_proposal(history: TrialLog) -> tuple[_Model | None, int]:
 
 
 def _count_rejected(history: TrialLog) -> int:
-    """Return how many proposals of all models were outside of the space."""
     numbers: dict[_Model, int] = {}
     for request in history.started:
         if request.memo:
@@ -266,7 +240,6 @@ def _unused_objective(config: Any, seed: int) -> float:
 
 @contextmanager
 def _silence_smac() -> Iterator[None]:
-    """Limit SMAC's log to errors and suppress all warnings within the context."""
     logger = logging.getLogger("smac")
     level = logger.level
     logger.setLevel(logging.ERROR)

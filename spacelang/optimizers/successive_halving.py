@@ -9,11 +9,10 @@ from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import Candidates, pipeline_selector, search
-from spacelang.optimizers._common_options import check
+from spacelang.optimizers._candidates import Bracket, BracketRuns, Candidates, pipeline_selector, search
+from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
-from spacelang.optimizers._successive_halving import Bracket, BracketRuns
 from spacelang.plugins import option
 
 
@@ -33,15 +32,11 @@ class SuccessiveHalving:
     draws_configurations: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         settings.check_fidelity_grid(self.b, self.eta)
-        check(self.n >= 1, f"`n` is {self.n}", "`n` must be at least 1")
+        check_option(self, "n", self.n >= 1, "must be at least 1")
 
     def search(self, problem: Problem) -> Search:
-        """Halve `n` new configurations, again and again until every one was trained on all rows.
-
-        See `spacelang.optimizers._candidates.search`.
-        """
+        """Halve `n` new configurations, again and again, until all were trained on all rows (see `_candidates`)."""
         yield from search(problem, self.hyperparameters, self._run_brackets)
 
     def selector(self) -> Selector:
@@ -49,6 +44,5 @@ class SuccessiveHalving:
         return pipeline_selector(self._run_brackets)
 
     def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
-        """Run the brackets of one call on a source of candidates."""
         bracket = Bracket(self.n, rungs(turn.selection.size, self.b, self.eta))
         yield from BracketRuns(turn, candidates, islice(repeat(bracket), turn.iterations), self.eta).run()

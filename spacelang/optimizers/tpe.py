@@ -29,7 +29,6 @@ class Tpe:
     candidates: int = option(24, settings.CANDIDATES)
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value out of bounds."""
         TpeSettings(self.startup, self.gamma, self.candidates)
         own = self.library == "optuna" and self.gamma != TpeSettings().gamma
         check(not own, f"`gamma` is {self.gamma}", "optuna uses its own rule for good trials: leave `gamma` out")
@@ -37,10 +36,7 @@ class Tpe:
     def form(
         self, structures: Structures
     ) -> LoweringResult[HyperoptSpace, Values] | LoweringResult[OptunaFunction, Parameters]:
-        """Compile the space for the library.
-
-        Raises RefusedError if the library cannot represent it, and MissingLibraryError.
-        """
+        """Compile the space for the library; raises RefusedError if it cannot represent it, and MissingLibraryError."""
         match self.library:
             case "hyperopt":
                 return lower_for_hyperopt(structures)
@@ -67,6 +63,5 @@ class Tpe:
                 yield from search_with_library(study, problem, structures, TrialLog())
 
     def _create_sampler(self, seed: int) -> Any:
-        """Return Optuna's TPE sampler with these settings."""
         samplers = import_optional("optuna").samplers
         return samplers.TPESampler(n_startup_trials=self.startup, n_ei_candidates=self.candidates, seed=seed)

@@ -11,6 +11,7 @@ from spacelang.ir.expr import references
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
 from spacelang.sampling.comparisons import JointValues, evaluate_comparison
+from spacelang.sampling.prior_draws import prior_of, probability_by_prior
 from spacelang.sampling.uniform import CellSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
@@ -41,17 +42,26 @@ class SamplingFailedError(Exception):
 
 
 class ProbabilityWeights(Weights):
-    """Solver weights in which the weight of a cell is the probability that a random value of its domain lies in it."""
+    """Solver weights in which the weight of a cell is the probability that a random value of its domain lies in it.
+
+    With `advised`, values are drawn by the priors of the hyperparameters.
+    """
 
     existential = False
 
-    def cell_weight(self, hyperparameter: Hyperparameter, cell_weight: SimpleDomain) -> float:
+    def __init__(self, *, advised: bool) -> None:
+        self._advised = advised
+
+    def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:
         """Return the probability of the cell, but at least a tiny weight.
 
         A single point of a continuous range has probability 0. The tiny weight lets it be drawn if nothing else
         satisfies the constraints.
         """
-        return max(probability_of_cell(cell_weight, hyperparameter.domain), POINT_WEIGHT)
+        prior = prior_of(hyperparameter, advised=self._advised)
+        if prior is None:
+            return max(probability_of_cell(cell, hyperparameter.domain), POINT_WEIGHT)
+        return max(probability_by_prior(cell, hyperparameter.domain, prior), POINT_WEIGHT)
 
 
 class JointSampler:
@@ -62,16 +72,22 @@ class JointSampler:
     truth values of a comparison have the same weight, so the accepted values have exactly the conditional distribution.
     """
 
-    def __init__(self, model: SolverModel, network: Network, constraints: tuple[Constraint, ...]) -> None:
+    def __init__(
+        self, model: SolverModel, network: Network, constraints: tuple[Constraint, ...], *, advised: bool
+    ) -> None:
         """Compile the samplers; `constraints` are reported in `SamplingFailedError` if values are too rare."""
         self._ranges = network.ranges
         self._constraints = constraints
-        self._state_sampler = JointWeightedSampler(Solver(model, ProbabilityWeights()).solve(network))
-        self._domains: dict[str, Domain] = {
-            member.address: member.node.domain for member in network.members if isinstance(member.node, Hyperparameter)
+        self._state_sampler = JointWeightedSampler(Solver(model, ProbabilityWeights(advised=advised)).solve(network))
+        nodes = {member.address: member.node for member in network.members if isinstance(member.node, Hyperparameter)}
+        self._domains: dict[str, Domain] = {address: node.domain for address, node in nodes.items()}
+        self._cells = {
+            address: CellSampler(nodes[address].domain, mine, prior_of(nodes[address], advised=advised))
+            for address, mine in network.cells.items()
         }
-        self._cells = {address: CellSampler(self._domains[address], mine) for address, mine in network.cells.items()}
-        self._numeric = {a: np.array([is_number(cell.middle) for cell in mine]) for a, mine in network.cells.items()}
+        self._numeric = {
+            a: np.array([is_number(cell.representative) for cell in mine]) for a, mine in network.cells.items()
+        }
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield for each hyperparameter its address, the entries in which it is active, and its values there.

@@ -1,4 +1,4 @@
-"""Random sampling of configurations: structures uniformly without rejection, values uniformly or log-uniformly.
+"""Random sampling of configurations by the plain law or the advised law, structures first and without rejection.
 
 A structure is a choice of one alternative for every reached decision. Configurations are drawn in columns, many at
 once: first the branches of one decision for all rows that reach it, then the values of one hyperparameter for all rows
@@ -15,14 +15,17 @@ from numpy.random import Generator
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice, Context, Space
+from spacelang.ir.value import to_fraction
 from spacelang.ir.walk import Structure
-from spacelang.sampling.batch import Batch, join_column_pieces
+from spacelang.sampling.batch_builder import Batch, join_column_pieces
 from spacelang.sampling.joint import JointSampler, SamplingFailedError
-from spacelang.sampling.uniform import UniformSampler
+from spacelang.sampling.prior_draws import prior_of
+from spacelang.sampling.uniform import ValueSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
+from spacelang.solver.model import Solver, Weights
 from spacelang.solver.network import UNREACHED, FixedDecisions, Network
 
 __all__ = ["BLOCK_SIZE", "Sampler", "SamplingFailedError"]
@@ -38,18 +41,26 @@ DrawnPieces: TypeAlias = dict[str, list[tuple[Array, ValueCodes]]]
 class Sampler:
     """A sampler of the configurations of one space; everything that does not depend on the draw is computed once.
 
-    Structures are uniform over all admissible ones. Values are uniform or log-uniform over their domains, conditional
-    on the constraints; a declared `@prior` is ignored. This is exact without rejection if constraints compare
-    hyperparameters with constants or finite hyperparameters with each other. Comparisons between ranges use rejection
-    sampling. Drawing raises ValueError if the space is empty, and SamplingFailedError if rejection sampling does not
-    find a valid configuration.
+    By default draws follow the plain law: structures are uniform over all admissible ones; values are uniform or
+    log-uniform over their domains, given the constraints. With `advised`, they follow the advised law: a structure has
+    a probability in proportion to the product of the weights of its alternatives (`@weight`), and values follow their
+    priors (`@prior`), given the constraints. Without weights and priors both laws draw the same.
+
+    This is exact without rejection if constraints compare hyperparameters with constants or finite hyperparameters with
+    each other. Comparisons between ranges use rejection sampling. Drawing raises ValueError if the space is empty, and
+    SamplingFailedError if rejection sampling does not find a valid configuration.
     """
 
-    def __init__(self, structures: Structures) -> None:
+    def __init__(self, structures: Structures, *, advised: bool = False) -> None:
         self.space: Space = structures.space
         self.structures = structures
+        self.advised = advised
+        self._solver = Solver(structures.model, AdvisedWeights()) if advised else structures.existence_solver
         self._conditioning = Conditioning(self.space)
-        self._uniform_samplers = {node.address: UniformSampler(node.domain) for node in self.space.hyperparameters}
+        self._value_samplers = {
+            node.address: ValueSampler(node.domain, prior_of(node, advised=advised))
+            for node in self.space.hyperparameters
+        }
         self._choices_by_context = {
             context: [variable.node for variable in variables if isinstance(variable.node, Choice)]
             for context, variables in self.space.by_context.items()
@@ -142,21 +153,19 @@ class Sampler:
 
     def _make_decision_sampler(self, deciding: "_DecisionGroup", members: FixedDecisions) -> JointWeightedSampler:
         network = deciding.network
-        return JointWeightedSampler(
-            self.structures.existence_solver.solve(network, members), network.existential_variables
-        )
+        return JointWeightedSampler(self._solver.solve(network, members), network.existential_variables)
 
     def _draw_component(
         self, component: Component, rows: Array, decisions: "_BranchColumns", rng: Generator, pieces: DrawnPieces
     ) -> None:
         if component.is_free:
             address = component.members[0].address
-            pieces.setdefault(address, []).append((rows, self._uniform_samplers[address].draw(len(rows), rng)))
+            pieces.setdefault(address, []).append((rows, self._value_samplers[address].draw(len(rows), rng)))
             return
         for situation, mine in decisions.group_by_situation(component, rows):
             free, tied = self._component_samplers(component, situation)
             for address in free:
-                pieces.setdefault(address, []).append((mine, self._uniform_samplers[address].draw(len(mine), rng)))
+                pieces.setdefault(address, []).append((mine, self._value_samplers[address].draw(len(mine), rng)))
             for group in tied:
                 for address, active, codes in group.draw(len(mine), rng):
                     if len(active):
@@ -172,8 +181,17 @@ class Sampler:
             if network.is_free:
                 free.extend(network.cells)
             elif network.cells:
-                tied.append(JointSampler(model, network, component.constraints))
+                tied.append(JointSampler(model, network, component.constraints, advised=self.advised))
         return tuple(free), tuple(tied)
+
+
+class AdvisedWeights(Weights):
+    """Weights of structures for the advised law: the product of the weights of their alternatives."""
+
+    def branch_weight(self, choice: Choice, place: int) -> float:
+        """Return the weight of an alternative as an exact number, since numbers of structures may exceed any float."""
+        weight = to_fraction(choice.branches[place].weight)
+        return weight.numerator if weight.denominator == 1 else weight  # type: ignore[return-value]
 
 
 class _DecisionGroup:

@@ -1,17 +1,29 @@
-"""Independent random values of a domain: a uniformly chosen part of a union, then uniform or log-uniform within it."""
+"""Independent random values of a domain: a uniformly chosen part of a union, then a value of this part.
+
+Without a prior, the value is uniform or log-uniform.
+"""
 
 import math
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import DTypeLike
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, parts
+from spacelang.ir.prior import Prior
+from spacelang.sampling.prior_draws import prior_code_sampler
 from spacelang.sampling.unit_scale import unit_scale
-from spacelang.sampling.value_codes import Array, ValueCodes, code_of, code_type, codes_at, is_exact_as_floats
+from spacelang.sampling.value_codes import (
+    Array,
+    CodeSampler,
+    ValueCodes,
+    code_of,
+    code_type,
+    codes_at,
+    is_exact_as_floats,
+)
 from spacelang.solver.cells import log_length
 
 WORD_LIMIT: Final = 2**63
@@ -19,17 +31,13 @@ MAX_VECTORIZED_GRID: Final = 4_096
 """The size of the largest grid of floats whose members are drawn in one NumPy call."""
 
 
-CodeSampler: TypeAlias = Callable[[int, Generator], Array]
-"""A function that draws `count` codes of a simple domain; all that does not depend on the draw is precomputed."""
+class ValueSampler:
+    """A sampler of values of a domain, by a prior or, without one, uniform or log-uniform."""
 
-
-class UniformSampler:
-    """A sampler of values of a domain, uniform or log-uniform; the prior of the hyperparameter is ignored."""
-
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: Domain, prior: Prior | None = None) -> None:
         self._domain = domain
         self._type = np.dtype(code_type(domain))
-        self._part_samplers = tuple(map(code_sampler, parts(domain)))
+        self._part_samplers = tuple(_part_code_sampler(part, prior) for part in parts(domain))
 
     def draw(self, count: int, rng: Generator) -> ValueCodes:
         """Return the codes of `count` random values of the domain."""
@@ -45,15 +53,17 @@ class UniformSampler:
 
 
 class CellSampler:
-    """A sampler of values inside given cells of the domain of a hyperparameter."""
+    """A sampler of values inside given cells of the domain of a hyperparameter, by a prior if there is one."""
 
-    def __init__(self, domain: Domain, cells: tuple[SimpleDomain, ...]) -> None:
+    def __init__(self, domain: Domain, cells: tuple[SimpleDomain, ...], prior: Prior | None = None) -> None:
         self._is_union = len(parts(domain)) > 1
-        first = [code_of(domain, cell.middle) for cell in cells]
+        first = [code_of(domain, cell.representative) for cell in cells]
         self._parts = np.array([part for part, _ in first], np.int8)
         self._codes = np.array([code for _, code in first], code_type(domain))
         self._cell_samplers = {
-            state: _cell_code_sampler(domain, cell) for state, cell in enumerate(cells) if cell.size != 1
+            state: _cell_code_sampler(cell, parts(domain)[first[state][0]], prior)
+            for state, cell in enumerate(cells)
+            if cell.size != 1
         }
 
     def draw(self, states: Array, rng: Generator) -> ValueCodes:
@@ -69,22 +79,27 @@ class CellSampler:
         return found
 
 
-def _cell_code_sampler(domain: Domain, cell: SimpleDomain) -> CodeSampler:
+def _part_code_sampler(part: SimpleDomain, prior: Prior | None) -> CodeSampler:
+    if prior is not None:
+        return prior_code_sampler(part, part, prior)
+    return (
+        _uniform_integers(0, part.size - 1, code_type(part)) if isinstance(part, Categorical) else _range_sampler(part)
+    )
+
+
+def _cell_code_sampler(cell: SimpleDomain, part: SimpleDomain, prior: Prior | None) -> CodeSampler:
+    if prior is not None:
+        return prior_code_sampler(cell, part, prior)
     if not isinstance(cell, Categorical):
-        return code_sampler(cell)
-    places = np.array([code_of(domain, value)[1] for value in cell.values])
+        return _range_sampler(cell)
+    places = np.array([code_of(part, value)[1] for value in cell.values])
     return lambda count, rng: places[rng.integers(len(places), size=count)]
 
 
-def code_sampler(part: SimpleDomain) -> CodeSampler:
-    """Return a function that draws codes of a simple domain (see `CodeSampler`)."""
-    match part:
-        case Categorical():
-            return _uniform_integers(0, part.size - 1, code_type(part))
-        case Grid():
-            return _integer_grid_sampler(part) if part.is_integral else partial(_draw_grid, part)
-        case Real():
-            return partial(_draw_real, part)
+def _range_sampler(part: Real | Grid) -> CodeSampler:
+    if isinstance(part, Real):
+        return partial(_draw_real, part)
+    return _integer_grid_sampler(part) if part.is_integral else partial(_draw_grid, part)
 
 
 def _uniform_integers(lower: int, upper: int, kind: DTypeLike) -> CodeSampler:

@@ -32,10 +32,7 @@ class CubicRbf:
     """The cubic radial basis function s(x) = sum_i lambda_i |x - x_i|^3 + c_0 + c^T x."""
 
     def __init__(self, points: Array, numbers: Array) -> None:
-        """Interpolate the numbers, shape (n,), at the points, shape (n, d).
-
-        Uses least squares if the linear system is singular.
-        """
+        """Interpolate numbers (n,) at points (n, d), by least squares if the linear system is singular."""
         count, dimensions = points.shape
         self._points = points
         system = np.zeros((count + dimensions + 1, count + dimensions + 1))
@@ -52,26 +49,11 @@ class CubicRbf:
 
 
 def propose_point(points: Array, numbers: Array, pending: Array, rng: "Generator") -> Array:
-    """Return the next point: a candidate with a small spline value and a large distance to known points.
+    """Return the next point, shape (d,): a candidate with a small spline value and a large distance to known points.
 
-    The two criteria are combined in a weighted sum. The weights alternate from call to call (`VALUE_WEIGHTS`). If there
-    are more points than a model may have, the spline uses the best and the latest ones (`choose_training_rows`).
-    Pending points count with the median of all numbers.
-
-    Parameters
-    ----------
-    points : array of shape (n, d)
-        The evaluated points, n > 0.
-    numbers : array of shape (n,)
-        Their finite numbers.
-    pending : array of shape (m, d)
-        The points that are being evaluated.
-    rng
-        The generator from which the candidates are drawn.
-
-    Returns
-    -------
-    array of shape (d,)
+    `points` (n, d) and their finite `numbers` (n,) are known, n > 0; `pending` points (m, d) count with the median. A
+    weighted sum combines both criteria, with weights that alternate from call to call (`VALUE_WEIGHTS`). If there are
+    more points than a model may have, the spline uses the best and the latest ones (`choose_training_rows`).
     """
     taken = np.vstack([points, pending])
     turn, best = len(taken), points[numbers.argmin()]

@@ -20,10 +20,7 @@ INACTIVE_VALUE: Final = -1.0
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The settings of a random forest.
-
-    `trees` is the number of trees. `features` is the share of the coordinates that each split considers.
-    """
+    """The settings of a random forest: its number of trees, and the share of the coordinates that a split considers."""
 
     trees: int = 100
     features: float = 1.0

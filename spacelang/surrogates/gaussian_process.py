@@ -36,10 +36,7 @@ JITTERS: Final = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matern:
-    """The Matern 5/2 kernel with noise.
-
-    `variance` is tau_0^2, `lengths` has tau_1 .. tau_d, and `noise` is the noise variance s2.
-    """
+    """The Matern 5/2 kernel: `variance` tau_0^2, `lengths` tau_1 .. tau_d, and the variance s2 of `noise`."""
 
     variance: float
     lengths: Array
@@ -53,8 +50,7 @@ class Matern:
     def covariance_and_gradient_factor(self, left: Array, right: Array) -> tuple[Array, Array]:
         """Return the covariances of n points with m others, and a factor of their gradients: shape (n, m) each.
 
-        The derivative of a covariance by coordinate i of the right point is this factor times (right_i - left_i) /
-        length_i^2.
+        By coordinate i of the right point the derivative is this factor times (right_i - left_i) / length_i^2.
         """
         far = self._distances(left, right)
         fading = self.variance * np.exp(-far)
@@ -74,10 +70,7 @@ class CholeskyFactor:
 
     @classmethod
     def from_points(cls, kernel: Matern, points: Array) -> "CholeskyFactor":
-        """Return the factor for points of shape (n, d); their order affects the last bits.
-
-        If the matrix has no factor, a jitter (`JITTERS`) is added to its diagonal.
-        """
+        """Return the factor for points (n, d), whose order affects the last bits, with a jitter if necessary."""
         covariance = kernel.covariance(points, points)
         for jitter in JITTERS:
             noisy = covariance.copy()
@@ -125,10 +118,7 @@ class GaussianProcess:
         return np.asarray(covariances.T @ self._weights), np.sqrt(np.maximum(variance, 0.0))
 
     def posterior_with_gradients(self, places: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the means and standard deviations at m points, shape (m,), and the gradients of both, shape (m, d).
-
-        The gradient of a standard deviation of 0 is 0.
-        """
+        """Return means and deviations at m points, (m,), and the gradients of both, (m, d); 0 for a deviation of 0."""
         kernel, points = self._factor.kernel, self._factor.points
         covariances, steepness = kernel.covariance_and_gradient_factor(points, places)
         known = self._factor.solve(covariances)
@@ -156,10 +146,7 @@ MAX_ITERATIONS: Final = 40
 
 
 def fit_kernel(points: Array, numbers: Array) -> Matern:
-    """Return the most probable kernel for n points, shape (n, d), and their numbers of mean 0, shape (n,).
-
-    The result depends on nothing but these data.
-    """
+    """Return the most probable kernel for n points, (n, d), and numbers of mean 0, (n,); depends on nothing else."""
     dimensions = points.shape[1]
     bounds = [tuple(map(log, each)) for each in (VARIANCE_BOUNDS, *[LENGTH_BOUNDS] * dimensions, NOISE_BOUNDS)]
     surprise = partial(_deviance_with_prior, points, numbers)
@@ -176,7 +163,6 @@ def fit_kernel(points: Array, numbers: Array) -> Matern:
 
 
 def _deviance_with_prior(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
-    """Return the deviance plus the penalty of the prior on the lengths, and the gradient of the sum."""
     surprise, gradient = deviance(points, numbers, parameters)
     lengths = parameters[1:-1] / LOG_LENGTH_DEVIATION
     gradient[1:-1] += 2 * lengths / LOG_LENGTH_DEVIATION
@@ -184,10 +170,9 @@ def _deviance_with_prior(points: Array, numbers: Array, parameters: Array) -> tu
 
 
 def deviance(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
-    """Return the deviance log det K + y^T K^-1 y and its gradient by the parameters.
+    """Return the deviance log det K + y^T K^-1 y and its gradient by the logarithms of tau_0^2, tau_1 .. tau_d, s2.
 
-    The parameters, shape (d + 2,), are the logarithms of tau_0^2, tau_1 .. tau_d and s2. The deviance is twice the
-    negative log-likelihood, up to a constant. It is infinite, with gradient 0, if K has no Cholesky factor.
+    It is twice the negative log-likelihood, up to a constant; infinite, with gradient 0, without Cholesky factor of K.
     """
     variance, lengths, noise = np.exp(parameters[0]), np.exp(parameters[1:-1]), np.exp(parameters[-1])
     scaled = points / lengths
@@ -241,7 +226,6 @@ class _FittedFactor:
     factor: CholeskyFactor
 
     def is_extended_by(self, size: int, points: Array, numbers: Array) -> bool:
-        """Return True if the given data extend these data and use the same kernel."""
         count = len(self.numbers)
         return (
             self.size == size
@@ -257,12 +241,10 @@ class IncrementalGaussianProcess:
         self._last: _FittedFactor | None = None
 
     def model(self, points: Array, numbers: Array, pending: Array) -> StandardisedGaussianProcess:
-        """Return the model of n > 0 points, shape (n, d), and of their finite numbers, shape (n,).
-
-        `pending` are the points that are being evaluated, shape (m, d).
+        """Return the model of n > 0 points, (n, d), their finite numbers, (n,), and `pending` points, (m, d).
 
         Pending points count with the median of all numbers, which keeps further proposals away from them (the constant
-        liar). Pending points beyond the maximum size of a model are ignored.
+        liar). Those beyond the maximum size of a model are ignored.
         """
         fitted = self._last = self._extend(points, numbers)
         known = numbers[fitted.rows]
@@ -292,8 +274,8 @@ class IncrementalGaussianProcess:
 def size_at_last_fit(count: int, part: int = 10) -> int:
     """Return the number of rows to which the kernel for `count` > 0 rows is fitted.
 
-    This is the largest of the sizes 1, 2, .., 20, 22, 24, .., 1000, 1100, .. that is not above `count`. Each size
-    exceeds the previous one by one `part`-th, by 1 at least and by `MAX_NEW_ROWS` at most.
+    This is the largest of the sizes 1, 2, .., 20, 22, .., 1000, 1100, .. not above `count`: each exceeds the previous
+    one by one `part`-th, by 1 at least and by `MAX_NEW_ROWS` at most.
     """
     size = 1
     while (following := size + min(max(size // part, 1), MAX_NEW_ROWS)) <= count:

@@ -5,7 +5,7 @@ See spacelang/optimizers/README.md, section "Expected improvement".
 
 from collections.abc import Callable
 from math import log, pi, sqrt
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,6 +16,8 @@ from spacelang.sampling.value_codes import Array
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+
+    from spacelang.surrogates.gaussian_process import GaussianProcess
 
 CANDIDATES: Final = 2000
 """The number of candidates that are drawn uniformly."""
@@ -42,18 +44,6 @@ TAIL_LIMIT: Final = -1e3
 """Below this number of standard deviations, the first term of the tail expansion of the normal is used."""
 
 
-class Posterior(Protocol):
-    """The posterior distribution of a function; `GaussianProcess` is an implementation."""
-
-    def posterior(self, points: Array) -> tuple[Array, Array]:
-        """Return the mean and the standard deviation at m points, shape (m,) each."""
-        ...
-
-    def posterior_with_gradients(self, places: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the means and standard deviations at m points, shape (m,), and the gradients of both, shape (m, d)."""
-        ...
-
-
 def expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
     """Return the expected improvement below `best`: at least 0, of the shape of `mean`."""
     gain, deviation = best - np.asarray(mean, float), np.asarray(deviation, float)
@@ -64,7 +54,7 @@ def expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
 
 
 def maximise_expected_improvement(
-    process: Posterior, best: float, incumbent: Array, rng: "Generator", is_known: Callable[[Array], Array]
+    process: "GaussianProcess", best: float, incumbent: Array, rng: "Generator", is_known: Callable[[Array], Array]
 ) -> Array:
     """Return the point of the unit cube with the largest expected improvement on `best` that was found, shape (d,).
 
@@ -84,18 +74,14 @@ def maximise_expected_improvement(
 
 
 def make_closeness_test(points: Array) -> Callable[[Array], Array]:
-    """Return a function that maps m points to booleans: True if a point is equal to one of `points`.
-
-    Coordinates may differ by `DUPLICATE_TOLERANCE`.
-    """
+    """Return a function of m points: True if within `DUPLICATE_TOLERANCE` of one of `points` in all coordinates."""
     return lambda others: np.asarray((cdist(others, points, "chebyshev") <= DUPLICATE_TOLERANCE).any(axis=1))
 
 
 def log_expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
     """Return the logarithm of the expected improvement, which still differs where the improvement underflows to 0.
 
-    If the standard deviation is 0, this is the logarithm of the certain improvement, or minus infinity if there is
-    none.
+    If the standard deviation is 0, it is that of the certain improvement, or minus infinity if there is none.
     """
     gain, is_certain = best - mean, deviation < MIN_DEVIATION
     sure = np.where(is_certain, 1.0, deviation)
@@ -104,11 +90,8 @@ def log_expected_improvement(best: float, mean: Array, deviation: Array) -> Arra
     return np.where(is_certain, certain, np.log(sure) + _log_standard_improvement(gain / sure))
 
 
-def _ascend(process: Posterior, best: float, starts: Array) -> Array:
-    """Return the best of the local maxima of the expected improvement that are found from m starts.
-
-    All ascents run together as one separable sum, because the cost of a step is mostly the overhead of function calls.
-    """
+def _ascend(process: "GaussianProcess", best: float, starts: Array) -> Array:
+    """Return the best local maximum found from m starts, ascending together: a step is mostly overhead of calls."""
 
     def downhill(flat: Array) -> tuple[float, Array]:
         heights, slopes = _log_improvement_and_gradients(process, best, flat.reshape(starts.shape))
@@ -120,11 +103,8 @@ def _ascend(process: Posterior, best: float, starts: Array) -> Array:
     return np.asarray(tops[int(_log_improvement_and_gradients(process, best, tops)[0].argmax())])
 
 
-def _log_improvement_and_gradients(process: Posterior, best: float, places: Array) -> tuple[Array, Array]:
-    """Return the logarithms of the expected improvement at m points, (m,), and their gradients, (m, d).
-
-    Where the standard deviation is 0, the value is `-CERTAIN_PENALTY` and the gradient 0.
-    """
+def _log_improvement_and_gradients(process: "GaussianProcess", best: float, places: Array) -> tuple[Array, Array]:
+    """Return log expected improvements, (m,), and gradients, (m, d); -CERTAIN_PENALTY and 0 without deviation."""
     means, deviations, mean_slopes, deviation_slopes = process.posterior_with_gradients(places)
     is_certain = deviations < MIN_DEVIATION
     sure = np.where(is_certain, 1.0, deviations)

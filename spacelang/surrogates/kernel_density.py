@@ -114,10 +114,7 @@ class DensityPair:
         return cls(one, other)
 
     def propose(self, count: int, rng: "Generator") -> Array:
-        """Return `count` points near good points, shape (count, d), best first.
-
-        The best one has the largest ratio of good to bad density.
-        """
+        """Return `count` points near good ones, (count, d), the largest ratio of good to bad density first."""
         drawn = self.good.draw(count, rng)
         ratios = np.maximum(self.bad.log_density(drawn), MIN_LOG_DENSITY) - np.maximum(
             self.good.log_density(drawn), MIN_LOG_DENSITY
@@ -157,7 +154,6 @@ def impute(dimensions: Sequence[Dimension], points: Array, rng: "Generator") -> 
 
 
 def _is_categorical(dimension: Dimension) -> bool:
-    """Return True if a dimension is categorical; all other dimensions are treated as numbers."""
     return bool(dimension.members) and not dimension.is_ordered
 
 
@@ -173,7 +169,7 @@ def _draw_uniform(dimension: Dimension, count: int, rng: "Generator") -> Array:
 
 
 def _draw_truncated_normal(centres: Array, width: float, rng: "Generator") -> Array:
-    """Return a random number in [0, 1] for each centre, from a normal distribution that is truncated there."""
+    """Return a draw near each centre from a normal distribution truncated to [0, 1]."""
     below = ndtr(-centres / width)
     inside = ndtr((1 - centres) / width) - below
     return np.asarray(np.clip(centres + width * ndtri(below + rng.random(len(centres)) * inside), 0, 1))

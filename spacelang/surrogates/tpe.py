@@ -10,13 +10,13 @@ See spacelang/optimizers/README.md, section "Parzen estimators".
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates.dimensions import Dimension
+from spacelang.surrogates.dimensions import Dimension, apply_priors
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -32,9 +32,8 @@ FULL_WEIGHT_COUNT: Final = 25
 class ParzenSettings:
     """The settings of tree-structured Parzen estimators.
 
-    `startup` is the number of random points before the first model. `gamma` determines how many points are good.
-    `candidates` is the number of values drawn for each coordinate. `prior_weight` is the weight of the prior in each
-    density.
+    `startup` random points come before the first model, `gamma` determines how many points are good, `candidates`
+    values are drawn for each coordinate, and `prior_weight` is the weight of the prior in each density.
     """
 
     startup: int = 20
@@ -43,10 +42,7 @@ class ParzenSettings:
     prior_weight: float = 1.0
 
     def is_good(self, numbers: Array) -> Array:
-        """Return a boolean array, shape (n,), that marks the good ones of n numbers.
-
-        These are the gamma sqrt(n) smallest, at most `MAX_GOOD`; of equal numbers the earlier ones.
-        """
+        """Mark the good ones of n numbers, (n,): the gamma sqrt(n) smallest, at most `MAX_GOOD`, earlier ones first."""
         count = min(ceil(self.gamma * sqrt(len(numbers))), MAX_GOOD)
         found = np.zeros(len(numbers), bool)
         found[np.argsort(numbers, kind="stable")[:count]] = True
@@ -59,7 +55,7 @@ class ParzenSettings:
         that are active. The number of a failed trial is infinite.
         """
         if len(numbers) < self.startup:
-            return np.array([_draw_uniform(dimension, rng) for dimension in dimensions])
+            return apply_priors(dimensions, np.array([_draw_uniform(dimension, rng) for dimension in dimensions]))
         is_good = self.is_good(numbers)
         return np.array(
             [
@@ -69,15 +65,12 @@ class ParzenSettings:
         )
 
     def suggest_value(self, dimension: Dimension, good: Array, bad: Array, rng: "Generator") -> float:
-        """Return the best of several values drawn from the good density.
-
-        The best one has the largest ratio of good to bad density.
-        """
+        """Return the value, of several drawn from the good density, with the largest ratio of good to bad density."""
         likes, dislikes = (self.fit_density(dimension, values[~np.isnan(values)]) for values in (good, bad))
         drawn = likes.draw(self.candidates, rng)
         return float(drawn[(likes.log_density(drawn) - dislikes.log_density(drawn)).argmax()])
 
-    def fit_density(self, dimension: Dimension, values: Array) -> "Density":
+    def fit_density(self, dimension: Dimension, values: Array) -> "NormalMixture | CategoricalDensity":
         """Return the density of a dimension for values in the order in which they were observed."""
         if dimension.members and not dimension.is_ordered:
             return _categorical_density(dimension, values, self.prior_weight)
@@ -93,18 +86,6 @@ class ParzenSettings:
             if dimension.members
             else mixture
         )
-
-
-class Density(Protocol):
-    """A probability distribution over the values of a dimension."""
-
-    def draw(self, count: int, rng: "Generator") -> Array:
-        """Return `count` random values: shape (count,)."""
-        ...
-
-    def log_density(self, values: Array) -> Array:
-        """Return the logarithm of the density at each value, or of the probability of each member."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +117,7 @@ class NormalMixture:
         return np.asarray(masses / masses.sum())
 
     def _probabilities_below_and_inside(self) -> tuple[Array, Array]:
-        """Return for each normal distribution its probability below `low`, and its probability within [low, high]."""
+        """Return the probabilities of each normal distribution below `low`, and within [low, high]."""
         below = ndtr((self.low - self.centres) / self.widths)
         return below, ndtr((self.high - self.centres) / self.widths) - below
 

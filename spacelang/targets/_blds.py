@@ -53,10 +53,7 @@ def layers_of(space: Space) -> tuple[Layer, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintTable:
-    """A table of the joint branches that the layers of `scope` may take.
-
-    It applies only where the layer `within[0]` takes the branch `within[1]`; if `within` is None, it always applies.
-    """
+    """A table of the joint branches that the layers of `scope` may take, where layer `within[0]` takes `within[1]`."""
 
     scope: tuple[int, ...]
     allowed: frozenset[tuple[int, ...]]
@@ -92,10 +89,7 @@ def constraint_tables_of(structures: Structures, layers: Sequence[Layer]) -> dic
 
 
 def _factors_with_prefixes(graph: FactorGraph, places: Mapping[str, int]) -> Iterator[Factor]:
-    """Yield the factors over the decisions of a network, and then factors over prefixes that have leaves.
-
-    The latter come from eliminating one layer after the other, the last layer first.
-    """
+    """Yield the factors over decisions, then those over prefixes that have leaves, the last layer eliminated first."""
     yield from graph.factors
     for address in sorted(graph.states, key=places.__getitem__, reverse=True):
         tied = {name for factor in graph.factors if address in factor.scope for name in factor.scope}
@@ -172,11 +166,7 @@ def _alternative_lines(layer: Layer, indent: str) -> list[str]:
 
 
 def _whole_tree_lines(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterator[str]:
-    """Yield the DOT lines of the whole tree, with one node for each partial pipeline.
-
-    A discrepancy is an alternative other than the default of its stage. Edges of discrepancies are dashed, and leaves
-    show the number of discrepancies on their path.
-    """
+    """Yield the DOT lines of the tree of partial pipelines; discrepancies from the default are dashed and counted."""
     seen: set[tuple[int, ...]] = set()
     yield '"()" [label="", shape=point]'
     for leaf in in_order:
@@ -197,10 +187,7 @@ def _whole_tree_lines(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]
 
 
 def _layer_cluster_lines(layers: Sequence[Layer]) -> Iterator[str]:
-    """Yield the graph lines of a cluster of alternatives for each layer.
-
-    Edges lead from the default of one layer to the alternatives of the next.
-    """
+    """Yield a cluster for each layer, and edges from the default of one layer to the alternatives of the next."""
     for number, layer in enumerate(layers):
         inner = [f'"{number}.{place}" [label={quote_dot(name)}]' for place, name in enumerate(layer.alternatives)]
         title = quote_dot(layer.stage + _owner_note(layer, layers))

@@ -36,10 +36,7 @@ class CutHyperparameter:
 
 @dataclass(frozen=True, slots=True)
 class GroupedDecision:
-    """A decision whose branches are grouped: each branch with cuts below it alone, all others together.
-
-    `inside` has the cuts below each group.
-    """
+    """A decision with a group for each branch that has cuts `inside`, and one group for all other branches."""
 
     choice: Choice
     groups: tuple[tuple[str, ...], ...]
@@ -90,10 +87,7 @@ class Partition:
         return tuple(_arm_key_items(self._slots, configuration))
 
     def subspace_of(self, arm_key: ArmKey) -> Subspace | None:
-        """Return the restriction of the space to the arm with a key; None if conditions leave nothing.
-
-        The arm may be empty even if this is not None.
-        """
+        """Return the restriction to an arm, which may be empty; None if conditions leave nothing."""
         part = Subspace()
         active: list[str] = []
         for address, place in arm_key:
@@ -131,7 +125,6 @@ class Partition:
         return ", ".join(words)
 
     def _find_cuts(self, context: Context, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> Cuts:
-        """Return the cuts and grouped decisions below a context."""
         found: list[CutHyperparameter | GroupedDecision] = []
         for variable in self._space.by_context.get(context, ()):
             node = variable.node
@@ -196,10 +189,7 @@ def _copy(part: Subspace) -> Subspace:
 
 
 def _require_active(space: Space, address: str, part: Subspace) -> bool:
-    """Restrict a subspace to configurations in which a hyperparameter is active.
-
-    Return False if nothing is left, as far as this is detected.
-    """
+    """Restrict a subspace to where a hyperparameter is active; return False if nothing is known to be left."""
     node = space.variables[address].hyperparameter
     for owner, branch in space.variables[address].owners:
         if not _restrict_branches(space, owner, {branch}, part):
@@ -208,11 +198,7 @@ def _require_active(space: Space, address: str, part: Subspace) -> bool:
 
 
 def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
-    """Restrict a subspace to configurations that satisfy a condition.
-
-    Branches and values are restricted where possible; otherwise a constraint is added. Return False if nothing is left,
-    as far as this is detected.
-    """
+    """Restrict branches and values, or else add a constraint; return False if nothing is known to be left."""
     match condition:
         case Constant(value=value):
             return value is True
@@ -365,10 +351,7 @@ def _cut_log_integers(domain: Grid, number: int) -> Iterator[Grid]:
 
 
 def _runs(size: int, number: int) -> Iterator[tuple[int, int]]:
-    """Split the indices below `size` into `number` intervals; yield the first and last index of each.
-
-    The intervals are as equal as possible. There are fewer than `number` if `size` is smaller.
-    """
+    """Yield the first and last index of `number` (at most `size`) intervals, as equal as possible."""
     number = min(number, size)
     length, longer = divmod(size, number)
     first = 0
@@ -407,10 +390,7 @@ def _join(several: Sequence[SimpleDomain]) -> Domain:
 
 
 def _piece_counts(several: Sequence[SimpleDomain], number: int) -> list[int]:
-    """Return the number of pieces for each part of a union.
-
-    Every part gets one; each further piece goes to the part with the most members per piece.
-    """
+    """Return the number of pieces per part: one, and the others in turn where most members are in a piece."""
     shares = [1] * len(several)
     sizes = [math.inf if part.size is None else part.size for part in several]
     for _ in range(number - len(several)):

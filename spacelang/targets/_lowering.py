@@ -81,10 +81,7 @@ def rewritten(message: str) -> Verdict:
 
 
 def approximated(message: str) -> Verdict:
-    """Return the verdict that the form does not search all configurations, or ignores guidance of the author.
-
-    The form has no configurations beyond those of the space.
-    """
+    """Return the verdict that not all configurations are searched, or that guidance of the author is ignored."""
     return Verdict(Preservation.APPROXIMATED, message)
 
 
@@ -142,10 +139,7 @@ class ReportEntry:
 
     @property
     def lines_text(self) -> str:
-        """The lines in parentheses, preceded by a space; an empty string if there are none.
-
-        Example: `" (lines 3, 5)"`.
-        """
+        """The lines in parentheses, preceded by a space, like `" (lines 3, 5)"`; an empty string if there are none."""
         shown = ", ".join(map(str, self.lines[:MAX_LISTED_LINES])) + (
             ", …" if len(self.lines) > MAX_LISTED_LINES else ""
         )
@@ -232,18 +226,12 @@ def _entries(
 
 
 def _span_key(span: Span) -> tuple[str, int, int] | int:
-    """Return a key that distinguishes spans.
-
-    Spans without source text may be equal, so their identity is the key of a count.
-    """
+    """Return a key of a span; spans without source text may be equal, so their identity is the key."""
     return id(span) if span.source is NO_SPAN.source else (span.source.name, span.start, span.end)
 
 
 class RefusedError(PicklableError):
-    """An error for a space that a form cannot represent.
-
-    `report` says which constructs are refused and where they are.
-    """
+    """An error for a space that a form cannot represent; `report` says which constructs are refused, and where."""
 
     def __init__(self, report: tuple[ReportEntry, ...]) -> None:
         refusals = [entry for entry in report if entry.status is Preservation.REFUSED]
@@ -317,18 +305,12 @@ class LoweringResult(Generic[F_co, E]):
 
 
 def compile_picklable(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:
-    """Compile structures with a target and return the result, which can be pickled.
-
-    Raises the errors of `Target.lower`.
-    """
+    """Compile structures and return a result that can be pickled; raise the errors of `Target.lower`."""
     return replace(target.lower(structures), origin=(target, structures))
 
 
 class Target(Protocol):
-    """A protocol for targets: frozen dataclasses whose fields are their options.
-
-    `preserves` declares the possible verdicts on each construct.
-    """
+    """A protocol for targets: frozen dataclasses of options; `preserves` has the possible verdicts by construct."""
 
     preserves: ClassVar[PreservationTable]
 
@@ -377,11 +359,7 @@ def compiled_document(
 
 
 def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
-    """Return the places of each construct in a space, in the order of the text.
-
-    Constructs that the space does not have are left out. The places of defaults are those of the decisions and
-    hyperparameters.
-    """
+    """Return the places of each construct that a space has, in the order of the text."""
     found: dict[Construct, list[Span]] = {construct: [] for construct in Construct}
     for choice in space.decisions:
         for construct in _of_choice(choice, space, is_order=choice.address in space.permutations):

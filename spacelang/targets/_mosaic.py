@@ -41,11 +41,7 @@ class MosaicVectorEncoding(RowEncoding):
         ]
 
     def scale(self, vectors: EncodedRows) -> EncodedRows:
-        """Return the vectors with numbers scaled to the unit interval, for a surrogate.
-
-        Numbers under `log` are scaled on their logarithms, and all other columns stay. Inactive entries are -1; nothing
-        else is negative.
-        """
+        """Return vectors with numbers (or logarithms) in [0, 1] for a surrogate; only inactive entries are -1."""
         found = vectors.copy(order="K")
         for field, place, part in self._ranges:
             is_mine = vectors[:, field.start] == place if field.coding.has_part else self.is_active(field, vectors)
@@ -66,11 +62,7 @@ def _names(field: VariableColumns) -> Iterator[str]:
 
 
 def tree_order(space: Space) -> tuple[Choice, ...]:
-    """Return all decisions: those marked `@first` or else the estimator, then the others in pipeline order.
-
-    Each decision is followed by the decisions inside its branches. The estimator is the last step of the pipeline, if
-    that is a decision.
-    """
+    """Return the decisions marked `@first` or else the last step, then the others, each with those inside it."""
     leading = [choice for choice in space.stages if choice.first] or [*_last_decisions(space.root)]
     first = {choice.address for choice in leading}
     others = (choice for choice in space.stages if choice.address not in first)
@@ -133,10 +125,7 @@ def outline(name: str, structures: int, path: Sequence[Level]) -> str:
 
 
 def dot_graph(name: str, structures: int, path: Sequence[Level]) -> str:
-    """Return the path as a graph in the DOT language.
-
-    Edges that leave the path are dashed and end in a number of structures.
-    """
+    """Return the path as a graph in the DOT language; dashed edges leave it, with a number of structures."""
     return digraph(name, _title(name, structures), _graph_lines(path))
 
 
@@ -145,10 +134,7 @@ def _title(name: str, structures: int) -> str:
 
 
 def _rows(level: Level, depth: int) -> Iterator[tuple[str, int | None]]:
-    """Yield the lines of a level with their structure counts.
-
-    The branch that the path takes comes last, because the next level is below it.
-    """
+    """Yield the lines of a level with their structure counts, the branch of the path last."""
     indent = "   " * depth
     yield f"{indent}{level.decision}", None
     for name in level.other_branches:

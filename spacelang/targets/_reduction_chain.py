@@ -161,13 +161,9 @@ def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[Finding]
 
 
 def worst_findings(
-    links: Iterable[tuple[Hyperparameter, L]],
-    says: Callable[[Hyperparameter, L], Iterable[tuple[Construct, Verdict]]],
+    links: Iterable[tuple[Hyperparameter, L]], says: Callable[[Hyperparameter, L], Iterable[tuple[Construct, Verdict]]]
 ) -> Iterable[Finding]:
-    """Return the worst finding for each pair of a hyperparameter and a construct.
-
-    `says` yields the constructs and verdicts of a hyperparameter and one of its links.
-    """
+    """Return the worst finding for each hyperparameter and construct of what `says` yields on their links."""
     found: dict[tuple[str, Construct], Finding] = {}
     for node, link in links:
         for construct, verdict in says(node, link):
@@ -227,10 +223,7 @@ def _mentions(expression: Expr, part: RangeComparison) -> bool:
 def _refusals(
     space: Space, rules: Sequence[Constraint], refusal: Verdict, related: Sequence[RangeComparison] = ()
 ) -> list[Finding]:
-    """Return a finding for each constraint, or for conditions if there are no constraints.
-
-    These are the conditions that mention the hyperparameters of the comparisons in `related`, or all of them.
-    """
+    """Return a finding for each constraint; without any, for the conditions on `related`, or for all conditions."""
     if rules:
         return [*constraint_findings(rules, refusal)]
     conditions = [*space.conditions.values()]

@@ -9,10 +9,7 @@ LINE_WIDTH: Final = 110
 
 
 def wrap_words(words: Iterable[str], start: str, indent: str) -> list[str]:
-    """Lay out words in lines, without breaking any word.
-
-    The first line begins with `start`, the following lines with `indent`.
-    """
+    """Lay out words in lines without breaking any; the first begins with `start`, the others with `indent`."""
     text = "  ".join(word.replace(" ", "\0") for word in words)
     wide = max(LINE_WIDTH, len(start) + 40)
     lines = textwrap.wrap(

@@ -34,17 +34,7 @@ from spacelang.targets._lowering import (
 )
 from spacelang.targets._reduction_chain import preserved_by_reductions, uniform_prior_findings
 
-__all__ = [
-    "Admm",
-    "AdmmForm",
-    "AdmmPoint",
-    "AdmmPoints",
-    "Block",
-    "LinearConstraint",
-    "Mask",
-    "StepOrder",
-    "ThetaBox",
-]
+__all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearConstraint", "Mask", "StepOrder", "ThetaBox"]
 
 AS_MASKS = rewritten("masks, computed from z and theta, select the active hyperparameters")
 AS_ALTERNATIVES = rewritten("further alternatives of z")
@@ -88,10 +78,7 @@ class Admm:
         ),
         Construct.FLOATS: (exact("variables of theta_c; a single point is an integer of theta_d"),),
         Construct.INTEGERS: (exact("integers of theta_d"), OVERSIZED),
-        Construct.UNIONS: (
-            rewritten("integers of theta_d: the index among the members of all parts"),
-            TWO_VARIABLES,
-        ),
+        Construct.UNIONS: (rewritten("integers of theta_d: the index among the members of all parts"), TWO_VARIABLES),
         Construct.CONDITIONS: (AS_MASKS, AS_ALTERNATIVES, MASK_NOT_LOCAL, MASK_OVER_LIMIT),
         Construct.RULES_ON_DECISIONS: (AS_LINEAR_CONSTRAINTS, NOT_LINEAR_OVER_Z),
         Construct.RULES_ON_VALUES: (ENFORCED_BY_PROJECTION, AS_LINEAR_CONSTRAINTS),
@@ -100,10 +87,7 @@ class Admm:
     }
 
     def lower(self, structures: Structures) -> LoweringResult[AdmmForm, AdmmPoint]:
-        """Return the ADMM variables of the space of the structures, with the conversions to and from points.
-
-        Raises RefusedError for integers, or indices of steps, that are not exact as floats.
-        """
+        """Return the ADMM variables of a space; raise RefusedError for integers and steps that floats cannot hold."""
         space = structures.space
         refuse_oversized_integers(space, self.preserves)
         ways = _flatten_branches(space) if self.conditions == "flatten" else {}
@@ -121,7 +105,6 @@ class Admm:
 
 
 def _flatten_branches(space: Space) -> dict[tuple[str, str], FlattenedBranch]:
-    """Return the flattened cases of each branch of each stage."""
     orders = frozenset(space.permutations)
     return {
         (stage.address, branch): flatten_branch(space, stage, branch, orders)
@@ -163,7 +146,6 @@ def _constraint_findings(form: AdmmForm) -> Iterator[Finding]:
 
 
 def _flattening_counts(masked: VariableLayout, layout: VariableLayout, findings: Sequence[Finding]) -> FlatteningCounts:
-    """Return the numbers of variables that flattening adds, and of the conditions and decisions that caused them."""
     flat = Counter(finding.construct for finding in findings if finding.verdict == AS_ALTERNATIVES)
     before, after = (len(each.theta_c) + len(each.theta_d) for each in (masked, layout))
     width = layout.width - masked.width

@@ -21,14 +21,7 @@ from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
-from spacelang.targets._blds import (
-    ConstraintTable,
-    Layer,
-    constraint_tables_of,
-    dot_graph,
-    layers_of,
-    text_listing,
-)
+from spacelang.targets._blds import ConstraintTable, Layer, constraint_tables_of, dot_graph, layers_of, text_listing
 from spacelang.targets._lowering import (
     GUIDANCE,
     Construct,
@@ -80,10 +73,7 @@ class Blds:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf of the tree, with the hyperparameter values of one of its configurations by key.
-
-    Without values, it represents the default completion of its pipeline (`DiscrepancyTree.complete`).
-    """
+    """A leaf with the values of one of its configurations by key, or of its default completion without values."""
 
     pipeline: Pipeline
     values: tuple[tuple[str, Value], ...] = ()
@@ -133,18 +123,11 @@ class DiscrepancyTree:
         return counts[discrepancy] if discrepancy < len(counts) else 0
 
     def leaf_count_within(self, pipeline: Pipeline, discrepancy: int) -> int:
-        """Return the number of leaves that differ from a pipeline in at most `discrepancy` decisions.
-
-        The pipeline itself is included.
-        """
+        """Return the number of leaves that differ from a pipeline in at most `discrepancy` decisions, or in none."""
         return sum(self.leaf_counts_by_discrepancy(pipeline)[: discrepancy + 1])
 
     def walk(self, pipeline: Pipeline, discrepancy: int) -> Iterator[Pipeline]:
-        """Yield the leaves within a discrepancy of a pipeline, itself included, in the order of BLDS.SEARCH.
-
-        Layers are taken in order, and alternatives in the order of the text. Once the discrepancy is used up, the
-        remaining layers stay as they are in the pipeline.
-        """
+        """Yield the leaves within a discrepancy of a pipeline, itself included, in the order of BLDS.SEARCH."""
         waiting: list[tuple[Pipeline, int]] = [((), discrepancy)] if self.leaf_count else []
         while waiting:
             prefix, left = waiting.pop()
@@ -281,20 +264,14 @@ class DiscrepancyTree:
         return range(len(layer.alternatives)) if layer.is_reached(prefix) else (NOT_REACHED,)
 
     def _ordered_branches(self, prefix: Sequence[int], orders: Sequence[Sequence[int]]) -> Sequence[int]:
-        """Return the branch indices that the layer after a prefix may take, in the given order.
-
-        Constraints are ignored.
-        """
+        """Return the branch indices for the layer after a prefix in the given order, ignoring constraints."""
         number = len(prefix)
         if number == len(self.layers):
             return ()
         return orders[number] if self.layers[number].is_reached(prefix) else (NOT_REACHED,)
 
     def _branch_without_discrepancy(self, prefix: Sequence[int], pipeline: Pipeline) -> int:
-        """Return the branch index that the layer after a prefix takes without a discrepancy.
-
-        It is that of the pipeline, or the default if the pipeline does not reach the layer.
-        """
+        """Return the branch of the pipeline in the layer after a prefix; the default if it does not reach it."""
         layer = self.layers[len(prefix)]
         if not layer.is_reached(prefix):
             return NOT_REACHED
@@ -317,7 +294,6 @@ class DiscrepancyTree:
 
     @cached_property
     def _is_flat(self) -> bool:
-        """True if every pipeline reaches every layer."""
         return all(layer.owner is None for layer in self.layers)
 
     @cached_property

@@ -24,14 +24,7 @@ from spacelang.serialization.definition import to_json as definition_of
 from spacelang.serialization.space_text import UnwritableSpaceError, as_text
 from spacelang.solver.counting import Structures
 from spacelang.suggest import suggestion
-from spacelang.targets._boasf import (
-    ArmKey,
-    Partition,
-    Subspace,
-    cut_into_pieces,
-    describe_piece,
-    is_single_piece,
-)
+from spacelang.targets._boasf import ArmKey, Partition, Subspace, cut_into_pieces, describe_piece, is_single_piece
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, exact, make_report, rewritten
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, DOMAIN_CONSTRUCTS
 from spacelang.targets._text_and_dot import quote_dot
@@ -224,10 +217,7 @@ class ArmSpaces:
         partition: Partition | None = None,
         arm_keys: Sequence[ArmKey] = (),
     ) -> None:
-        """Take arms that are identified by the alternative of a stage, or by their keys in a partition.
-
-        A single arm needs neither.
-        """
+        """Take arms that a stage or the keys in a partition identify; a single arm needs neither."""
         self.space = space
         self.arms = arms
         self._title = title
@@ -261,10 +251,7 @@ class ArmSpaces:
         return [(index, self.arms[index].sampler.configuration(rng)) for index in indices]
 
     def to_json(self) -> dict[str, object]:
-        """Return the name and the text of every arm.
-
-        A space that cannot be written as text, which only programs can build, has its definition instead.
-        """
+        """Return the name and text of every arm; one that cannot be written as text has its definition instead."""
         return {"arms": [{"name": arm.name, **_space_to_json(arm.space)} for arm in self.arms]}
 
     def to_text(self) -> str:
@@ -292,10 +279,7 @@ class ArmSpaces:
         return "\n".join([f"digraph {quote_dot(self.space.name)} {{", *head, *lines, "}"])
 
     def _hyperparameters(self, arm: Arm) -> Iterator[tuple[str, str]]:
-        """Yield the key and the domain of each hyperparameter to list for an arm.
-
-        These are the hyperparameters that are cut, or those of the alternative of the arm.
-        """
+        """Yield the key and domain of the hyperparameters of an arm that are cut, or are of its alternative."""
         nodes = {node.address: node for node in arm.space.hyperparameters}
         if self._partition is not None:
             for cut in self._partition.cuts:

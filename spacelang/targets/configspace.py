@@ -200,11 +200,7 @@ class ConfigSpaceForm:
         return True
 
     def sample(self, count: int, rng: "Generator") -> list[dict[str, FlatValue]]:
-        """Draw `count` configurations with ConfigSpace.
-
-        ConfigSpace rounds after drawing, so that a float next to the limit of a constraint may violate it. Such draws
-        are dropped.
-        """
+        """Draw with ConfigSpace, which rounds: draws that violate a constraint are dropped and repeated."""
         space = self.native
         space.seed(int(rng.integers(2**31)))
         found: list[dict[str, FlatValue]] = []
@@ -240,10 +236,7 @@ class ConfigSpaceForm:
 
     @cached_property
     def _defaults(self) -> dict[str, FlatValue]:
-        """Defaults that make the default configuration of ConfigSpace that of the space.
-
-        If constraints exclude the default configuration, it is the member nearest to it.
-        """
+        """The default configuration of the space or the member nearest to it, and defaults of all other parts."""
         found: dict[str, FlatValue] = {}
         for node, coded in self.plan.coded:
             if isinstance(coded, EncodedDomain):
@@ -294,7 +287,6 @@ def _findings(plan: Plan) -> Iterator[Finding]:
 
 
 def _piece_verdicts(_: Hyperparameter, piece: Piece) -> Iterator[tuple[Construct, Verdict]]:
-    """Yield the verdicts on a piece of a domain."""
     match piece:
         case HyperparameterPiece(reduction=MemberRenamingReduction(), part=Categorical() as part) if needs_literals(
             part.values
@@ -315,10 +307,7 @@ def _is_log(domain: Domain) -> bool:
 
 
 def _refusals(error: RefusedConstraintsError) -> Iterator[Finding]:
-    """Yield findings for the constraints and conditions of a network that compare ranges.
-
-    If none does, these are all of them.
-    """
+    """Yield findings for the constraints and conditions of a network that compare ranges, or for all of them."""
     network = error.network
     compared = {address for atom in network.ranges.values() for address in references(atom)}
     rules = [rule for rule in network.constraints if len(compared & set(rule.scope)) > 1 or not compared]

@@ -148,10 +148,7 @@ class HyperoptSpace(QuestionForm):
 
     @staticmethod
     def configuration(sample: Mapping[str, Any]) -> Configuration:
-        """Return the configuration of a sample.
-
-        A sample is the argument of an objective, or a draw of `hyperopt.pyll.stochastic.sample`.
-        """
+        """Return the configuration of an argument of an objective, or of a draw of `pyll.stochastic.sample`."""
         return configuration_of(sample)
 
     def encode(self, configuration: Configuration) -> Values:
@@ -168,10 +165,7 @@ class HyperoptSpace(QuestionForm):
         return self.configuration(import_optional("hyperopt", "hyperopt.pyll").rec_eval(graph, memo=known))
 
     def accepts(self, values: Mapping[str, Any]) -> bool:
-        """Return True if hyperopt can draw exactly these values.
-
-        Each value must be in its distribution, and no label may be missing or superfluous.
-        """
+        """Return True if hyperopt can draw exactly these values, with no label missing or superfluous."""
         supports = self._supports
         if not all(label in supports and supports[label](value) for label, value in values.items()):
             return False
@@ -208,10 +202,7 @@ class HyperoptSpace(QuestionForm):
 
     @cached_property
     def _graph(self) -> tuple[Any, dict[str, Any]]:
-        """The hyperopt graph of the space and its node for every label.
-
-        It is cached because `space_eval` would build it again for each call.
-        """
+        """The hyperopt graph of the space and its node for every label; `space_eval` would build it for each call."""
         pyll = import_optional("hyperopt", "hyperopt.pyll")
         graph = pyll.as_apply(self.native)
         drawn_nodes = (node for node in pyll.dfs(graph) if node.name == "hyperopt_param")
@@ -233,7 +224,6 @@ class HyperoptSpace(QuestionForm):
 
     @cached_property
     def _supports(self) -> dict[str, Callable[[Any], bool]]:
-        """For each label, a function that returns True if its distribution may give a value."""
         return {name: _support_test(domain) for name, domain in self.questions.domains.items()}
 
 
@@ -275,7 +265,6 @@ def _slot_code(slot: DrawnPiece) -> Code:
 
 
 def _number_code(name: str, domain: SimpleDomain) -> Code:
-    """Return the code that draws a number from a range that hyperopt supports."""
     match domain:
         case Grid(log=True):
             return _log_integer_code(name, domain)

@@ -132,18 +132,11 @@ class StructuralTree:
     # ---- configurations below a node
 
     def default_completion(self, prefix: Prefix) -> Configuration:
-        """Return the member below a node that is nearest to all defaults.
-
-        See `Structures.nearest_structure` and `DefaultCompleter.complete`.
-        """
+        """Return the member below a node that is nearest to all defaults (`DefaultCompleter.complete`)."""
         return self._completer.complete(self.structures.nearest_structure(self._node(prefix).taken))
 
     def sample(self, prefix: Prefix, count: int, rng: "Generator") -> Batch:
-        """Draw `count` configurations below a node: uniformly over structures, then over admissible values.
-
-        This is the set D(X(s)) of the paper. Values are drawn as by `Sampler`, log-uniformly under `log`; it may raise
-        SamplingFailedError.
-        """
+        """Draw the set D(X(s)) below a node: structures, then values; may raise SamplingFailedError."""
         return self._sampler.batch(count, rng, self._node(prefix).taken)
 
     def neighbours(self, configuration: Configuration, prefix: Prefix, rng: "Generator") -> list[Configuration]:
@@ -176,10 +169,7 @@ class StructuralTree:
         return self._vectors.decode(vectors).configurations()
 
     def features(self, configurations: Sequence[Configuration] | Batch) -> Vector:
-        """Return members as the rows that a surrogate is fitted to, shape (n, d).
-
-        Numbers are scaled to [0, 1], branches and values are indices, and inactive entries are -1.
-        """
+        """Return members as rows for a surrogate (n, d): numbers in [0, 1], indices, and -1 for inactive entries."""
         return self._vectors.scale(self.encode_all(configurations))
 
     def encode(self, configuration: Configuration) -> Vector:
@@ -303,7 +293,6 @@ class StructuralTree:
                         yield self._completer.complete(self.structures.nearest_structure(kept))
 
     def _branches_outside(self, structure: Structure, address: str) -> Structure:
-        """Return the branches of a structure that are not below a decision."""
         variables = self.space.variables
         return {
             other: branch
@@ -340,11 +329,7 @@ class StructuralTree:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node of the tree.
-
-    `taken` are its branches, `structures` is the number of structures below, `decision` is the next decision with its
-    index `level`, and `counts` has the structures below each next branch.
-    """
+    """A node: its branches, the structures below, and the next decision with its level and their counts by branch."""
 
     taken: Structure
     structures: int

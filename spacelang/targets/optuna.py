@@ -77,11 +77,7 @@ MAX_FLOAT_STEPS: Final = 10**6
 
 
 def accepts(part: SimpleDomain) -> bool:
-    """Return True if optuna can suggest the values directly.
-
-    These are closed ranges, grids of integers or of few floats, and values that optuna can tell apart (`true` equals
-    1).
-    """
+    """Return True for closed ranges, integers, few float steps, and values that differ (for optuna, `true` is 1)."""
     match part:
         case Ordinal():
             return False
@@ -153,10 +149,7 @@ class OptunaFunction(QuestionForm):
         return Configuration(self.native(import_optional("optuna").trial.FixedTrial(dict(parameters))))
 
     def accepts(self, parameters: Mapping[str, Any]) -> bool:
-        """Return True if a trial can have exactly these parameters.
-
-        Each value must be in its distribution, and no parameter may be missing or superfluous.
-        """
+        """Return True if a trial can have exactly these parameters, with none missing or superfluous."""
         trial = import_optional("optuna").trial.FixedTrial(dict(parameters))
         try:
             # Optuna only warns about values outside a distribution.
@@ -223,10 +216,7 @@ def silence_optuna(optuna: Any) -> Iterator[None]:
 
 
 class _SourceWriter:
-    """A writer of the function as source.
-
-    Forks that are used in several places or nested deeply become functions of their own.
-    """
+    """A writer of the function; forks that are used repeatedly or nested deeply become functions of their own."""
 
     def __init__(self, form: OptunaFunction) -> None:
         self._form = form
@@ -236,7 +226,6 @@ class _SourceWriter:
         self._written: list[str] = []
 
     def functions(self) -> list[str]:
-        """Return the source of every function, `suggest` last."""
         head = ["def suggest(trial):", '    """Ask a trial of optuna for a configuration."""', "    found = {}"]
         last = "\n".join([*head, *self._part_lines(self._form.questions.parts, 1), "    return found"])
         return [*self._written, last]
@@ -309,10 +298,7 @@ def labels_of(choice: Fork | FreeHyperparameterDraw) -> tuple[str, ...]:
 
 
 def draw_code(draw: FreeHyperparameterDraw) -> tuple[Code | None, list[tuple[str, Code]]]:
-    """Return the code that asks for the piece of a draw, and each piece label with the code of its value.
-
-    The former is None if there is a single piece.
-    """
+    """Return the code that asks for the piece of a draw (None for one piece), and the label and code of each piece."""
     pieces = [*zip(labels_of(draw), map(_piece_code, draw.pieces), strict=True)]
     return (question_code(draw.choice, draw) if draw.choice else None), pieces
 
@@ -331,7 +317,6 @@ def _piece_label(piece: Piece) -> str:
 
 
 def _piece_code(piece: Piece) -> Code:
-    """Return the code of the value of a piece: the question, and the decoding of its answer."""
     if not isinstance(piece, DrawnPiece):
         return LiteralNode(piece.value)
     answer = question_code(piece.name, piece)
@@ -383,10 +368,7 @@ def _grid_code(name: str, part: Grid) -> Code:
 
 
 def question_text(code: Code) -> str:
-    """Return the optuna name of the question that a piece of code asks, with its flags.
-
-    Example: `suggest_float log`.
-    """
+    """Return the optuna name and the flags of the question that a piece of code asks, like `suggest_float log`."""
     match code:
         case CallNode(function="round"):
             return question_text(code.arguments[0])

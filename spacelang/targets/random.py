@@ -28,11 +28,7 @@ from spacelang.targets._lowering import (
     refuse_oversized_integers,
     refused,
 )
-from spacelang.targets._reduction_chain import (
-    CONSTRAINT_CONSTRUCTS,
-    constraint_findings,
-    preserved_by_reductions,
-)
+from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, constraint_findings, preserved_by_reductions
 from spacelang.targets._text_and_dot import quote_dot
 
 if TYPE_CHECKING:
@@ -147,10 +143,7 @@ class RandomArrays:
 
     @cached_property
     def default(self) -> EncodedRows:
-        """The row of the default configuration, shape (d,).
-
-        If constraints exclude the default configuration, it is the row of the nearest member.
-        """
+        """The row of the default configuration, or of the nearest member if constraints exclude it, shape (d,)."""
         return self.encode(nearest_to_default(self.structures)[1])
 
     def encode(self, configuration: Configuration) -> EncodedRows:
@@ -167,10 +160,7 @@ class RandomArrays:
         return self._row_encoding.encode(configurations)
 
     def decode_all(self, rows: EncodedRows) -> list[Configuration]:
-        """Return the configurations of rows; raise ValueError for numbers that encode nothing.
-
-        `rows` has the shape (n, d); any other shape raises ValueError.
-        """
+        """Return the configurations of rows, shape (n, d); raise ValueError for numbers that encode nothing."""
         if rows.ndim != 2 or rows.shape[1] != len(self._matrix_columns):
             raise ValueError(f"expected rows with {len(self._matrix_columns)} columns")
         return self._row_encoding.decode(rows).configurations()
@@ -237,7 +227,6 @@ class RandomArrays:
         return found
 
     def _column_specifications(self) -> Iterator[Mapping[str, object]]:
-        """Yield, for each variable, its key, its first column, and how to read the numbers of each part."""
         for field in self._row_encoding.fields:
             read = [_decoding_of(part) for part in field.coding.parts]
             yield {"key": field.variable.key, "start": field.start, "parts": read}
@@ -261,10 +250,7 @@ def _range_text(column: MatrixColumn) -> str:
 
 
 def columns_of(space: Space) -> tuple[MatrixColumn, ...]:
-    """Return a description of each matrix column, in the order in which the space declares variables.
-
-    `encodings.domains.exact_encoding` fills the columns.
-    """
+    """Return a description of each column of `exact_encoding`, in the order in which the space declares variables."""
     names = VariableNames(space)
     variables = space.variables.values()
     return tuple(column for each in variables for column in _columns(each, names.name_of(each.node)))

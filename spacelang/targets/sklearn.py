@@ -127,10 +127,7 @@ class Sklearn:
             )
 
     def lower(self, structures: Structures) -> LoweringResult["SearchDictionaries", Parameters]:
-        """Return the dictionaries for the space of the structures; they are built when they are first used.
-
-        Raises OptionError if a grid needs more than `most` dictionaries.
-        """
+        """Return the dictionaries of a space, built on first use; raise OptionError if a grid needs too many."""
         named = build_questions(structures, accepts, self.preserves)
         needed = count_dictionaries(named.parts)
         if self.search == "grid" and needed > self.most:
@@ -166,11 +163,7 @@ class SearchDictionaries(QuestionForm):
     """Parameter dictionaries for a search of scikit-learn, with the decoding of its parameters."""
 
     def __init__(self, named: Questions, points: int | None, needed: int, most: int) -> None:
-        """Take questions, and the number of grid points per range, or None for distributions.
-
-        `needed` is the number of dictionaries that cover the space. If it is larger than `most`, whole configurations
-        are drawn.
-        """
+        """Take questions, grid points per range (None for distributions), and the needed and allowed dictionaries."""
         super().__init__(named)
         self.points = points
         self.dictionary_count = needed
@@ -201,10 +194,7 @@ class SearchDictionaries(QuestionForm):
         )
 
     def sample(self, count: int, rng: "Generator") -> list[Parameters]:
-        """Draw `count` parameter settings with `ParameterSampler` of scikit-learn.
-
-        It draws from lists without distributions without replacement; when they are exhausted, it starts again.
-        """
+        """Draw with `ParameterSampler`; without distributions it does not replace, and starts again when exhausted."""
         from sklearn.model_selection import ParameterGrid, ParameterSampler
 
         are_lists = all(isinstance(entry, list) for each in self.native for entry in each.values())
@@ -281,7 +271,6 @@ class SearchDictionaries(QuestionForm):
         return any(identity_key(each) == identity_key(value) for each in listed)
 
     def _can_draw(self, configuration: Configuration) -> bool:
-        """Return True if the joint distribution can draw a configuration."""
         if first_exclusion(self.questions.space, configuration) is not None:
             return False
         try:
@@ -291,10 +280,7 @@ class SearchDictionaries(QuestionForm):
         return True
 
     def _values_code(self, free: FreeHyperparameter) -> Code:
-        """Return the code of the values of an independent hyperparameter.
-
-        It is a list if all values are listed, else a distribution.
-        """
+        """Return the code of the values of an independent hyperparameter: a list of all, or a distribution."""
         draw = self.questions.draws[id(free)]
         if self.points is not None or not any(_is_range(piece) for piece in draw.pieces):
             values = [value for piece in draw.pieces for value in _grid_values(piece, self.points or 0)]
@@ -330,7 +316,6 @@ def _choice_code(_name: str, options: Sequence[Code], shares: Sequence[float] | 
 
 
 def _normal_of(node: Hyperparameter) -> Normal | None:
-    """Return the normal prior from which a range is drawn, or None."""
     return node.prior if isinstance(node.prior, Normal) and isinstance(node.domain, Real) else None
 
 
@@ -359,15 +344,11 @@ def _is_range(piece: Piece) -> bool:
 
 
 def _has_all_members(slot: DrawnPiece, points: int) -> bool:
-    """Return True if a grid includes all members of a range."""
     return slot.part.size is not None and slot.part.size <= points
 
 
 def _grid_values(piece: Piece, points: int) -> list[Value]:
-    """Return all values of a set, or `points` values of a range.
-
-    The values of a range are evenly spaced, on a log scale under `log`, and include both ends.
-    """
+    """Return all values of a set, or `points` values of a range, even on its scale and with both ends."""
     if not isinstance(piece, DrawnPiece):
         return [piece.value]
     match piece.part:
@@ -396,6 +377,5 @@ def _distributions_by_name(used: frozenset[str]) -> dict[str, Callable[..., Any]
 
 
 def _distributions_source() -> str:
-    """Return the source of the distributions without the docstring of their module."""
     text = inspect.getsource(import_module("spacelang.targets._exports.sklearn_distributions"))
     return text.split('"""', 2)[2].strip()

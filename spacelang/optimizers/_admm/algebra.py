@@ -51,7 +51,6 @@ class Splitting:
 
     - `with_theta` with the result of theta-min,
     - `with_delta`, which is delta-min,
-    - `with_z` with the result of z-min,
     - `with_multipliers`, the update of the multipliers.
     """
 
@@ -65,11 +64,7 @@ class Splitting:
         return cls(box, rho, box.widths if weighed == "unit" else np.ones(len(box)))
 
     def initial_state(self, point: AdmmPoint) -> Iterate:
-        """Return the state before the first iteration.
-
-        theta is that of the point, delta is its projection P_D, and the multipliers are 0. There are no black-box
-        constraints in it yet.
-        """
+        """Return the first state: delta is the projection P_D of theta; no multipliers and no constraints yet."""
         empty = np.zeros(0)
         return Iterate(point, self.box.nearest(point.theta_d), np.zeros(len(self.box)), empty, empty)
 
@@ -92,10 +87,7 @@ class Splitting:
         return replace(state, point=replace(state.point, theta_c=theta_c, theta_d=relaxed))
 
     def with_delta(self, state: Iterate) -> Iterate:
-        """Return the state after delta-min: delta is the member of D nearest to a = theta~ + lambda / rho.
-
-        If two members are equally near, delta is the larger one.
-        """
+        """Return the state after delta-min: delta is the member of D nearest to theta~ + lambda / rho."""
         return replace(
             state, delta=self.box.nearest(state.relaxed_integers + state.multipliers * self.widths / self.rho)
         )
@@ -115,10 +107,6 @@ class Splitting:
             delta=np.where(mine, self.box.nearest(relaxed), state.delta),
             multipliers=np.where(mine, 0.0, state.multipliers),
         )
-
-    def with_z(self, state: Iterate, found: AdmmPoint) -> Iterate:
-        """Return the state after z-min: z and the orders are those of `found`, while theta stays."""
-        return replace(state, point=replace(state.point, z=found.z, orders=found.orders))
 
     def with_multipliers(self, state: Iterate) -> Iterate:
         """Return the state after the update of the multipliers: lambda + rho (theta~ - delta)."""
@@ -145,10 +133,7 @@ class Residuals:
 
     @classmethod
     def from_bounds(cls, bounds: Sequence[AnyBound], rho: float, counted: ResidualUnits = "scaled") -> "Residuals":
-        """Return the residuals of bounds, in their order, which must be that of `Trial.constraints`.
-
-        Raises ValueError for a negative bound, because no slack could satisfy it.
-        """
+        """Return the residuals of bounds in the order of `Trial.constraints`; raises ValueError for one below 0."""
         epsilons = np.array([bound.limit for bound in bounds], float)
         for bound in bounds:
             if bound.limit < 0:
@@ -180,10 +165,7 @@ class Residuals:
         return np.where(np.isfinite(found), found, np.where(self.epsilons == 0, 1.0, self.max_slack))
 
     def best_slack(self, excess: Array, mu: Array) -> Array:
-        """Return the slacks with the smallest penalty for given excesses.
-
-        They do not depend on the loss, so they need not be searched.
-        """
+        """Return the slacks with the smallest penalty, which do not depend on the loss and need not be searched."""
         return np.clip(-excess - mu / self.rho, 0.0, self.max_slack)
 
     def penalty(self, residuals: Array, mu: Array) -> Array:

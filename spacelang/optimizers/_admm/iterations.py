@@ -41,7 +41,6 @@ class CallSchedule:
     most: int = 128
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless 1 <= first <= most and growth >= 0."""
         if not 1 <= self.first <= self.most:
             raise ValueError(f"a schedule needs 1 <= first <= most, but they are {self.first} and {self.most}")
         if self.growth < 0:
@@ -86,8 +85,7 @@ def _sort_key(trial: Trial) -> tuple[float, float]:
 class Iterations:
     """The ADMM iterations of one run, with their current state.
 
-    `state` belongs to the current z. `iteration` counts from 0, and starts again at 0 after every restart from another
-    point.
+    `state` belongs to the current z. `iteration` counts from 0, and starts again at 0 after every restart.
     """
 
     def __init__(
@@ -153,10 +151,7 @@ class Iterations:
     # ---- theta
 
     def _theta_min(self, calls: int) -> Search:
-        """Run theta-min, then delta-min and the update of the theta multipliers.
-
-        z-min changes neither delta nor these multipliers, so they can be updated before it.
-        """
+        """Run theta-min, then delta-min and the update of the theta multipliers, which z-min leaves alone."""
         pipeline = self._current_pipeline
         earlier = (
             self._pipeline_trials.trials_of(pipeline, self._owned_cube(self.state.point))
@@ -179,7 +174,7 @@ class Iterations:
         asking = self._method.theta.minimise(problem, problem.box, most, problem.start)
 
         def note(_: Trial) -> None:
-            if problem.known_trial_count > getattr(self._method.theta, "most_modelled", inf):
+            if len(problem.trials) > getattr(self._method.theta, "most_modelled", inf):
                 self._problem.remark(SUBSAMPLING_NOTE)
 
         best = yield from self._cache.run(asking, note)
@@ -187,15 +182,11 @@ class Iterations:
         self._pipeline_trials.record(pipeline, problem.new_trials)
         before = self._members(self.state.point)
         self.state = self._splitting.with_multipliers(self._splitting.with_delta(problem.state_after(best)))
-        self._current_trial = problem.trial_at(best)
+        self._current_trial = problem.trials.get(best)
         self._store_state(pipeline, is_other=self._members(self.state.point) != before)
 
     def _store_state(self, pipeline: Pipeline, *, is_other: bool) -> None:
-        """Store the current state as that of a pipeline.
-
-        With `is_other`, theta of the pipeline has changed. If theta belongs to single pipelines, the selector then
-        forgets what it knows of this one, because that is outdated.
-        """
+        """Store a pipeline's state; `is_other` says that its theta changed, which outdates what the selector knows."""
         self._thetas.store(pipeline, self.state)
         if is_other and self._method.scope == "pipeline":
             self._method.z.forget(pipeline)
@@ -228,11 +219,7 @@ class Iterations:
     # ---- restart
 
     def _restart(self) -> SearchCoroutine[bool]:
-        """Restart from another point; return False if there is none.
-
-        The first choice is a pipeline next to the best one that was never tuned. Otherwise it is a configuration that
-        was not evaluated.
-        """
+        """Restart next to the best pipeline, else at a configuration not evaluated; return False if there is none."""
         if (yield from self._restart_next_to_best()):
             return True
         request = next(
@@ -248,10 +235,9 @@ class Iterations:
         return True
 
     def _restart_next_to_best(self) -> SearchCoroutine[bool]:
-        """Restart from a pipeline that differs from the best one in a single decision and was never tuned.
+        """Restart from a pipeline one decision away from the best that was never tuned; return False if there is none.
 
-        The hyperparameters stay those of the best one. Returns False if there is no such pipeline. z-min alone hardly
-        ever leaves a tuned pipeline, because it compares it with pipelines that are not tuned.
+        The hyperparameters stay those of the best one. z-min alone hardly ever leaves a tuned pipeline for another one.
         """
         if self._best is None:
             return False

@@ -19,10 +19,7 @@ MAX_CACHED_MEMBERS: Final = 512
 
 
 def nearest_members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration | None]:
-    """Return the configuration to evaluate for each point: the nearest member with the same z and the same orders.
-
-    The entry is None if no member has them. Such a point counts as a failed evaluation.
-    """
+    """Return for each point the nearest member with the same z and orders; None, a failure, if no member has them."""
     given = form.to_points(points)
     projected = form.project_all(given)
     kept = (projected.z == given.z).all(axis=1)
@@ -41,10 +38,7 @@ def nearest_member(form: AdmmForm, point: AdmmPoint) -> Configuration | None:
 
 
 class MemberCache:
-    """A cache of `nearest_member`: theta-min proposes many points that stand for few members.
-
-    The cache is emptied when it contains `MAX_CACHED_MEMBERS` points.
-    """
+    """A cache of `nearest_member`, emptied when full: theta-min proposes many points that stand for few members."""
 
     def __init__(self, form: AdmmForm) -> None:
         self._form = form
@@ -76,10 +70,7 @@ class ThetaCube:
 
     @classmethod
     def from_mask(cls, form: AdmmForm, owned: Mask) -> "ThetaCube":
-        """Return the cube of the variables that are true in a mask.
-
-        See `ConfigurationConverter.variables_of_selected_alternatives`.
-        """
+        """Return the cube of the variables in a mask, such as `AdmmForm.variables_of_selected_alternatives`."""
         numbers, integers = np.flatnonzero(owned.theta_c), np.flatnonzero(owned.theta_d)
         return cls(numbers, integers, form.theta_c.take(numbers), form.theta_d.take(integers))
 

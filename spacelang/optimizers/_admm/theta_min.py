@@ -57,11 +57,13 @@ class ThetaSubproblem:
         `searches_slack`, the slacks are additional variables, unless there is no variable of theta. `members` is the
         cache of the form.
         """
+        self._space = form.space
         self._splitting, self._residuals, self._state = splitting, residuals, state
         self._members = MemberCache(form) if members is None else members
         self._owned = form.variables_of_selected_alternatives(state.point)
         self._target = splitting.target(state)
-        self._trials: dict[Point, Trial] = {}
+        self.trials: dict[Point, Trial] = {}
+        """The known trials, by point."""
         self._new: dict[Point, Trial] = {}
         self._exact_theta: dict[Point, Theta] = {}
         """The exact theta of known points, because decoding a point may change the last bits of floats."""
@@ -87,11 +89,9 @@ class ThetaSubproblem:
 
     @property
     def box(self) -> Box:
-        """The dimensions of the cube, each [0, 1] without members.
-
-        Integer variables have none either, because their penalty also changes between two integers.
-        """
-        return (Dimension(),) * (self.cube.width + self._slack_count)
+        """The dimensions, each [0, 1] without members, since the penalty also changes between two integers."""
+        found = [*self.cube.theta_c.quantiles(self._space), *self.cube.theta_d.quantiles(self._space)]
+        return (*(Dimension(quantiles=each) for each in found), *[Dimension()] * self._slack_count)
 
     @property
     def start(self) -> Point:
@@ -106,7 +106,7 @@ class ThetaSubproblem:
     def value(self, place: Point, trial: Trial | None, seen: Sequence[float]) -> float:
         """Return the augmented loss of a point, given its trial; None means that the point stands for no member."""
         if trial is not None:
-            self._trials[place] = self._new[place] = trial
+            self.trials[place] = self._new[place] = trial
         if trial is None or trial.loss is None:
             return max(max(seen, default=0.0), 1.0 + self._largest_penalty)
         penalty = self._penalty(place, trial)
@@ -116,24 +116,12 @@ class ThetaSubproblem:
     def state_after(self, best: Point) -> Iterate:
         """Return the state with theta and the slacks of the best point; the slacks stay if its trial failed."""
         state = self._splitting.with_theta(self._state, self._decode(best), self._owned)
-        trial = self._trials.get(best)
+        trial = self.trials.get(best)
         return state if trial is None or trial.loss is None else replace(state, slack=self._slack_at(best, trial))
-
-    def trial_at(self, place: Point) -> Trial | None:
-        """Return the trial of a point, or None if none is known."""
-        return self._trials.get(place)
-
-    @property
-    def known_trial_count(self) -> int:
-        """The number of points with a known trial."""
-        return len(self._trials)
 
     @property
     def new_trials(self) -> Iterator[tuple[Theta, Trial]]:
-        """The trials that were not known before, each with its theta.
-
-        The next theta-min with the same z gets them as `earlier`.
-        """
+        """The trials that were not known before, each with its theta; the next theta-min gets them as `earlier`."""
         return ((self.cube.theta_of(self._decode(place)), trial) for place, trial in self._new.items())
 
     def _encode(self, theta: Theta, slack: Array) -> Point:

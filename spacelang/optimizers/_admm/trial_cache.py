@@ -92,10 +92,7 @@ def _without_predictions(trial: Trial) -> Trial:
 
 
 class PipelineTrials:
-    """Trials on all training rows by pipeline, each with the values of the variables that the pipeline owns.
-
-    The values are stored as bytes, because a run can have thousands of trials.
-    """
+    """Trials by pipeline on all rows, each with the theta that the pipeline owns, as bytes: there may be thousands."""
 
     def __init__(self) -> None:
         self._packed_trials: dict[Pipeline, list[tuple[bytes, Trial]]] = {}
@@ -106,10 +103,7 @@ class PipelineTrials:
         self._packed_trials.setdefault(pipeline, []).extend(packed)
 
     def trials_of(self, pipeline: Pipeline, cube: ThetaCube) -> Iterator[tuple[Theta, Trial]]:
-        """Yield the trials of a pipeline in the order in which they were added, each with its theta.
-
-        `cube` must be the cube of the variables that the pipeline owns.
-        """
+        """Yield the trials of a pipeline in order of addition, each with its theta; `cube` is that of the pipeline."""
         for packed, trial in self._packed_trials.get(pipeline, ()):
             numbers, integers = np.split(np.frombuffer(packed), [len(cube.numbers)])
             yield (numbers, integers), trial

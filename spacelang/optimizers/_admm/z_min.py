@@ -90,7 +90,6 @@ class PipelineChoiceTree:
             yield Branch(way.name, Product(ProductKind.SEQUENCE, steps))
 
     def _excluded_expression(self, rule: LinearConstraint) -> Expr:
-        """Return what a linear constraint excludes, as an expression over the decisions of the tree."""
         return And(tuple(self._term_expression(address, places) for address, places in rule.terms))
 
     def _term_expression(self, address: str, places: tuple[int, ...]) -> Expr:
@@ -117,10 +116,7 @@ class ThetaStateStore:
         self._state_by_pipeline: dict[Pipeline, Iterate] = {}
 
     def state_of(self, pipeline: Pipeline, present: Iterate) -> Iterate:
-        """Return the state of a pipeline, given the current state.
-
-        Slacks and multipliers of the black-box constraints are always those of the current state.
-        """
+        """Return the state of a pipeline, with the slacks and constraint multipliers of the `present` state."""
         found = present if self._scope == "algorithm" else self._state_by_pipeline.get(pipeline, self._start)
         point = self._choosing.point_of(pipeline, found.point)
         return replace(found, point=point, slack=present.slack, mu=present.mu)
@@ -161,10 +157,9 @@ class ZSubproblem:
         )
 
     def configuration(self, pipeline: Pipeline) -> Configuration:
-        """Return the configuration to evaluate for a pipeline at the current theta.
+        """Return the configuration of a pipeline at the current theta.
 
-        If no member has the z of the pipeline, the configuration has the key `NO_MEMBER_KEY`. It is never evaluated and
-        counts as failed.
+        If no member has its z, the configuration has the key `NO_MEMBER_KEY`, is never evaluated and counts as failed.
         """
         if pipeline not in self._configurations:
             found = self._members(self._thetas.state_of(pipeline, self._state).point)

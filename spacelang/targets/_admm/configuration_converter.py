@@ -18,14 +18,13 @@ from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask
 
 ValueKey: TypeAlias = tuple[int, object] | int | None
 """A key that distinguishes the values of a variable: (part, code) of a value, the index of a branch, or None."""
+Columns: TypeAlias = Sequence[ThetaColumns]
+ValuePieces: TypeAlias = dict[str, list[tuple[Array, ValueCodes]]]
+"""The values of hyperparameters by address, in pieces of some rows each."""
 
 
 class BatchConstraints:
-    """The conditions and constraints of a space over rows of decisions and values.
-
-    Logical operators are evaluated on arrays. Every other test is evaluated by the expression evaluator, once for each
-    distinct combination of the values that it names.
-    """
+    """Conditions and constraints over rows: logic on arrays, other tests once for each combination of values."""
 
     def __init__(self, space: Space, count: int, decisions: Mapping[str, Array], given: Mapping[str, Column]) -> None:
         """Create the evaluation of `count` rows.
@@ -34,10 +33,7 @@ class BatchConstraints:
         values of hyperparameters by address. A value matters only in the rows where its hyperparameter is active, and
         there it must be given.
         """
-        self._space = space
-        self._count = count
-        self._decisions = decisions
-        self._given = given
+        self._space, self._count, self._decisions, self._given = space, count, decisions, given
         self._active: dict[str, Array] = {}
         self._cached_truths: dict[Expr, Array] = {}
         self._cached_values: dict[str, tuple[list[ValueKey], list[ExpressionValue]]] = {}
@@ -65,10 +61,7 @@ class BatchConstraints:
         return found
 
     def is_satisfied(self, constraint: Constraint) -> Array:
-        """Return True for each row that satisfies a constraint.
-
-        A constraint applies only to rows in which everything that it names is active.
-        """
+        """Return True for each row that satisfies a constraint, or in which something that it names is not active."""
         applies: Array = np.ones(self._count, bool)
         for address in constraint.scope:
             applies = applies & self.is_active(address)
@@ -141,15 +134,12 @@ class BatchConstraints:
         """Return the value of a variable in each row, and a hashable mark that distinguishes different values."""
         if address not in self._cached_values:
             node = self._space.variables[address].node
-            self._cached_values[address] = (
-                self._branch_values(node) if isinstance(node, Choice) else self._hyperparameter_values(node)
-            )
+            if isinstance(node, Choice):
+                places = self._decisions[address].tolist()
+                self._cached_values[address] = places, [INACTIVE if p < 0 else node.branches[p].name for p in places]
+            else:
+                self._cached_values[address] = self._hyperparameter_values(node)
         return self._cached_values[address]
-
-    def _branch_values(self, choice: Choice) -> tuple[list[ValueKey], list[ExpressionValue]]:
-        places = self._decisions[choice.address].tolist()
-        names = [branch.name for branch in choice.branches]
-        return places, [INACTIVE if place < 0 else names[place] for place in places]
 
     def _hyperparameter_values(self, node: Hyperparameter) -> tuple[list[ValueKey], list[ExpressionValue]]:
         marks: list[ValueKey] = [None] * self._count
@@ -160,10 +150,8 @@ class BatchConstraints:
         kept = np.flatnonzero(self.is_active(node.address)[column.rows])
         codes = column.values.take(kept)
         places = [0] * len(kept) if codes.parts is None else codes.parts.tolist()
-        values = decode_values(node.domain, codes)
-        for row, mark, value in zip(
-            column.rows[kept].tolist(), zip(places, codes.codes.tolist(), strict=True), values, strict=True
-        ):
+        known = zip(zip(places, codes.codes.tolist(), strict=True), decode_values(node.domain, codes), strict=True)
+        for row, (mark, value) in zip(column.rows[kept].tolist(), known, strict=True):
             marks[row], worths[row] = mark, value
         return marks, worths
 
@@ -177,8 +165,7 @@ class ConfigurationConverter:
         self.layout = layout
         self.blocks: tuple[Block, ...] = layout.blocks
         self.orders: tuple[StepOrder, ...] = layout.orders
-        self.theta_c = layout.theta_c
-        self.theta_d = layout.theta_d
+        self.theta_c, self.theta_d = layout.theta_c, layout.theta_d
         self.choices = {choice.address: choice for choice in space.decisions}
 
     # ---- from configurations to points
@@ -192,7 +179,8 @@ class ConfigurationConverter:
         given = configurations
         columns = given if isinstance(given, Batch) else self._tabulator.build(given)
         points = self.points_with_default_theta(len(columns))
-        decisions = {address: self._branch_indices(columns, address) for address in self.choices}
+        unreached = np.full(len(columns), -1)
+        decisions = {address: columns.decisions.get(address, unreached) for address in self.choices}
         for order, matrices in zip(self.orders, points.orders, strict=True):
             places = decisions[order.address]
             matrices[...] = order.matrices[np.where(places < 0, order.default, places)]
@@ -214,12 +202,7 @@ class ConfigurationConverter:
             tuple(np.zeros((count, order.size, order.size), np.int8) for order in self.orders),
         )
 
-    def _branch_indices(self, columns: Batch, address: str) -> Array:
-        found = columns.decisions.get(address)
-        return np.full(len(columns), -1) if found is None else found
-
     def _alternative_indices(self, block: Block, columns: Batch, decisions: Mapping[str, Array]) -> Array:
-        """Return the index of the alternative of a block that each row takes."""
         places = decisions[block.address]
         found = np.zeros(len(places), np.int64)
         for place, numbers in block.alternatives_by_branch.items():
@@ -234,9 +217,8 @@ class ConfigurationConverter:
         """Return True for each of the rows that takes an alternative; all rows must have its branch."""
         taken: Array = np.ones(len(rows), bool)
         for address, branch in way.case.branches.items():
-            taken &= decisions[address][rows] == (
-                -1 if branch is None else self.choices[address].branch_indices[branch]
-            )
+            place = -1 if branch is None else self.choices[address].branch_indices[branch]
+            taken &= decisions[address][rows] == place
         for address, coding in way.restrictions:
             column = columns.hyperparameters.get(address)
             inside: Array = np.zeros(len(columns), bool)
@@ -246,12 +228,7 @@ class ConfigurationConverter:
         return taken
 
     def _write(
-        self,
-        points: AdmmPoints,
-        slots: Sequence[ThetaColumns],
-        columns: Batch,
-        decisions: Mapping[str, Array],
-        mine: Array | None,
+        self, points: AdmmPoints, slots: Columns, columns: Batch, decisions: Mapping[str, Array], mine: Array | None
     ) -> None:
         for slot in slots:
             if slot.address in self.choices:
@@ -275,8 +252,7 @@ class ConfigurationConverter:
     def decode(self, point: AdmmPoint) -> Configuration:
         """Return the configuration of a point that the form accepts (`AdmmForm.accepts`).
 
-        theta is rounded to the nearest members of D, upwards from the middle: 3.7 stands for 4, and so does 3.5.
-        Constraints are not checked here: only `project` ensures that the result is a member.
+        theta is rounded to the nearest members of D (3.5 to 4); only `project` ensures that the result is a member.
         """
         return self.decode_all(AdmmPoints.stack([point]))[0]
 
@@ -289,16 +265,11 @@ class ConfigurationConverter:
         return self.evaluate(self._with_nearest_theta(self.to_points(points))).batch
 
     def _with_nearest_theta(self, points: AdmmPoints) -> AdmmPoints:
-        """Return the points with theta replaced by its projection P_D."""
         nearest = self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d)
         return AdmmPoints(points.z, *nearest, points.orders)
 
     def active(self, point: AdmmPoint) -> Mask:
-        """Return the mask of the active variables of a point.
-
-        It has boolean arrays (C,) and (D,), and one boolean for each order. z and the orders must contain only 0 and 1;
-        theta is rounded as in `decode`.
-        """
+        """Return the mask of the active variables of a point, with z and orders of 0 and 1; shapes (C,) and (D,)."""
         found = self.active_all(AdmmPoints.stack([point]))
         return Mask(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
 
@@ -320,8 +291,7 @@ class ConfigurationConverter:
     def variables_of_selected_alternatives(self, point: AdmmPoint) -> Mask:
         """Return the mask of the variables that belong to the alternatives that z takes, or to every pipeline.
 
-        Its arrays have the shapes (C,) and (D,), and there is one boolean for each order. A search of theta may move
-        all of these variables for this z, even if their conditions are false at the moment (compare `active`).
+        A search of theta may move all of these for this z, even if their conditions are false now (compare `active`).
         """
         ways = [(block.stage, block.alternatives[int(point.z[block.columns].argmax())]) for block in self.blocks]
         names = {None, *((stage, way.name) for stage, way in ways)}
@@ -338,12 +308,9 @@ class ConfigurationConverter:
                 yield from ((slot, taken) for slot in alternative.columns)
 
     def evaluate(self, points: AdmmPoints) -> BatchConstraints:
-        """Return the conditions and constraints of points, evaluated in one batch.
-
-        z and the orders must contain only 0 and 1, and theta must be in D.
-        """
+        """Return the truths of points in one batch; z and orders must contain only 0 and 1, theta must be in D."""
         decisions: dict[str, Array] = {}
-        pieces: dict[str, list[tuple[Array, ValueCodes]]] = {}
+        pieces: ValuePieces = {}
         for order, matrices in zip(self.orders, points.orders, strict=True):
             decisions[order.address] = order.nearest_order_indices(matrices)
         self._read_columns(points, self.layout.always, np.arange(len(points)), decisions, pieces)
@@ -360,12 +327,7 @@ class ConfigurationConverter:
         return BatchConstraints(self.space, len(points), reached, given)
 
     def _apply_case(
-        self,
-        alternative: Indicator,
-        rows: Array,
-        count: int,
-        decisions: dict[str, Array],
-        pieces: dict[str, list[tuple[Array, ValueCodes]]],
+        self, alternative: Indicator, rows: Array, count: int, decisions: dict[str, Array], pieces: ValuePieces
     ) -> None:
         for address, branch in alternative.case.branches.items():
             if branch is not None:
@@ -376,12 +338,7 @@ class ConfigurationConverter:
             pieces.setdefault(address, []).append((rows, codes))
 
     def _read_columns(
-        self,
-        points: AdmmPoints,
-        slots: Sequence[ThetaColumns],
-        rows: Array,
-        decisions: dict[str, Array],
-        pieces: dict[str, list[tuple[Array, ValueCodes]]],
+        self, points: AdmmPoints, slots: Columns, rows: Array, decisions: dict[str, Array], pieces: ValuePieces
     ) -> None:
         for slot in slots:
             if slot.address in self.choices:

@@ -12,7 +12,6 @@ import numpy as np
 from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.ir.domain import NOT_FOUND, NotFound
 from spacelang.ir.expr import scope
-from spacelang.ir.prior import Prior
 from spacelang.ir.space import Choice, Constraint, Hyperparameter
 from spacelang.ir.task import Bound
 from spacelang.ir.value import Value
@@ -23,8 +22,9 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.targets._admm.configuration_converter import ConfigurationConverter, write_values
 from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout
-from spacelang.targets._admm.linear_constraints import LinearConstraint, LinearConstraints, derive_linear_constraints
+from spacelang.targets._admm.linear_constraints import LinearConstraint, derive_linear_constraints
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints
+from spacelang.targets._admm.rendering import dot_graph, form_to_json, text_listing
 from spacelang.targets._admm.repair import MemberRepair, ValueFunction
 
 if TYPE_CHECKING:
@@ -33,11 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FlatteningCounts:
-    """Counts of what flattening adds to the variables of the `mask` form.
-
-    `alternatives` and `hyperparameters` are the numbers of additional variables of z and of theta. `conditions` and
-    `decisions` are the numbers of conditions and nested decisions that became alternatives.
-    """
+    """What flattening adds to z (`alternatives`) and theta, and how many conditions and decisions it replaces."""
 
     alternatives: int
     hyperparameters: int
@@ -60,33 +56,28 @@ class AdmmForm(ConfigurationConverter):
         self.added = added
         self.bounds: tuple[Bound, ...] = self.space.task.bounds if self.space.task else ()
 
-    @cached_property
+    @property
     def linear_constraints(self) -> tuple[LinearConstraint, ...]:
         """The linear constraints over z and orders, which exclude combinations that no member has."""
-        return self._linear_constraints.constraints
+        return self._linear_constraints[0]
 
     @cached_property
-    def _linear_constraints(self) -> LinearConstraints:
+    def _linear_constraints(self) -> tuple[tuple[LinearConstraint, ...], tuple[Constraint, ...]]:
         return derive_linear_constraints(self.structures, self.layout)
 
     @cached_property
     def inequalities(self) -> tuple[Array, Array]:
-        """The linear constraints as a matrix A, shape (rows, K + sum of T_i^2), and a vector b: A [z, orders] <= b.
-
-        An order that the space excludes has a row of its own.
-        """
+        """A (rows, K + sum of T_i^2) and b of A [z, orders] <= b; excluded orders have rows of their own."""
         width = self.layout.width + sum(order.size**2 for order in self.orders)
         rows, most = [], []
         for rule in self.linear_constraints:
             for row, bound in self._matrix_rows(rule, width):
                 rows.append(row)
                 most.append(bound)
-        for order in self.orders:
-            for removed in order.missing_orders:
-                row = np.zeros(width, np.int8)
-                row[self._columns_of(order)] = order.matrix_of(removed).ravel()
-                rows.append(row)
-                most.append(order.size - 1)
+        for order, removed in ((order, removed) for order in self.orders for removed in order.missing_orders):
+            rows.append(np.zeros(width, np.int8))
+            rows[-1][self._columns_of(order)] = order.matrix_of(removed).ravel()
+            most.append(order.size - 1)
         return np.array(rows, np.int8).reshape(len(rows), width), np.array(most, np.int64)
 
     @cached_property
@@ -96,18 +87,10 @@ class AdmmForm(ConfigurationConverter):
         for block in self.blocks:
             for branch in block.alternatives_by_branch.values():
                 settled |= block.alternatives[branch[0]].case.branches.keys()
-            settled |= _single_valued(block)
-        left = set(map(id, self._linear_constraints.inexpressible))
-        return tuple(
-            rule
-            for rule in self.space.constraints
-            if id(rule) in left or not settled.issuperset(scope(rule.expression))
-        )
-
-    @cached_property
-    def black_box_bounds(self) -> Array:
-        """The bounds of the black-box constraints g_i <= epsilon_i, in seconds, bytes or units of the score."""
-        return np.array([bound.limit for bound in self.bounds], float)
+            coded = {slot.address for way in block.alternatives for slot in way.columns}
+            settled |= {address for way in block.alternatives for address in way.case.domains} - coded  # single values
+        left, rules = set(map(id, self._linear_constraints[1])), self.space.constraints
+        return tuple(rule for rule in rules if id(rule) in left or not settled.issuperset(scope(rule.expression)))
 
     @cached_property
     def default(self) -> AdmmPoint:
@@ -122,18 +105,10 @@ class AdmmForm(ConfigurationConverter):
         Its blocks must be one-hot, its orders permutations, A [z, orders] <= b, and theta in its box and in D. The
         constraints of the space must be satisfied. Inactive variables must be in D too, with any value.
         """
-        if not self._has_valid_shapes(point):
-            return False
-        return bool(self.accepts_all(AdmmPoints.stack([point]))[0])
-
-    def _has_valid_shapes(self, point: AdmmPoint) -> bool:
-        """Return True if the arrays of a point have the shapes of this form."""
-        return (
-            np.shape(point.z) == (self.layout.width,)
-            and np.shape(point.theta_c) == (len(self.theta_c),)
-            and np.shape(point.theta_d) == (len(self.theta_d),)
-            and [np.shape(order) for order in point.orders] == [(order.size, order.size) for order in self.orders]
-        )
+        vectors = [(self.layout.width,), (len(self.theta_c),), (len(self.theta_d),)]
+        found = [np.shape(array) for array in (point.z, point.theta_c, point.theta_d, *point.orders)]
+        is_shaped = found == [*vectors, *((order.size, order.size) for order in self.orders)]
+        return is_shaped and bool(self.accepts_all(AdmmPoints.stack([point]))[0])
 
     def accepts_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Array:
         """Return the results of `accepts` for many points, a boolean array (n,)."""
@@ -189,10 +164,7 @@ class AdmmForm(ConfigurationConverter):
         return AdmmPoints(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
 
     def _repair(self, points: AdmmPoints) -> AdmmPoints:
-        """Return the nearest member of a rounded point; inactive variables stay.
-
-        The point is given and returned as a batch of one.
-        """
+        """Return the nearest member of a rounded point, both as a batch of one; inactive variables stay."""
         found = self.encode_all([self._member_repair.nearest_member(*self._wanted_values(points[0]))])
         active = self.active_all(found)
         kept = points.copy()
@@ -208,11 +180,7 @@ class AdmmForm(ConfigurationConverter):
         return MemberRepair(self.structures)
 
     def _wanted_values(self, point: AdmmPoint) -> tuple[dict[str, str], ValueFunction]:
-        """Return the branch of every decision at a rounded point, and a function for the values of hyperparameters.
-
-        Variables that z does not choose are included. If several alternatives have a variable, the alternative that z
-        chooses counts, otherwise the first one.
-        """
+        """Return all branches and values at a rounded point, those of z's alternatives or else of the first ones."""
         taken = [int(point.z[block.columns].argmax()) for block in self.blocks]
         orders = zip(self.orders, point.orders, strict=True)
         places = {order.address: int(order.nearest_order_indices(matrix[None])[0]) for order, matrix in orders}
@@ -242,10 +210,7 @@ class AdmmForm(ConfigurationConverter):
 
     @cached_property
     def _sources(self) -> dict[str, list[tuple[int | None, int, "ThetaColumns | tuple[Value]"]]]:
-        """The sources of each variable by address: block, alternative, and its columns or fixed value there.
-
-        The block is None for variables that belong to every pipeline.
-        """
+        """The block, the alternative and the columns or fixed value of each variable by address; no block: always."""
         found: dict[str, list[tuple[int | None, int, ThetaColumns | tuple[Value]]]] = {}
         for slot in self.layout.always:
             found.setdefault(slot.address, []).append((None, 0, slot))
@@ -267,34 +232,37 @@ class AdmmForm(ConfigurationConverter):
         """Draw `count` points: each block, order and variable of theta on its own, and then project the point.
 
         Alternatives follow their weights, and theta its priors; without them, and for orders, the draw is uniform, or
-        log-uniform under `log`. A point that satisfies all constraints
-        stays as it was drawn, so every member is possible. Members near to excluded points are more likely.
+        log-uniform under `log`. A point that satisfies all constraints stays as it was drawn, so every member is
+        possible. Members near to excluded points are more likely.
         """
         points = self.points_with_default_theta(count)
         rows = np.arange(count)
         for block in self.blocks:
-            points.z[rows, block.start + self._draw_alternatives(block, count, rng)] = 1
+            weights, number = self.weights_of(block), len(block.alternatives)
+            drawn = rng.integers(number, size=count) if weights is None else rng.choice(number, size=count, p=weights)
+            points.z[rows, block.start + drawn] = 1
         for order, matrices in zip(self.orders, points.orders, strict=True):
             matrices[...] = order.matrices[rng.integers(len(order.branches), size=count)]
         ways = (alternative.columns for block in self.blocks for alternative in block.alternatives)
         for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
             domain = slot.coding.domain  # may be a part of the hyperparameter's domain, with the same codes
-            drawn = ValueSampler(domain, self._prior_of(slot.address)).draw(count, rng)
-            write_values(points, slot, IntegerEncoding(domain, domain), rows, drawn)
+            node = self.space.variables[slot.address].node
+            prior = prior_of(node, advised=True) if isinstance(node, Hyperparameter) else None
+            codes = ValueSampler(domain, prior).draw(count, rng)
+            write_values(points, slot, IntegerEncoding(domain, domain), rows, codes)
         return self.project_all(points) if count else points
 
-    def _draw_alternatives(self, block: Block, count: int, rng: "Generator") -> Array:
-        """Return the positions of `count` alternatives of a block; those of one branch share its weight."""
-        branches = self.space.variables[block.address].choice.branches
-        cases = Counter(alternative.branch_index for alternative in block.alternatives)
-        weights = [branches[each.branch_index].weight / cases[each.branch_index] for each in block.alternatives]
-        if len({branch.weight for branch in branches}) == 1:
-            return rng.integers(len(weights), size=count)
-        return rng.choice(len(weights), size=count, p=np.array(weights) / sum(weights))
+    def weights_of(self, block: Block) -> Array | None:
+        """Return the probabilities of the alternatives of a block by `@weight`; None if all branches weigh the same.
 
-    def _prior_of(self, address: str) -> Prior | None:
-        node = self.space.variables[address].node
-        return prior_of(node, advised=True) if isinstance(node, Hyperparameter) else None
+        The alternatives that conditions make of one branch share its weight.
+        """
+        branches = self.space.variables[block.address].choice.branches
+        if len({branch.weight for branch in branches}) == 1:
+            return None
+        cases = Counter(alternative.branch_index for alternative in block.alternatives)
+        weights = np.array([branches[a.branch_index].weight / cases[a.branch_index] for a in block.alternatives])
+        return np.asarray(weights / weights.sum())
 
     # ---- rows of the matrix
 
@@ -304,10 +272,7 @@ class AdmmForm(ConfigurationConverter):
         return slice(start, start + order.size**2)
 
     def _matrix_rows(self, rule: LinearConstraint, width: int) -> Iterator[tuple[Array, int]]:
-        """Yield the matrix rows of a linear constraint with their bounds.
-
-        There is one row, or one for each combination of the orders that the constraint names.
-        """
+        """Yield the rows of a linear constraint with their bounds, one for each combination of the orders in it."""
         starts = {block.address: block.start for block in self.blocks}
         by_address = {order.address: order for order in self.orders}
         of_z = [(address, places) for address, places in rule.terms if address in starts]
@@ -321,31 +286,6 @@ class AdmmForm(ConfigurationConverter):
                 most += order.size
             yield row, most
 
-    def to_json(self) -> dict[str, object]:
-        """Return the keys of the JSON document that are specific to this form.
-
-        These are `conditions`, `z`, `theta_c`, `theta_d`, `order` and `constraints`, and `flattened` if conditions
-        are alternatives.
-        """
-        from spacelang.targets._admm.rendering import form_to_json
-
-        return form_to_json(self)
-
-    def to_text(self) -> str:
-        """Return a listing of the blocks and of the variables of each owner, as in the tables of the paper."""
-        from spacelang.targets._admm.rendering import text_listing
-
-        return text_listing(self)
-
-    def to_dot(self) -> str:
-        """Return a graph in the DOT language: a cluster for each block, with the variables of each alternative."""
-        from spacelang.targets._admm.rendering import dot_graph
-
-        return dot_graph(self)
-
-
-def _single_valued(block: Block) -> set[str]:
-    """Return the hyperparameters for which every alternative of a block that has them leaves a single value or none."""
-    asked = {address for way in block.alternatives for address in way.case.domains}
-    coded = {slot.address for way in block.alternatives for slot in way.columns}
-    return asked - coded
+    to_json = form_to_json
+    to_text = text_listing
+    to_dot = dot_graph

@@ -52,10 +52,7 @@ class PermutationSet:
         return found
 
     def nearest_order_indices(self, matrices: Array) -> Array:
-        """Return for each of n matrices the index of the best allowed order: shape (n,).
-
-        This is the order whose entries in the matrix have the largest sum, the first one in a tie. NaN counts as 0.
-        """
+        """Return the index of the order whose entries have the largest sum in each of n matrices; NaN counts as 0."""
         given = np.asarray(matrices, float).reshape(len(matrices), -1)
         sums = np.nan_to_num(given) @ self.matrices.reshape(len(self.branches), -1).T.astype(float)
         return np.asarray(sums.argmax(axis=1))
@@ -79,10 +76,7 @@ class ThetaColumns:
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
-    """One variable of a block of z, which is 1 if its alternative is taken.
-
-    `case` is what the alternative fixes in addition to its branch: nothing, unless conditions are flattened.
-    """
+    """One variable of a block of z; `case` is what flattening fixes in addition to its branch."""
 
     name: str
     branch: str
@@ -128,10 +122,7 @@ class StepOrder(PermutationSet):
 
 @dataclass(frozen=True)
 class VariableLayout:
-    """All variables of a space: blocks of z, orders, theta_c and theta_d.
-
-    The hyperparameters in `always` belong to every pipeline.
-    """
+    """All variables of a space: blocks of z, orders, theta_c and theta_d; `always` belong to every pipeline."""
 
     blocks: tuple[Block, ...]
     orders: tuple[StepOrder, ...]
@@ -181,8 +172,6 @@ def _owner(space: Space, variable: Variable) -> Owner:
 
 
 class _LayoutBuilder:
-    """A builder of the columns of theta, in the order in which they are requested."""
-
     def __init__(self, space: Space, orders: frozenset[str]) -> None:
         self._space = space
         self._orders = orders
@@ -256,10 +245,7 @@ class _LayoutBuilder:
         return ThetaColumns(node.address, coding, integer, tuple(range(first, len(self._numbers))))
 
     def _condition_text(self, variable: Variable, settled: BranchCase) -> str:
-        """Return the condition of a variable within its alternative as text.
-
-        The text is empty if the variable is active whenever the alternative is taken.
-        """
+        """Return the condition of a variable within its alternative; empty if it is always active there."""
         owners = variable.owners[1:]
         tests: list[Expr] = [Is(owner, (branch,)) for owner, branch in owners if owner not in settled.branches]
         if variable.condition is not None:
@@ -274,10 +260,7 @@ class _LayoutBuilder:
         return expression_speller(self._space)
 
     def _excluded_codes(self, address: str, coding: IntegerEncoding) -> frozenset[int]:
-        """Return the codes that constraints on this hyperparameter alone exclude.
-
-        If they exclude all codes, none are returned.
-        """
+        """Return the codes that constraints on this hyperparameter alone exclude, or none if that is all of them."""
         excluded = self._excluded.get(address)
         if not excluded:
             return frozenset()

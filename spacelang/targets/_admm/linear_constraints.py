@@ -30,10 +30,7 @@ MAX_JOINT_STATES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class LinearConstraint:
-    """A linear constraint: the sum of the variables of all terms is at most `upper_bound`.
-
-    The bound is the number of terms minus one: the terms cannot all be taken together.
-    """
+    """A linear constraint: the sum of all terms is at most `upper_bound`, their number minus one."""
 
     terms: tuple[Term, ...]
 
@@ -43,19 +40,12 @@ class LinearConstraint:
         return len(self.terms) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class LinearConstraints:
-    """The linear constraints of a space, and the constraints that connect too many variables to be written as such."""
+def derive_linear_constraints(
+    structures: Structures, layout: VariableLayout
+) -> tuple[tuple[LinearConstraint, ...], tuple[Constraint, ...]]:
+    """Return linear constraints that exclude all combinations without a member, and what connects too many variables.
 
-    constraints: tuple[LinearConstraint, ...]
-    inexpressible: tuple[Constraint, ...]
-
-
-def derive_linear_constraints(structures: Structures, layout: VariableLayout) -> LinearConstraints:
-    """Return the linear constraints that exclude exactly the combinations that no member has.
-
-    A combination consists of alternatives and of orders outside any alternative. What alternatives fix in addition to
-    their branch counts. Everything that z and the orders do not determine may take any value.
+    A combination consists of alternatives, with all that they fix, and of orders outside any alternative.
     """
     blocks = {block.address: block for block in layout.blocks}
     settled = frozenset(a for block in layout.blocks for way in block.alternatives for a in way.case.domains)
@@ -72,14 +62,11 @@ def derive_linear_constraints(structures: Structures, layout: VariableLayout) ->
                     found |= dict.fromkeys(rule for factor in over for rule in _constraints_of_factor(factor, axes))
             except (TooManyJointStatesError, TooManyConnectedVariablesError):
                 left += network.constraints
-    return LinearConstraints(_sort_constraints(found, layout), tuple(left))
+    return _sort_constraints(found, layout), tuple(left)
 
 
 def _sort_constraints(rules: Iterable[LinearConstraint], layout: VariableLayout) -> tuple[LinearConstraint, ...]:
-    """Return the linear constraints, those over few blocks first and then in pipeline order.
-
-    The terms of each constraint are sorted in pipeline order too.
-    """
+    """Return the constraints, those over few blocks first, and their terms, both in pipeline order."""
     addresses = [*(block.address for block in layout.blocks), *(order.address for order in layout.orders)]
     places = {address: place for place, address in enumerate(addresses)}
     ordered = {LinearConstraint(tuple(sorted(rule.terms, key=lambda term: places[term[0]]))): None for rule in rules}
@@ -97,10 +84,7 @@ def _decision_factors(structures: Structures, network: Network, settled: frozens
 def _constraint_on_block(
     block: Block, context: Sequence[tuple[str, str]], network: Network, graph: FactorGraph
 ) -> Iterator[LinearConstraint]:
-    """Yield a linear constraint that excludes the alternatives of a block without a member, if there are any.
-
-    Only the variables of the network are considered, which lie below `context` inside the block.
-    """
+    """Yield a constraint that excludes the alternatives of a block without a member in a network below `context`."""
     dead = []
     for number, alternative in enumerate(block.alternatives):
         taken = {block.address: alternative.branch, **alternative.case.branches}
@@ -113,7 +97,6 @@ def _constraint_on_block(
 
 
 def _possible_states(name: str, network: Network, alternative: Indicator, block: Block) -> Sequence[State]:
-    """Return the states of a variable that are possible under an alternative of its block."""
     states, settled = network.states[name], alternative.case
     if name == block.address:
         return [alternative.branch_index]
@@ -169,18 +152,13 @@ def _block_variable(address: str) -> str:
 
 
 def _equivalent_alternatives(block: Block, inner: Sequence[str], network: Network) -> list[tuple[int, ...]]:
-    """Return the alternatives of a block in groups with the same branch and the same possible states of `inner`."""
     left = ([tuple(_possible_states(name, network, each, block)) for name in inner] for each in block.alternatives)
     places = ((each.branch_index, *mine) for each, mine in zip(block.alternatives, left, strict=True))
     return [tuple(numbers) for numbers in group_by_key((place, n) for n, place in enumerate(places)).values()]
 
 
 def _constraints_of_factor(factor: Factor, known: Mapping[str, Axis]) -> Iterator[LinearConstraint]:
-    """Yield the linear constraints that exclude the joint states that a table does not contain.
-
-    Each constraint is over as few variables as possible. If there are more than `MAX_JOINT_STATES` joint states, they
-    are excluded prefix by prefix instead (`_prefix_exclusions`).
-    """
+    """Yield constraints over few variables (over prefixes for large tables) that exclude all other joint states."""
     axes = [known[name] for name in factor.scope]
     allowed = {joint for joint, weight in factor.table.items() if weight}
     if not factor.scope:
@@ -238,10 +216,7 @@ def _merge(joints: Sequence[tuple[State, ...]]) -> list[tuple[tuple[State, ...],
 
 
 def _prefix_exclusions(options: Sequence[tuple[State, ...]], allowed: set[tuple[State, ...]]) -> Iterator[StateCube]:
-    """Yield, for each prefix of an admitted combination, the next states that continue none of them.
-
-    The number of exclusions is proportional to the size of the table.
-    """
+    """Yield the next states that continue no admitted combination, as many as the size of the table."""
     count = len(options)
     following: dict[tuple[State, ...], dict[State, None]] = {(): {}}
     for joint in sorted(allowed):

@@ -290,7 +290,7 @@ class AdmmPoints:
 
     def copy(self) -> "AdmmPoints":
         """Return a copy with its own arrays."""
-        return AdmmPoints(self.z.copy(), self.theta_c.copy(), self.theta_d.copy(), tuple(map(np.copy, self.orders)))
+        return self.take(np.arange(len(self)))
 
     def take(self, rows: Array) -> "AdmmPoints":
         """Return the points of some rows."""

@@ -180,7 +180,6 @@ def _coordinate_line(mark: str, each: Coordinate, prefix: str) -> str:
 
 
 def _range_text(mark: str, each: Coordinate) -> str:
-    """Return the values of a variable as text: its range, or its codes with the values they stand for."""
     pieces = " | ".join(map(piece_text, each.pieces))
     excluded = f"  without {', '.join(map(str, sorted(each.excluded)))}" if each.excluded else ""
     lower, upper = each.pieces[0].first, each.pieces[-1].last
@@ -210,10 +209,7 @@ def _constraint_lines(form: "AdmmForm") -> Iterator[str]:
 
 
 def dot_graph(form: "AdmmForm") -> str:
-    """Return a graph with a cluster for each block and for each order.
-
-    The nodes of a block are its alternatives with their variables.
-    """
+    """Return a graph with a cluster for each order and for each block, with its alternatives and their variables."""
     lines = [f"digraph {quote_dot(form.space.name)} {{", "  rankdir=LR; node [shape=record];"]
     lines += [f"  label={quote_dot(next(_title(form)))};"]
     always = [each for box in (form.theta_c, form.theta_d) for each in box.coordinates if each.owner is None]
@@ -244,5 +240,4 @@ def _record_label(name: str, coordinates: Sequence[Coordinate], prefix: str) -> 
 
 
 def _escape_record(text: str) -> str:
-    """Return a text with the special characters of DOT records escaped."""
     return "".join("\\" + character if character in '\\"{}|<> ' else character for character in text).replace("\n", " ")

@@ -76,10 +76,6 @@ class MemberRepair:
         return found if first_exclusion(self._space, found) is None else self._default_member(structure)
 
     def _default_member(self, structure: Structure) -> Configuration:
-        """Return the default configuration of a structure, or of the space if constraints exclude it.
-
-        It is needed if the only numbers that satisfy a comparison are not floats.
-        """
         found = self._completer.complete(structure)
         return found if first_exclusion(self._space, found) is None else nearest_to_default(self._structures)[1]
 
@@ -101,7 +97,6 @@ class MemberRepair:
     def _component_values(
         self, component: Component, structure: Structure, wanted: ValueFunction
     ) -> Mapping[str, Value]:
-        """Return the values of the active members of a component, by key."""
         if component.is_free:
             node = component.members[0].hyperparameter
             return {node.key: wanted(node)}
@@ -131,8 +126,6 @@ class MemberRepair:
 
 
 class _CellChanges(Weights):
-    """Weights that count every cell other than the wanted one as a change."""
-
     existential = False
     semiring = FEWEST
 
@@ -140,12 +133,10 @@ class _CellChanges(Weights):
         self._wanted = wanted
 
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:
-        """Return 1 for the wanted cell, and 2 for any other."""
         return 1 if cell is self._wanted[hyperparameter.address] else 2
 
 
 def _is_violated(space: Space, network: Network, given: Mapping[str, Value]) -> bool:
-    """Return True if values violate a constraint of a network."""
     assignment = Assignment(space, {}, lambda node: given[node.address])
     return any(is_violated(constraint, assignment) for constraint in network.constraints)
 
@@ -153,11 +144,7 @@ def _is_violated(space: Space, network: Network, given: Mapping[str, Value]) -> 
 def _changed_values(
     network: Network, elimination: Elimination, given: Mapping[str, Value]
 ) -> Iterator[dict[str, Value]]:
-    """Yield values of a network that change as few cells as possible.
-
-    If ranges are compared with each other, there are several results, the nearest values first. The first one may fail:
-    a value exactly on the boundary can be on the wrong side because of rounding.
-    """
+    """Yield values that change as few cells as possible; compared ranges give several, since rounding may fail."""
     nodes = {m.address: m.node for m in network.members if isinstance(m.node, Hyperparameter)}
     kept: dict[str, Value] = {}
     states: dict[str, State] = {}
@@ -181,11 +168,7 @@ def _changed_values(
 def _satisfying_values(
     network: Network, states: Mapping[str, State], kept: Mapping[str, Value]
 ) -> Iterator[dict[str, Value]]:
-    """Yield values of the ranges that are compared with each other.
-
-    In the first result each value is as near to the wanted one as the earlier values allow. In the second, the values
-    that must change do so freely. In the third, all values do.
-    """
+    """Yield values of compared ranges: each as near as the earlier ones allow, then freer in two steps."""
     free, needed = network.required_comparisons(states)
     if not needed:
         yield {}
@@ -225,7 +208,7 @@ def _narrow(
 
 
 def _bisection_steps(cell: Grid | Real, far: Fraction) -> int:
-    """Return the number of bisection steps: enough to separate the members of a grid, or constant for a range."""
+    """Return enough steps to separate the members of a grid, or a constant number for a range."""
     if isinstance(cell, Real):
         return MAX_BISECTIONS
     return max(1, math.ceil(far / to_fraction(cell.step))).bit_length() + 2
@@ -243,11 +226,7 @@ def _within_distance(cell: Grid | Real, centre: Fraction, distance: Fraction) ->
 
 
 def nearest_value(cell: SimpleDomain, value: Value, domain: Domain) -> Value:
-    """Return the value of a cell that is nearest to another value of the domain.
-
-    Of two numbers that are equally near, the larger one is returned. The distance between members of a set is that of
-    their indices. In a union, the nearest part comes first.
-    """
+    """Return the value of a cell nearest to another value: the larger in a tie, by index in sets, by part in unions."""
     found = cell.find(value)
     if not isinstance(found, NotFound):
         return found

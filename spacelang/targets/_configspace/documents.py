@@ -7,13 +7,7 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.value import Value, identity_key
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
 from spacelang.reductions.questions import FixedPiece
-from spacelang.targets._configspace.normal_form import (
-    MembershipTest,
-    NormalForm,
-    PairRelation,
-    Test,
-    ThresholdTest,
-)
+from spacelang.targets._configspace.normal_form import MembershipTest, NormalForm, PairRelation, Test, ThresholdTest
 from spacelang.targets._configspace.pieces import (
     EncodedDomain,
     ExactIntegerReduction,
@@ -134,7 +128,6 @@ def _forbidden(plan: Plan, test: Test) -> Document:
 
 
 def _membership_document(plan: Plan, test: MembershipTest, equal: str, given: Document) -> Document:
-    """Return a membership test; `equal` is its type if there is a single value."""
     values = _values(plan, test)
     return (
         {"type": "IN", **given, "values": values} if len(values) > 1 else {"type": equal, **given, "value": values[0]}
@@ -142,15 +135,11 @@ def _membership_document(plan: Plan, test: MembershipTest, equal: str, given: Do
 
 
 def _values(plan: Plan, test: MembershipTest) -> list[FlatValue]:
-    """Return the tested values in the order of their hyperparameter."""
     return [choice for choice in plan.parameters[test.name].choices if choice in test.values]
 
 
 def _ordered_conjunctions(plan: Plan, ways: NormalForm) -> list[list[Test]]:
-    """Return the conjunctions and their tests in the order of the hyperparameters.
-
-    This makes the result independent of the order of sets.
-    """
+    """Return conjunctions and tests in the order of the hyperparameters, whatever the order of sets."""
     found = [_ordered_tests(plan, way) for way in ways]
     return sorted(found, key=lambda way: [_sort_key(plan, test) for test in way])
 
@@ -310,7 +299,6 @@ def _is_unchanged(piece: Piece) -> bool:
 
 
 def _piece_code(piece: Piece) -> Code:
-    """Return the code of the member that the hyperparameter of a piece encodes."""
     if isinstance(piece, FixedPiece):
         return LiteralNode(piece.value)
     assert isinstance(piece, HyperparameterPiece)

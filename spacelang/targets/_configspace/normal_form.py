@@ -104,10 +104,7 @@ def without_implied_tests(way: Conjunction, activity: Mapping[str, NormalForm]) 
 
 
 def with_activity_conditions(way: Conjunction, activity: Mapping[str, NormalForm]) -> NormalForm:
-    """Return a conjunction together with the conditions under which its hyperparameters are active.
-
-    These are added recursively, up to hyperparameters that are always active.
-    """
+    """Return a conjunction with the conditions of its hyperparameters, and of those in these, and so on."""
     found: NormalForm = (way,)
     seen: set[str] = set()
     while open_ := sorted({name for one in found for name in tested_names(one)} - seen):
@@ -122,7 +119,6 @@ def _with_activity(ways: NormalForm, name: str, active: NormalForm) -> NormalFor
 
 
 def _implies(name: str, test: MembershipTest, activity: Mapping[str, NormalForm]) -> bool:
-    """Return True if a hyperparameter is active only where a test holds."""
     ways = activity[name]
     return bool(ways) and ways != ALWAYS and all(_contains(way, test, activity) for way in ways)
 
@@ -152,11 +148,7 @@ def _conjoin(left: Conjunction, right: Conjunction) -> Conjunction | None:
 
 
 def _simplified(ways: Iterable[Conjunction]) -> NormalForm:
-    """Return the same normal form with fewer conjunctions.
-
-    Duplicates and conjunctions that others include are removed. Conjunctions that differ in the values of one
-    hyperparameter are merged.
-    """
+    """Return the same normal form without included conjunctions, merged where they differ in one hyperparameter."""
     found = list(dict.fromkeys(ways))
     if len(found) > MAX_CONJUNCTIONS**2:
         raise InexpressibleError
@@ -172,7 +164,6 @@ def _simplified(ways: Iterable[Conjunction]) -> NormalForm:
 
 
 def _merge(ways: list[Conjunction]) -> list[Conjunction]:
-    """Merge conjunctions that differ only in the values of one hyperparameter."""
     for name in sorted({test.name for way in ways for test in way if isinstance(test, MembershipTest)}):
         alike: dict[Conjunction, frozenset[FlatValue]] = {}
         left: list[Conjunction] = []
@@ -189,7 +180,6 @@ def _merge(ways: list[Conjunction]) -> list[Conjunction]:
 
 
 def _includes(wide: Conjunction, narrow: Conjunction) -> bool:
-    """Return True if a wide conjunction holds wherever a narrow one does, and they are not equal."""
     return wide != narrow and all(_implies_test(test, narrow) for test in wide)
 
 
@@ -214,10 +204,7 @@ _SIGN_FOR_TRUTH: Final[Mapping[tuple[str, bool], Literal["<", "<=", ">", ">=", "
 def atom_normal_form(
     atom: Expr, truth: bool, codes: Mapping[str, EncodedDomain], activity: Mapping[str, NormalForm]
 ) -> NormalForm:
-    """Return where an atom has a truth value and all hyperparameters that it names are active.
-
-    Raises InexpressibleError if ConfigSpace cannot express that.
-    """
+    """Return where an atom has a truth value and all that it names is active; may raise InexpressibleError."""
     named = references(atom)
     if len(named) == 1:
         return unary_atom_form(codes[named[0]], atom, truth, activity)
@@ -271,7 +258,6 @@ def _cells_of(part: SimpleDomain, atom: Expr) -> tuple[SimpleDomain, ...]:
 def _cells_form(
     piece: HyperparameterPiece, wanted: list[SimpleDomain], count: int, activity: Mapping[str, NormalForm]
 ) -> NormalForm:
-    """Return where the value of a range lies in some of its cells."""
     if not wanted or activity[piece.name] == NEVER:
         return NEVER
     if len(wanted) == count:

@@ -103,10 +103,7 @@ class ExactIntegerReduction(IdentityReduction):
 
 @dataclass(frozen=True, slots=True)
 class ScaledRangeReduction:
-    """A replacement of a range of floats by the range times `2 ** exponent`.
-
-    A decoded number outside the original range becomes the nearer end of it.
-    """
+    """A replacement of a range of floats by the range times `2 ** exponent`; decoded numbers are clipped to it."""
 
     part: Real
     exponent: int = 0
@@ -130,10 +127,7 @@ class ScaledRangeReduction:
 
 @dataclass(frozen=True)
 class EncodedDomain:
-    """A domain encoded as ConfigSpace hyperparameters.
-
-    A union has a hyperparameter for each part with several values, and a categorical `selector` for the part.
-    """
+    """A domain as a hyperparameter for each part with several values, and a `selector` of the part of a union."""
 
     domain: Domain
     pieces: tuple[Piece, ...]
@@ -147,7 +141,6 @@ class EncodedDomain:
 
     @cached_property
     def _places(self) -> dict[FlatValue, int]:
-        """The part index of each choice of the selector."""
         return {} if self.selector is None else {choice: place for place, choice in enumerate(self.selector.choices)}
 
     @cached_property
@@ -300,11 +293,7 @@ def _encode_scaled(part: Real, name: str, normal: tuple[float, float] | None) ->
 def _scaled_prior(
     normal: tuple[float, float] | None, lower: float, log: bool, exponent: int
 ) -> tuple[float, float] | None:
-    """Return the `mu` and `sigma` of a normal hyperparameter.
-
-    On a log scale, the prior is a distribution of natural logarithms. There, `mu` is a value, and ConfigSpace 1.2 takes
-    the logarithm of `lower + sigma` for the deviation.
-    """
+    """Return `mu` (a value) and `sigma`; under `log`, ConfigSpace 1.2 takes log(lower + sigma) as the deviation."""
     if normal is None:
         return None
     mean, deviation = normal
@@ -330,10 +319,7 @@ def round_decimals(number: float) -> float:
 
 
 def _round_down(number: float) -> float:
-    """Return the largest number with 13 decimals that is at most `number`.
-
-    Numbers so large that floats have no such decimals stay as they are.
-    """
+    """Return the largest number with 13 decimals that is at most `number`; itself if it is too large for decimals."""
     found = round_decimals(number)
     step = max(10.0**-DECIMALS, math.ulp(number))
     while found > number:
@@ -343,10 +329,7 @@ def _round_down(number: float) -> float:
 
 
 def normal_of(node: Hyperparameter) -> tuple[float, float] | None:
-    """Return the mean and deviation of a normal prior that ConfigSpace can express, else None.
-
-    Under `log`, these are the mean and deviation of logarithms.
-    """
+    """Return the mean and deviation (of logarithms under `log`) of a normal prior that ConfigSpace has, else None."""
     prior = node.prior
     return (prior.mean, prior.deviation) if isinstance(prior, Normal) and is_expressible(node) else None
 

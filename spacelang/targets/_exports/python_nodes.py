@@ -28,10 +28,7 @@ class NameNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallNode:
-    """A call of a function, whose name may be dotted.
-
-    A call object that is used in several places is evaluated once.
-    """
+    """A call of a function, whose name may be dotted; a call in several places is evaluated once."""
 
     function: str
     arguments: tuple["Code", ...]
@@ -144,10 +141,7 @@ def _bracket_parts(code: CallNode | ListNode | TupleNode | DictNode) -> tuple[st
 
 
 def evaluate(code: Code, names: Mapping[str, Any]) -> Any:
-    """Evaluate code to an object; each call object is evaluated once.
-
-    Names are looked up in `names`, and what follows a dot as an attribute.
-    """
+    """Evaluate code, each call object once; names are looked up in `names`, and what follows a dot as an attribute."""
     known: dict[int, Any] = {}
 
     def value(part: Code) -> Any:
@@ -190,10 +184,7 @@ def _look_up(dotted: str, names: Mapping[str, Any]) -> Any:
 
 
 def assignment_source(name: str, code: Code) -> str:
-    """Return statements that assign the object of the code to `name`.
-
-    Calls that are used several times are assigned to variables first.
-    """
+    """Return statements that assign the object of the code to `name`, after the calls that it uses repeatedly."""
     shared = _shared_calls(code)
     names: dict[int, str] = {}
     lines = []
@@ -204,10 +195,7 @@ def assignment_source(name: str, code: Code) -> str:
 
 
 def expression_source(code: Code, indent: int = 0, before: int = 0) -> str:
-    """Return the code as an expression, broken into lines if it is too long.
-
-    `indent` is the indentation of the line, and `before` is the width of the text before the expression.
-    """
+    """Return the code as an expression, broken to fit a line with `indent` blanks and `before` characters of text."""
     return _format(code, {}, indent, before, top=True)
 
 
@@ -250,7 +238,6 @@ def _post_order(code: Code) -> Iterator[Code]:
 
 
 def _shared_calls(code: Code) -> list[CallNode | InfixNode]:
-    """Return the calls and operations that are used in several places, children before parents."""
     uses: dict[int, int] = {}
     ordered = list(_post_order(code))
     for part in ordered:
@@ -267,7 +254,6 @@ def _shared_name(part: Code, taken: set[str]) -> str:
 
 
 def _literals(part: Code) -> Iterator[LiteralNode]:
-    """Yield the literals in the order of the source."""
     if isinstance(part, LiteralNode):
         yield part
     for inner in children(part):
@@ -275,10 +261,6 @@ def _literals(part: Code) -> Iterator[LiteralNode]:
 
 
 def _format(code: Code, names: Mapping[int, str], indent: int, before: int = 0, *, top: bool = False) -> str:
-    """Return the source of the code, broken into lines if it does not fit.
-
-    `indent` is the indentation of the line, and `before` is the width of the text before the code.
-    """
     if not top and id(code) in names:
         return names[id(code)]
     flat = _format_flat(code, names, top=top)

@@ -86,7 +86,6 @@ class QuestionForm(ABC):
 
     @property
     def _title(self) -> str:
-        """The name of the space with the numbers of choices, hyperparameters and products."""
         draws = sum(1 for _ in self.questions.drawn_pieces())
         forks = count_with_noun(len(self.questions.forks), "choice")
         return (
@@ -196,11 +195,7 @@ def _flattened(sample: Mapping[str, object]) -> dict[str, Value]:
 
 
 class NestedCode:
-    """A converter of parts into code: `choice` makes the code of a choice, `draw` the code of a draw.
-
-    An option is a dictionary of what its case adds, or a plain value if it adds only that. Equal parts share one code
-    object, and so one object of the library.
-    """
+    """A converter of parts into code: an option is a dictionary of what its case adds, or a plain value."""
 
     def __init__(self, named: Questions, choice: ChoiceCode, draw: Callable[[FreeHyperparameter], Code]) -> None:
         self._named = named
@@ -238,7 +233,6 @@ class NestedCode:
         return self._choice(self._named.forks[id(fork)], options, case_shares(fork))
 
     def _option_code(self, fork: Fork, case: Case) -> Code:
-        """Return a dictionary of what a case adds, or just the value if that is the value of the entry itself."""
         option = self.entries(case.parts, _branch(fork, case))
         match option.items:
             case ((key, value),) if key == self._key(fork):

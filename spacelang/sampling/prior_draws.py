@@ -1,0 +1,112 @@
+"""Random values by a prior, restricted to a domain or to one of its cells, and the probabilities of cells.
+
+A prior is a distribution on the scale of a range (of natural logarithms under `log`). A range of floats has the
+distribution truncated to it. A member of a grid has the probability of the interval of half a step around it, as in
+draws without a prior. In a set, the numbers share their probability in proportion to the density; other values keep
+theirs. Each part of a union keeps its probability.
+"""
+
+import math
+import sys
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.random import Generator
+
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, parts
+from spacelang.ir.prior import Ends, Prior, Uniform
+from spacelang.ir.space import Hyperparameter
+from spacelang.ir.value import is_number
+from spacelang.sampling.value_codes import Array, CodeSampler, code_of, code_type, codes_at, nearest_float
+
+LARGEST: Final = sys.float_info.max
+
+
+def prior_of(hyperparameter: Hyperparameter, *, advised: bool) -> Prior | None:
+    """Return the prior by which draws are guided, or None if they are uniform or log-uniform."""
+    return hyperparameter.prior if advised and hyperparameter.prior != Uniform() else None
+
+
+def prior_code_sampler(cell: SimpleDomain, part: SimpleDomain, prior: Prior) -> CodeSampler:
+    """Return a function that draws codes of a cell of a part of a domain; the codes are those of the part."""
+    if cell.size == 1:
+        code = code_of(part, cell.value_at(0))[1]
+        return lambda count, rng: np.full(count, code, code_type(part))  # noqa: ARG005 - a single value
+    if isinstance(cell, Categorical):
+        places = np.array([part.index_of(value) for value in cell.values], code_type(part))
+        weights = _weights_of_values(cell, prior)
+        return lambda count, rng: rng.choice(places, size=count, p=weights)
+    assert isinstance(part, Real | Grid)
+    return partial(_draw_numbers, cell, part, prior)
+
+
+def probability_by_prior(cell: SimpleDomain, domain: Domain, prior: Prior) -> float:
+    """Return the probability of a cell if a value of the domain is drawn by the prior."""
+    place, _ = code_of(domain, cell.representative)
+    part = parts(domain)[place]
+    return _share_of_part(cell, part, prior) / len(parts(domain))
+
+
+def indices_by_prior(shares: Array, part: Categorical | Grid, prior: Prior) -> Array:
+    """Return the indices of members of a finite domain, as floats; uniform shares in [0, 1] give draws by the prior."""
+    if isinstance(part, Categorical):
+        sums = np.cumsum(_weights_of_values(part, prior)[:-1])
+        return np.searchsorted(sums, shares, "right").astype(float)
+    indices = (numbers_by_prior(shares, part, prior) - float(part.lower)) / float(part.step)
+    return np.rint(indices).clip(0, part.last_index)
+
+
+def numbers_by_prior(shares: Array, part: Real | Grid, prior: Prior, cell: SimpleDomain | None = None) -> Array:
+    """Return the quantiles of a prior on a range, or on a cell of it; they are not rounded to members of a grid."""
+    places = prior.quantiles(shares, *_ends(part if cell is None else cell, part), _ends(part, part))
+    return np.exp(places) if part.log else places
+
+
+def _share_of_part(cell: SimpleDomain, part: SimpleDomain, prior: Prior) -> float:
+    if isinstance(part, Categorical):
+        assert isinstance(cell, Categorical)
+        weights = _weights_of_values(part, prior)
+        return float(sum(weights[part.index_of(value)] for value in cell.values))
+    ends = _ends(part, part)
+    inside = prior.log_mass(*_ends(cell, part), ends)
+    whole = prior.log_mass(*ends, ends)
+    return math.exp(inside - whole) if inside > -math.inf else 0.0
+
+
+def _weights_of_values(values: Categorical, prior: Prior) -> Array:
+    """Return the probabilities of the values of a set, shape (n,): only numbers are moved, by their density."""
+    weights = np.ones(values.size)
+    mine = [place for place, value in enumerate(values.values) if is_number(value)]
+    if mine:
+        numbers = [nearest_float(values.values[place]) for place in mine]
+        ends = (min(numbers), max(numbers))
+        logs = np.array([prior.log_density(number, ends) for number in numbers])
+        densities = np.exp(logs - logs.max())
+        weights[mine] = len(mine) * densities / densities.sum()
+    total: Array = weights / weights.sum()
+    return total
+
+
+def _ends(cell: SimpleDomain, part: Real | Grid) -> Ends:
+    """Return the ends of a cell on the scale of its part; a member of a grid stands for the interval around it."""
+    ends = (cell.lower, cell.upper) if isinstance(cell, Real) else (cell.value_at(0), cell.value_at(cell.last_index))
+    lower, upper = (min(max(nearest_float(end), -LARGEST), LARGEST) for end in ends)
+    if isinstance(part, Grid):
+        below = min(part.step, part.lower) if part.log and ends[0] == part.least else part.step
+        lower, upper = lower - below / 2, upper + part.step / 2
+    return (math.log(lower), math.log(upper)) if part.log else (lower, upper)
+
+
+def _draw_numbers(cell: Real | Grid, part: Real | Grid, prior: Prior, count: int, rng: Generator) -> Array:
+    numbers = numbers_by_prior(rng.random(count), part, prior, cell)
+    if isinstance(part, Real):
+        assert isinstance(cell, Real)
+        return numbers.clip(cell.least, cell.greatest)
+    assert isinstance(cell, Grid)
+    first, last = part.index_of(cell.least), part.index_of(cell.greatest)
+    indices = np.rint((numbers - float(part.lower)) / float(part.step))
+    if code_type(part) is object:
+        exact = [part.value_at(min(max(int(index), first), last)) for index in indices.tolist()]
+        return np.array(exact, dtype=object)
+    return codes_at(part, np.clip(indices, first, last)).astype(code_type(part))

@@ -32,10 +32,7 @@ class KeyChange:
 
 @dataclass(frozen=True, slots=True)
 class NearestMember:
-    """The nearest member to a configuration, why the configuration is not a member, and the keys that differ.
-
-    `reasons` is empty if the configuration is a member.
-    """
+    """The nearest member to a configuration, the reasons if that is no member, and the keys that differ."""
 
     reasons: tuple[Exclusion, ...]
     member: Configuration

@@ -4,13 +4,7 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from spacelang.cli._process import (
-    BAD_INPUT,
-    INTERRUPTED,
-    redirect_to_null,
-    sanitize_streams,
-    sigterm_as_interrupt,
-)
+from spacelang.cli._process import BAD_INPUT, INTERRUPTED, redirect_to_null, sanitize_streams, sigterm_as_interrupt
 from spacelang.files import os_error_text
 
 OBJECTS_BETWEEN_COLLECTIONS = 200_000
@@ -20,7 +14,10 @@ OBJECTS_BETWEEN_COLLECTIONS = 200_000
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command named by the arguments and exit with status 0, 1, 2, 3 or 130."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    _escape_unencodable()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A file name or a limited terminal cannot end a command by a character that cannot be encoded.
+            stream.reconfigure(errors="backslashreplace")
     with sanitize_streams(), sigterm_as_interrupt():
         status = _status(arguments)
     # At exit Python collects garbage several times; skipping all imported objects saves a sixth of a short command.
@@ -51,13 +48,6 @@ def _status(arguments: Sequence[str] | None) -> int:
         print(f"error: cannot write the output: {os_error_text(error)}", file=sys.stderr)
         status = BAD_INPUT
     return status
-
-
-def _escape_unencodable() -> None:
-    """Escape characters that a stream cannot encode, so that a file name or a limited terminal cannot end a command."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _flush_stdout() -> None:

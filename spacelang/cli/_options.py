@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.runtime.data.read_options import ReadOptions
 
-
 MAX_DIGITS = 20
 """The most digits of a number in `--bind`; longer ones are too large anyway."""
 
@@ -57,8 +56,7 @@ SpaceArgument = Annotated[
     ),
 ]
 TargetOption = Annotated[
-    str,
-    typer.Option("--target", "-t", autocompletion=complete_targets, help="The target; see `spacelang targets`."),
+    str, typer.Option("--target", "-t", autocompletion=complete_targets, help="The target; see `spacelang targets`.")
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")
@@ -150,7 +148,7 @@ class SpaceOptions:
             if name in found:
                 fail(f"`{name}` is given twice")
             is_whole = number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS
-            found.update(check_bindings({name: int(number) if is_whole else number}))
+            found |= check_bindings({name: int(number) if is_whole else number})
         return found
 
 
@@ -252,8 +250,7 @@ class StoredPipelineOptions:
     """The choice of a pipeline, or of the ensemble, of a stored run."""
 
     rank: Annotated[
-        int | None,
-        typer.Option(min=1, help="The rank of the pipeline in the list of `spacelang show`; by default 1."),
+        int | None, typer.Option(min=1, help="The rank of the pipeline in the list of `spacelang show`; by default 1.")
     ] = None
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="Take the ensemble of a run with `--ensemble` instead of one pipeline.")
@@ -270,16 +267,10 @@ def load(reference: str, options: SpaceOptions) -> "Space":
 
     space = load_space(reference, allow=options.allowed, bind=options.bindings)
     print_diagnostics(space.warnings)
-    _note_unbound(space)
-    return space
-
-
-def _note_unbound(space: "Space") -> None:
-    """Print a note that names the symbols of the space, such as `n_features`, that have no number."""
-    unbound = [name for name, number in space.symbols.items() if number is None]
-    if unbound:
+    if unbound := [name for name, number in space.symbols.items() if number is None]:
         names = ", ".join(f"`{name}`" for name in unbound)
         print(f"note: {names} may be arbitrarily large; give a number with `--bind {unbound[0]}=…`", file=sys.stderr)
+    return space
 
 
 HELP: Final = "write one JSON object, as `sample` prints it"
@@ -289,10 +280,7 @@ ConfigurationArgument = Annotated[
 
 
 def read_configuration(path: str) -> dict[str, object]:
-    """Return the configuration in a file, or on the standard input for `-`.
-
-    Ends the program if the file cannot be read or holds no configuration.
-    """
+    """Return the configuration in a file, or on standard input for `-`; ends the program if there is none."""
     from spacelang.ir.configuration import Configuration
 
     shown = "the standard input" if path == "-" else f"`{path}`"
@@ -309,7 +297,8 @@ def read_configuration(path: str) -> dict[str, object]:
     except RecursionError:
         fail(f"{shown} is not a configuration: it is nested too deeply", HELP, status=BAD_INPUT)
     except (ValueError, TypeError) as error:
-        fail(f"{shown} is not a configuration: {_lower_first(str(error))}", HELP, status=BAD_INPUT)
+        message = str(error)
+        fail(f"{shown} is not a configuration: {message[:1].lower()}{message[1:]}", HELP, status=BAD_INPUT)
 
 
 def _is_special_file(path: Path) -> bool:
@@ -318,7 +307,3 @@ def _is_special_file(path: Path) -> bool:
         return path.exists() and not (path.is_file() or path.is_dir())
     except (OSError, ValueError):
         return False  # reading the file reports the error
-
-
-def _lower_first(message: str) -> str:
-    return message[:1].lower() + message[1:]

@@ -41,10 +41,7 @@ def use_colours(stream: TextIO) -> bool:
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document.
-
-    Characters that the standard output cannot encode, and those that are not printable, are written as JSON escapes.
-    """
+    """Print one JSON document; characters that cannot be encoded or printed are written as JSON escapes."""
     # Surrogates, which stand for undecodable bytes of a file name, are written as JSON escapes.
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(document, ensure_ascii=not is_unicode, allow_nan=False)
@@ -136,10 +133,7 @@ def exit_on_value_error() -> Iterator[None]:
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
-    """Return the options of `--set NAME=VALUE …` by name.
-
-    Ends the program if one is not of that form, or a name occurs twice.
-    """
+    """Return the options of `--set NAME=VALUE …` by name; ends the program for another form or a repetition."""
     found: dict[str, str] = {}
     for pair in pairs or ():
         name, equals, value = pair.partition("=")

@@ -72,11 +72,10 @@ def sanitized(text: str, *, styled: bool) -> str:
         return text
     parts = _STYLE.split(text) if styled else [text]
     # Parts at odd places are the separators, which `split` keeps.
-    return "".join(part if place % 2 else _sanitized_lines(part) for place, part in enumerate(parts))
-
-
-def _sanitized_lines(text: str) -> str:
-    return "".join(part if place % 2 else make_visible(part) for place, part in enumerate(_LAYOUT.split(text)))
+    for place in range(0, len(parts), 2):
+        lines = enumerate(_LAYOUT.split(parts[place]))
+        parts[place] = "".join(part if number % 2 else make_visible(part) for number, part in lines)
+    return "".join(parts)
 
 
 @contextmanager
@@ -118,10 +117,7 @@ REPETITION_SECONDS: Final = 0.5
 
 
 class _Interrupter:
-    """A signal handler that raises KeyboardInterrupt.
-
-    Signals that follow each other within `REPETITION_SECONDS` seconds count as one.
-    """
+    """A signal handler that raises KeyboardInterrupt, once for signals within `REPETITION_SECONDS` seconds."""
 
     def __init__(self) -> None:
         self._last = -REPETITION_SECONDS
@@ -135,10 +131,7 @@ class _Interrupter:
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C in the block.
-
-    A signal that is ignored (`nohup`, `&`) or already has a handler of its own is left alone.
-    """
+    """Handle SIGTERM like Ctrl-C in the block, unless it is ignored (`nohup`, `&`) or has its own handler."""
     usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     stop = _Interrupter()
     before = {}

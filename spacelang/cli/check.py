@@ -1,6 +1,5 @@
 """`spacelang check`: print all diagnostics of some spaces."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -39,7 +38,10 @@ def command(
     diagnostics = tuple(diagnostic for several in found.values() for diagnostic in several)
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
     if json:
-        _print_json(found)
+        from spacelang.diagnostics.json_output import to_records
+
+        records = [{"space": reference, "diagnostics": to_records(several)} for reference, several in found.items()]
+        print_json({"spaces": records})
     else:
         print_diagnostics(diagnostics)
         for reference, several in found.items():
@@ -47,10 +49,3 @@ def command(
                 typer.echo(f"{make_visible(reference)}: no problems")
     if errors:
         raise typer.Exit(BAD_INPUT)
-
-
-def _print_json(found: Mapping[str, tuple[Diagnostic, ...]]) -> None:
-    from spacelang.diagnostics.json_output import to_records
-
-    spaces = [{"space": reference, "diagnostics": to_records(several)} for reference, several in found.items()]
-    print_json({"spaces": spaces})

@@ -78,11 +78,7 @@ def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, spa
         if not isinstance(lowered.form, SourceForm):
             fail(f"the target `{target}` has no output in Python", "its formats are `json`, `text` and `dot`")
         return python_module(target, lowered, space.checked)
-    return "\n".join([str(lowered.form.to_text()), *_report(lowered)])
-
-
-def _report(lowered: "LoweringResult[Any, Any]") -> list[str]:
     lines = ["", "how the target represents the space:"] if lowered.report else []
     for entry in lowered.report:
         lines.append(f"  {entry.status.value:<13}{entry.construct}{entry.lines_text}: {entry.message}")
-    return lines
+    return "\n".join([str(lowered.form.to_text()), *lines])

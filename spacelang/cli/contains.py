@@ -18,10 +18,7 @@ GROUP = ("Inspect a space", 4)
 
 
 def command(
-    space: SpaceArgument,
-    configuration: ConfigurationArgument,
-    options: SpaceOptions,
-    json: JsonOption = False,
+    space: SpaceArgument, configuration: ConfigurationArgument, options: SpaceOptions, json: JsonOption = False
 ) -> None:
     """Check whether a configuration is in a space: status 0 if it is; 1 and the reason if it is not.
 

@@ -45,27 +45,14 @@ def command(
 
 
 def _document(first: str, second: str, found: "SpaceDifference") -> dict[str, object]:
-    return {
-        "first": first,
-        "second": second,
-        "structures": {
-            "first": found.first,
-            "second": found.second,
-            "both": found.both,
-            "only_first": found.only_first,
-            "only_second": found.only_second,
-        },
-        "differences": [
-            {
-                "stage": each.stage or None,
-                "address": each.address or None,
-                "aspect": each.aspect.value,
-                "first": each.first,
-                "second": each.second,
-            }
-            for each in found.differences
-        ],
-    }
+    counts = ("first", "second", "both", "only_first", "only_second")
+    differences = [
+        {"stage": each.stage or None, "address": each.address or None, "aspect": each.aspect.value}
+        | {"first": each.first, "second": each.second}
+        for each in found.differences
+    ]
+    structures = {name: getattr(found, name) for name in counts}
+    return {"first": first, "second": second, "structures": structures, "differences": differences}
 
 
 def _print(first: str, second: str, found: "SpaceDifference") -> None:

@@ -34,7 +34,6 @@ class _FormattedSpace:
 
     @property
     def is_changed(self) -> bool:
-        """True if formatting changes the file."""
         return self.content != self.text.encode()
 
 
@@ -100,20 +99,17 @@ def _format(reference: str) -> _FormattedSpace | None:
         content = b""
         source = read_source(reference)
     if not isinstance(source, Diagnostic) and is_compiled(source.text):
-        print_error(
-            f"`{source.name}` is a compiled space, not the text of one", "format the text from which it was compiled"
-        )
+        what = f"`{source.name}` is a compiled space, not the text of one"
+        print_error(what, "format the text from which it was compiled")
         return None
     problems = (source,) if isinstance(source, Diagnostic) else (parsed := parse(source)).diagnostics
-    if problems:
-        print_diagnostics(problems)
+    print_diagnostics(problems)
     if problems or isinstance(source, Diagnostic):
         return None
     text = format_text(source.text)
     if parse(type(source)(source.name, text)).file != parsed.file:
-        print_error(
-            f"`{source.name}` is left unchanged: formatting would change its meaning", "please report this as a bug"
-        )
+        what = f"`{source.name}` is left unchanged: formatting would change its meaning"
+        print_error(what, "please report this as a bug")
         return None
     path = source.origin.path if source.origin is not None else None
     return _FormattedSpace(source.name, path, path.read_bytes() if path is not None else content, text)
@@ -143,7 +139,6 @@ def _lines(text: str) -> list[str]:
 
 
 def _write(layout: _FormattedSpace, path: Path) -> bool:
-    """Write the formatted text to the file, and return True if that succeeded."""
     name = make_visible(layout.name)
     if not layout.is_changed:
         typer.echo(f"{name}: unchanged")

@@ -2,12 +2,12 @@
 
 import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, TargetColumnOption, load
-from spacelang.cli._output import fail, print_json, print_note
+from spacelang.cli._output import fail, overwrite, print_json, print_note
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli.export import TestShareOption
 from spacelang.cli.show import RunArgument
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from spacelang.api.migration import MigratedRun, Migration
 
 GROUP = ("Use a run", 7)
-
-SHOWN_REASONS: Final = 5
-"""The number of shown reasons why trials are no longer members, the most frequent first."""
 
 
 def command(
@@ -72,22 +69,19 @@ def command(
         with Store.read(run) as stored:
             found = migrate_trials(stored, loaded.counted, most=most)
     if output is not None:
-        _write(output, found)
+        if not found.migrated:
+            fail("no trial of the run is a member of the space, so nothing was written", status=BAD_INPUT)
+        overwrite(output, json_module.dumps(found.initial_configurations, indent=1) + "\n")
     if json:
         print_json(_document(found, taken))
         return
     _print(found, loaded, space, output)
     if taken is not None:
-        _print_new_run(taken, store)
-
-
-def _write(output: Path, found: "Migration") -> None:
-    if not found.migrated:
-        fail("no trial of the run is a member of the space, so nothing was written", status=BAD_INPUT)
-    try:
-        output.write_text(json_module.dumps(found.initial_configurations, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")
+        kept = f"{len(taken.unchanged)} are trials of the new run in `{store}`: their pipelines are unchanged"
+        typer.echo(make_visible(kept))
+        if again := len(taken.to_evaluate):
+            typer.echo(f"{again} will be evaluated again: their pipelines changed or were trained on fewer rows")
+        typer.echo(make_visible(f"`spacelang show {store}` shows how to continue it"))
 
 
 def _print(found: "Migration", loaded: "Space", space: str, output: Path | None) -> None:
@@ -99,7 +93,7 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None)
     typer.echo(f"{members} are members of the space{taken}{filled}")
     if found.dropped:
         typer.echo(f"{len(found.dropped)} are not members:")
-        for reason, count in found.drop_reasons[:SHOWN_REASONS]:
+        for reason, count in found.drop_reasons[:5]:
             typer.echo(f"  {count} x {make_visible(reason)}")
     if found.migrated:
         best = found.migrated[0]
@@ -107,17 +101,6 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None)
         typer.echo(f"{what}: {make_visible(best.configuration.identity)}")
     if output is not None:
         typer.echo(make_visible(f"to evaluate them first: `spacelang run {space} --initial {output} …`"))
-
-
-def _print_new_run(taken: "MigratedRun", store: Path | None) -> None:
-    typer.echo(
-        make_visible(f"{len(taken.unchanged)} are trials of the new run in `{store}`: their pipelines are unchanged")
-    )
-    if taken.to_evaluate:
-        typer.echo(
-            f"{len(taken.to_evaluate)} will be evaluated again: their pipelines changed or were trained on fewer rows"
-        )
-    typer.echo(make_visible(f"`spacelang show {store}` shows how to continue it"))
 
 
 def _filled_text(found: "Migration", decisions: set[str]) -> str:

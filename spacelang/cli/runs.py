@@ -1,7 +1,7 @@
 """`spacelang runs`: list the runs that are stored in files and folders."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.storage.runs import RunListing, RunSummary
 
 GROUP = ("Use a run", 1)
-
-TREE_SUFFIXES: Final = (".svg", ".txt")
-"""The suffixes of files to which a tree can be written."""
 
 
 def command(
@@ -49,7 +46,11 @@ def command(
     if (export is not None or tree is not None) and len(found) > 1:
         fail(f"`{'--tree' if export is None else '--export'}` needs a single store, and {len(found)} are named")
     if export is not None:
-        _export(found[0], export)
+        from spacelang.runtime.storage.exports import export_table
+        from spacelang.runtime.storage.store import Store
+
+        with Store.read(found[0]) as run:
+            export_table(run, export)
     if tree is not None:
         _write_tree(found[0], tree)
     if export is not None or tree is not None:
@@ -63,19 +64,11 @@ def command(
         _print(listing, is_one_folder=len(found) == 1)
 
 
-def _export(store: Path, table: Path) -> None:
-    from spacelang.runtime.storage.exports import export_table
-    from spacelang.runtime.storage.store import Store
-
-    with Store.read(store) as run:
-        export_table(run, table)
-
-
 def _write_tree(store: Path, picture: Path) -> None:
     from spacelang.report.search_tree import tree_of_run
     from spacelang.runtime.storage.store import Store
 
-    if str(picture) != "-" and picture.suffix not in TREE_SUFFIXES:
+    if str(picture) != "-" and picture.suffix not in (".svg", ".txt"):
         fail(f"unknown file type: `{picture.name}`", "the name must end in `.svg` or `.txt`; `-` prints the tree")
     with Store.read(store) as run:
         found = tree_of_run(run)

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._output import fail, print_json
-from spacelang.cli._process import BAD_INPUT
+from spacelang.cli._output import print_json
 
 GROUP = ("Use a run", 2)
 
@@ -26,15 +25,10 @@ def command(
     Example: `spacelang show runs/credit-20260131-120000.db --top 5`
     """
     from spacelang.report.stored_runs import document, text
-    from spacelang.runtime.errors import InputError
     from spacelang.runtime.storage.store import Store
 
-    try:
-        with Store.read(run) as found:
-            shown = document(found, top) if json else text(found, top)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
-    if isinstance(shown, str):
-        typer.echo(shown)
-    else:
-        print_json(shown)
+    with Store.read(run) as found:
+        if json:
+            print_json(document(found, top))
+        else:
+            typer.echo(text(found, top))

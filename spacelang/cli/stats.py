@@ -25,14 +25,10 @@ def command(space: SpaceArgument, options: SpaceOptions, json: JsonOption = Fals
     found = loaded.statistics
     if json:
         symbols = {"symbols": dict(loaded.symbols)} if loaded.symbols else {}
-        print_json({**found.to_json(), **symbols, **_task(loaded.task)})
+        task = {} if loaded.task is None else {"task": {"kind": loaded.task.kind, "settings": _lines(loaded.task)}}
+        print_json({**found.to_json(), **symbols, **task})
     else:
         _print(found, loaded.task)
-
-
-def _task(task: "Task | None") -> dict[str, object]:
-    """Return the task as a key of the JSON document; empty if there is none."""
-    return {} if task is None else {"task": {"kind": task.kind, "settings": _lines(task)}}
 
 
 def _lines(task: "Task") -> list[str]:
@@ -42,7 +38,9 @@ def _lines(task: "Task") -> list[str]:
 
 
 def _print(found: "Statistics", task: "Task | None") -> None:
-    total = found.hyperparameters
+    total, size = found.hyperparameters, "finite, but too complex to count exactly"
+    if found.configurations is not None or total.continuous:
+        size = "infinitely many" if found.configurations is None else f"{found.configurations:,}"
     typer.secho(make_visible(found.space), bold=True)
     _print_columns(
         [
@@ -52,7 +50,7 @@ def _print(found: "Statistics", task: "Task | None") -> None:
             ("hyperparameters", f"{_total(total)} ({total.continuous} continuous, {total.discrete} discrete)"),
             ("conditions", str(found.conditions)),
             ("constraints", str(found.constraints)),
-            ("configurations", _configurations(found)),
+            ("configurations", size),
             *([] if task is None else [("task", make_visible(", ".join((task.kind, *_lines(task)))))]),
         ]
     )
@@ -72,9 +70,3 @@ def _print_columns(rows: list[tuple[str, str]]) -> None:
 
 def _total(tally: "HyperparameterCounts") -> int:
     return tally.continuous + tally.discrete
-
-
-def _configurations(found: "Statistics") -> str:
-    if found.configurations is not None:
-        return f"{found.configurations:,}"
-    return "infinitely many" if found.hyperparameters.continuous else "finite, but too complex to count exactly"

@@ -43,26 +43,20 @@ def command(
     print_note("press Ctrl-C to stop")
     # Ctrl-C may arrive as soon as the server answers, so it must be caught before that.
     with suppress(KeyboardInterrupt), server:
-        if browser and _has_display():
+        # Without a graphical display, a browser in the terminal would replace our output.
+        screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform in ("darwin", "win32")
+        if browser and screen:
             Thread(target=_open_browser, args=(server.address,), daemon=True).start()
         server.serve_forever()
 
 
 def _make_server(run: "Path", port: int) -> "WatchServer":
-    """Return the server, which has made its page once.
-
-    Raises StoreError if the file is no store, and OSError if the port is in use.
-    """
+    """Return the server, which has made its page once; raises StoreError, and OSError if the port is in use."""
     from spacelang.report.page.watch_server import WatchedPage, WatchServer, new_token
 
     watched = WatchedPage(run)
     watched.page()
     return WatchServer(watched, new_token(), port)
-
-
-def _has_display() -> bool:
-    """Return True if there is a graphical display: a browser in the terminal would replace our output."""
-    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _open_browser(address: str) -> None:

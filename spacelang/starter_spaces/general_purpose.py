@@ -32,10 +32,7 @@ def packages_of(kind: Kind, allowed: Iterable[str]) -> tuple[str, ...]:
 
 
 def tabular_space(kind: Kind, packages: Iterable[str] = ()) -> str:
-    """Return the text of the bundled space for a kind of task.
-
-    `packages` are the additional packages whose learners are included.
-    """
+    """Return the text of the bundled space for a kind of task, with the learners of additional `packages`."""
     wanted = {"", *packages}
     # Learners for few rows only are left to spaces that are written for one data set.
     among = [each for each in learners(kind) if each.package in wanted and (each.most_rows or inf) >= NEIGHBOUR_ROWS]

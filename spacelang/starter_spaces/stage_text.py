@@ -65,20 +65,14 @@ class Learner:
     package: str = ""
 
     def text(self, *, weighs: bool) -> str:
-        """Return the text of the alternative in a space.
-
-        If `weighs` is True and the learner supports it, class weights are searched as well.
-        """
+        """Return the text of the alternative; class weights are searched if it supports them and `weighs`."""
         weights = (WEIGHTS,) if weighs and self.has_weights else ()
         inside = "".join(f"      {line}\n" for line in (*self.members, *weights))
         return f"| {self.operator} as {self.name} {{\n{inside}    }}\n"
 
 
 def encoder(kind: Kind, most: int | None = None) -> str:
-    """Return the stage that encodes categories.
-
-    If `most` is given, rare categories are merged, so that at most `most` categories of a column remain.
-    """
+    """Return the stage that encodes categories; with `most`, rare ones are merged, so that `most` remain."""
     kept = "" if most is None else f"max_categories : int[5, {most}] log = 10\n"
     unknown = "ignore" if most is None else "infrequent_if_exist"
     # By default, the encoder takes whole numbers for classes and makes a column for each.
@@ -143,16 +137,8 @@ BOOSTING: Final = (
     "min_samples_leaf  : int[2, 100] log = 20",
     "l2_regularization : {0.0} | float[1e-6, 10] log = 0.0",
 )
-TREES: Final = (
-    "n_estimators = 200",
-    "max_features     : float[0.1, 1] = 0.5",
-    "min_samples_leaf : int[1, 30] log = 1",
-)
-FOREST: Final = (
-    *TREES,
-    "bootstrap        : bool = true",
-    "max_samples      : float[0.3, 1] = 1.0 when bootstrap",
-)
+TREES: Final = ("n_estimators = 200", "max_features     : float[0.1, 1] = 0.5", "min_samples_leaf : int[1, 30] log = 1")
+FOREST: Final = (*TREES, "bootstrap        : bool = true", "max_samples      : float[0.3, 1] = 1.0 when bootstrap")
 NEIGHBOURS: Final = (
     "n_neighbors : int[1, min(50, n_samples / 4)] log = 5",
     "weights     : {uniform, distance} = uniform",
@@ -213,12 +199,7 @@ REGRESSORS: Final = (
         "network",
         "TransformedTargetRegressor",
         # Without scaling, the gradients overflow if the labels are far from 0.
-        (
-            "transformer = StandardScaler",
-            "regressor = MLPRegressor {",
-            *NETWORK,
-            "}",
-        ),
+        ("transformer = StandardScaler", "regressor = MLPRegressor {", *NETWORK, "}"),
         is_scaled=True,
     ),
     Learner("xgboost", "xgboost.XGBRegressor", XGBOOST, package="xgboost"),

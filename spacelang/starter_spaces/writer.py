@@ -1,6 +1,7 @@
 """The text of a starter space: a summary of the data, the stages, the pipeline and the task."""
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePath
 from shlex import quote
 from textwrap import fill
@@ -15,34 +16,15 @@ from spacelang.starter_spaces.stage_text import KERNEL_ROWS, NEIGHBOUR_ROWS, Lea
 from spacelang.syntax.printer import format_text
 from spacelang.text import count_with_noun
 
+FOLDS: Final = 5
 MAX_CV_ROWS: Final = 1_000
 """The maximum number of rows for which pipelines are evaluated by cross-validation."""
-FOLDS: Final = 5
-MAX_SHOWN: Final = 6
-"""The maximum number of classes that are listed."""
-
-
-def imputer(data: Profile) -> str:
-    """Return the stage that fills in missing numbers."""
-    lacking = [column for column in data.columns_with(ColumnContent.NUMBER) if column.missing]
-    if not lacking:
-        return ""
-    said = (
-        f"Missing numbers: {_missing_shares(lacking)}. Braces list the values to choose from, and the value after `=` "
-        "is the default. `add_indicator` adds columns that mark missing values."
-    )
-    return as_comment(said) + stage_text.IMPUTER
-
-
-def scaler(data: Profile) -> str:
-    """Return the stage that scales numbers."""
-    if not data.columns_with(ColumnContent.NUMBER):
-        return ""
-    said = "A stage is a choice between alternatives; `none` leaves the step out. "
-    if data.is_sparse:
-        return as_comment(f"{said}Nearly all numbers are 0, and this scaler keeps them 0.") + stage_text.SPARSE_SCALER
-    said += "`int[10, 1000] log` is a range from 10 to 1000 on a logarithmic scale; here the bounds depend on the data."
-    return as_comment(said) + stage_text.SCALER
+WIDTH: Final = 110
+"""The maximum width of comments, in characters."""
+MANY_COLUMNS: Final = 10
+"""The number of numeric columns from which feature selection is worth trying."""
+MANY_VALUES: Final = 12
+"""The number of categories from which target encoding is worth trying."""
 
 
 def starter_space(data: Profile, reference: str, options: str = "", place: str | None = None) -> str:
@@ -51,27 +33,18 @@ def starter_space(data: Profile, reference: str, options: str = "", place: str |
     `reference` is how the user named the data. `options` are the other options for the data, each with a space before
     it. `place` is the path of the file that is written, if any.
     """
-    parts = (
-        f'space {_name(data)} "{_title(data)}"\n',
-        imputer(data),
-        scaler(data),
-        encoder(data),
-        text_vectorizer(data),
-        calendar(data),
-        selector(data),
-        estimator(data),
-        _pipeline(data),
-        constraint(data),
-        _task(data),
-    )
-    return format_text(f"{_heading(data, reference, options, place)}\n" + "\n".join(filter(None, parts)))
+    title = f"{_quotable(data.label)} of {_quotable(data.name)}"
+    before = (_imputer, _scaler, _encoder, _text_vectorizer, _calendar, _selector, _estimator)
+    stages = (stage(data) for stage in (*before, _pipeline, _constraint, _task))
+    parts = (f'space {_name(data)} "{title}"\n', *filter(None, stages))
+    return format_text(f"{_heading(data, reference, options, place)}\n" + "\n".join(parts))
 
 
 def _heading(data: Profile, reference: str, options: str, place: str | None) -> str:
     file = quote(place or f"{_name(data)}.space")
     lines = [
         f"{data.name}: {data.rows:,} rows, {count_with_noun(len(data.columns), 'column')}, labels in {data.label}.",
-        f"{_labels(data)}",
+        _labels(data),
         *(f"! {warning}." for warning in (*data.refused, *data.warnings)),
         "",
         "A space defines which pipelines a search may try. Change it as you like, then run:",
@@ -88,15 +61,90 @@ def _heading(data: Profile, reference: str, options: str, place: str | None) -> 
 def _labels(data: Profile) -> str:
     if data.kind == "regression":
         return "The labels are numbers: a regression task."
-    shown = [f"{label} {rows / data.rows:.1%}" for label, rows in data.classes[:MAX_SHOWN]]
-    more = f" and {len(data.classes) - MAX_SHOWN} more" if len(data.classes) > MAX_SHOWN else ""
+    shares = [f"{label} {rows / data.rows:.1%}" for label, rows in data.classes]
     rare = " A class is rare, so accuracy would be misleading." if data.is_imbalanced else ""
-    return f"The labels are {len(data.classes):,} classes: {', '.join(shown)}{more}.{rare}"
+    return f"The labels are {len(data.classes):,} classes: {_listed(shares, 6)}.{rare}"
+
+
+# ---- stages and the constraint, each with a comment, or an empty string if the data has no use for it
+
+
+def _imputer(data: Profile) -> str:
+    lacking = [column for column in data.columns_with(ColumnContent.NUMBER) if column.missing]
+    if not lacking:
+        return ""
+    shares = [f"{each.name} {each.missing:.1%}" for each in sorted(lacking, key=lambda column: -column.missing)]
+    said = (
+        f"Missing numbers: {_listed(shares, 3)}. Braces list the values to choose from, and the value after `=` "
+        "is the default. `add_indicator` adds columns that mark missing values."
+    )
+    return as_comment(said) + stage_text.IMPUTER
+
+
+def _scaler(data: Profile) -> str:
+    if not data.columns_with(ColumnContent.NUMBER):
+        return ""
+    said = "A stage is a choice between alternatives; `none` leaves the step out. "
+    if data.is_sparse:
+        return as_comment(f"{said}Nearly all numbers are 0, and this scaler keeps them 0.") + stage_text.SPARSE_SCALER
+    said += "`int[10, 1000] log` is a range from 10 to 1000 on a logarithmic scale; here the bounds depend on the data."
+    return as_comment(said) + stage_text.SCALER
+
+
+def _encoder(data: Profile) -> str:
+    categories = data.columns_with(ColumnContent.CATEGORY)
+    if not categories:
+        return ""
+    most = max(categories, key=lambda column: column.distinct)
+    said = f"Categories: {_names(categories)}; `{most.name}` has the most values, {most.distinct:,}."
+    if most.distinct < MANY_VALUES:
+        return as_comment(said) + stage_text.encoder(data.kind)
+    joined = f"{said} Rare values are merged into one, so that no column is encoded to thousands of columns."
+    return as_comment(joined) + stage_text.encoder(data.kind, min(stage_text.MAX_CATEGORIES, most.distinct))
+
+
+def _text_vectorizer(data: Profile) -> str:
+    if not data.texts:
+        return ""
+    said = f"Free text: {_names(data.texts)}. `->` joins steps to a sequence, here within an alternative."
+    return as_comment(said) + stage_text.TEXT_VECTORIZER
+
+
+def _calendar(data: Profile) -> str:
+    if not (dates := data.columns_with(ColumnContent.DATE)):
+        return ""
+    return as_comment(f"Date columns: {_names(dates)}. {stage_text.DATES_REMARK}") + stage_text.CALENDAR
+
+
+def _selector(data: Profile) -> str:
+    if len(data.columns_with(ColumnContent.NUMBER)) < MANY_COLUMNS:
+        return ""
+    return as_comment(
+        "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
+        "without it, the default is the first one."
+    ) + stage_text.selector(data.kind, is_sparse=data.is_sparse)
+
+
+def _estimator(data: Profile) -> str:
+    said = [
+        "The body of an estimator has its hyperparameters: `name : values` is searched, and `name = value` is fixed. "
+        "`when` says under which condition a hyperparameter is active."
+    ]
+    if data.rows > KERNEL_ROWS:
+        slow = "Neighbours and kernel methods" if data.rows > NEIGHBOUR_ROWS else "Kernel methods"
+        said.append(f"{slow} are left out: they are slow with {data.rows:,} rows.")
+    if data.is_imbalanced:
+        said.append("`class_weight = balanced` gives rare classes as much weight as frequent ones.")
+    said.append(
+        "To try another library, write for example `use lightgbm` below the `space` line, add its operators here, and "
+        "run with `--allow lightgbm`."
+    )
+    return as_comment(" ".join(said)) + stage_text.estimator(_learners(data), weighs=data.is_imbalanced)
 
 
 def _pipeline(data: Profile) -> str:
     """Return the `pipeline` line. It has `columns(…)` if there are other columns than numbers."""
-    numbers = " -> ".join(name for name, text in _NUMBERS if text(data))
+    numbers = " -> ".join(name for name, stage in (("imputer", _imputer), ("scaler", _scaler)) if stage(data))
     parts = {
         "numeric": numbers if data.columns_with(ColumnContent.NUMBER) else "",
         "categorical": "encoder" if data.columns_with(ColumnContent.CATEGORY) else "",
@@ -106,12 +154,27 @@ def _pipeline(data: Profile) -> str:
     given = [f"{kind}: {part}" for kind, part in parts.items() if part]
     is_plain = parts["numeric"] and len(given) == 1
     first = numbers if is_plain else f"columns({', '.join(given)})"
-    steps = [first, *(["selector"] if selector(data) else []), "estimator"]
+    steps = [first, *(["selector"] if _selector(data) else []), "estimator"]
     said = "Columns of each type are processed separately, and the results are joined." if len(given) > 1 else ""
     return f"{as_comment(said) if said else ''}pipeline = {' -> '.join(steps)}\n"
 
 
-_NUMBERS: Final = (("imputer", imputer), ("scaler", scaler))
+def _constraint(data: Profile) -> str:
+    if not data.columns_with(ColumnContent.NUMBER):
+        return ""
+    said = "Distances and gradients need columns on the same scale. Forbidden combinations are never tried."
+    return as_comment(said) + stage_text.constraint(_learners(data))
+
+
+def _learners(data: Profile) -> list[Learner]:
+    """Return the learners that can fit such data in a reasonable time for a first search."""
+    return [
+        each
+        for each in learners(data.kind)
+        if not each.package
+        and (each.most_rows is None or data.rows <= each.most_rows)
+        and (each.takes_sparse or not data.is_sparse)
+    ]
 
 
 def _task(data: Profile) -> str:
@@ -135,6 +198,14 @@ def _metric(data: Profile) -> str:
     return "roc_auc" if len(data.classes) == 2 else "balanced_accuracy"
 
 
+# ---- words
+
+
+def as_comment(text: str) -> str:
+    """Return a text as wrapped lines of comment, without control characters, which column names may contain."""
+    return fill(make_visible(text), WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False) + "\n"
+
+
 def _name(data: Profile) -> str:
     """Return a name for the space, made from the name of the data."""
     stem = PurePath(data.name.partition(":")[2] or data.name).name.partition(".")[0]
@@ -142,121 +213,14 @@ def _name(data: Profile) -> str:
     return word if is_bare_word(word) else f"space_{word}".rstrip("_")
 
 
-def _title(data: Profile) -> str:
-    return f"{_quotable(data.label)} of {_quotable(data.name)}"
-
-
 def _quotable(text: str) -> str:
     """Return a text that can stand between quotes."""
     return re.sub(r'["\\]', "'", make_visible(text))
 
 
-MANY_COLUMNS: Final = 10
-"""The number of numeric columns from which feature selection is worth trying."""
-WIDTH: Final = 110
-"""The maximum width of comments, in characters."""
-MANY_VALUES: Final = 12
-"""The number of categories from which target encoding is worth trying."""
+def _listed(texts: Sequence[str], most: int) -> str:
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
 
 
-def encoder(data: Profile) -> str:
-    """Return the stage that encodes categories."""
-    categories = data.columns_with(ColumnContent.CATEGORY)
-    if not categories:
-        return ""
-    most = max(categories, key=lambda column: column.distinct)
-    said = f"Categories: {_names(categories)}; `{most.name}` has the most values, {most.distinct:,}."
-    if most.distinct < MANY_VALUES:
-        return as_comment(said) + stage_text.encoder(data.kind)
-    joined = f"{said} Rare values are merged into one, so that no column is encoded to thousands of columns."
-    return as_comment(joined) + stage_text.encoder(data.kind, min(stage_text.MAX_CATEGORIES, most.distinct))
-
-
-def text_vectorizer(data: Profile) -> str:
-    """Return the stage that converts free text to numbers."""
-    if not data.texts:
-        return ""
-    said = f"Free text: {_names(data.texts)}. `->` joins steps to a sequence, here within an alternative."
-    return as_comment(said) + stage_text.TEXT_VECTORIZER
-
-
-def calendar(data: Profile) -> str:
-    """Return the stage that converts dates to numbers."""
-    if not (dates := data.columns_with(ColumnContent.DATE)):
-        return ""
-    return as_comment(f"Date columns: {_names(dates)}. {stage_text.DATES_REMARK}") + stage_text.CALENDAR
-
-
-def selector(data: Profile) -> str:
-    """Return the stage that selects columns."""
-    if len(data.columns_with(ColumnContent.NUMBER)) < MANY_COLUMNS:
-        return ""
-    return as_comment(
-        "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
-        "without it, the default is the first one."
-    ) + stage_text.selector(data.kind, is_sparse=data.is_sparse)
-
-
-def estimator(data: Profile) -> str:
-    """Return the stage of the estimators."""
-    rows = f"{data.rows:,} rows"
-    said = [
-        "The body of an estimator has its hyperparameters: `name : values` is searched, and `name = value` is fixed. "
-        "`when` says under which condition a hyperparameter is active.",
-        *(
-            [f"Kernel methods are left out: they are slow with {rows}."]
-            if NEIGHBOUR_ROWS >= data.rows > KERNEL_ROWS
-            else ()
-        ),
-        *(
-            [f"Neighbours and kernel methods are left out: they are slow with {rows}."]
-            if data.rows > NEIGHBOUR_ROWS
-            else ()
-        ),
-        *(
-            ["`class_weight = balanced` gives rare classes as much weight as frequent ones."]
-            if data.is_imbalanced
-            else ()
-        ),
-        "To try another library, write for example `use lightgbm` below the `space` line, add its operators here, and "
-        "run with `--allow lightgbm`.",
-    ]
-    return as_comment(" ".join(said)) + stage_text.estimator(_learners(data), weighs=data.is_imbalanced)
-
-
-def constraint(data: Profile) -> str:
-    """Return the constraint that excludes useless combinations of scaler and estimator."""
-    if not data.columns_with(ColumnContent.NUMBER):
-        return ""
-    said = "Distances and gradients need columns on the same scale. Forbidden combinations are never tried."
-    return as_comment(said) + stage_text.constraint(_learners(data))
-
-
-def _learners(data: Profile) -> list[Learner]:
-    """Return the learners that can fit such data in a reasonable time for a first search."""
-    return [
-        each
-        for each in learners(data.kind)
-        if not each.package
-        and (each.most_rows is None or data.rows <= each.most_rows)
-        and (each.takes_sparse or not data.is_sparse)
-    ]
-
-
-def as_comment(text: str) -> str:
-    """Return a text as a comment, wrapped to as many lines as it needs.
-
-    Control characters are replaced, because column names may contain any.
-    """
-    return fill(make_visible(text), WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False) + "\n"
-
-
-def _missing_shares(columns: list[ColumnProfile]) -> str:
-    several = sorted(columns, key=lambda column: -column.missing)
-    shown = [f"{column.name} {column.missing:.1%}" for column in several[:3]]
-    return ", ".join(shown) + (f" and {len(several) - 3} more" if len(several) > 3 else "")
-
-
-def _names(columns: tuple[ColumnProfile, ...]) -> str:
-    shown = ", ".join(column.name for column in columns[:4])
-    return shown + (f" and {len(columns) - 4} more" if len(columns) > 4 else "")
+def _names(columns: Sequence[ColumnProfile]) -> str:
+    return _listed([each.name for each in columns], 4)

@@ -28,14 +28,15 @@ def comparison_document(results: Results) -> dict[str, object]:
       and `differences` as above. It is None without test rows.
     - `runs`: every run with its last losses, None without a score.
     """
+    initial, based_on = zip(results.data, results.losses_before_first_score.tolist(), strict=True), results.resampling
     sampled = results.at_times(*(results.end * share for share in TIME_SHARES))
     return {
         "space": results.space,
-        "data": {name: {"loss": results.formulas[name], "before": before} for name, before in _initial_losses(results)},
+        "data": {name: {"loss": results.formulas[name], "before": before} for name, before in initial},
         "optimizers": list(results.optimizers),
         "seeds": list(results.seeds),
         "tolerance": results.tolerance,
-        "intervals": _resampling_document(results),
+        "intervals": based_on and {"level": LEVEL, "over": based_on.unit.value, "number": based_on.number},
         **_over_time(sampled),
         "differences": {
             ranking.value: {models.value: _differences(results, each.differences) for models, each in by_models.items()}
@@ -62,14 +63,6 @@ def _over_time(results: Results) -> dict[str, object]:
             for ranking, by_models in results.rank_estimates.items()
         },
     }
-
-
-def _resampling_document(results: Results) -> dict[str, object] | None:
-    """Return what intervals are based on, or None if there are none."""
-    found = results.resampling
-    if found is None:
-        return None
-    return {"level": LEVEL, "over": found.unit.value, "number": found.number}
 
 
 def _ranks(results: Results, ranks: Estimate) -> dict[str, object]:
@@ -105,10 +98,6 @@ def _losses(results: Results, models: IncumbentCandidates) -> dict[str, object]:
         }
         for data, quartiles in zip(results.data, results.quartiles[models].swapaxes(0, 1), strict=True)
     }
-
-
-def _initial_losses(results: Results) -> Iterable[tuple[str, float]]:
-    return zip(results.data, results.losses_before_first_score.tolist(), strict=True)
 
 
 def _test_document(results: Results) -> dict[str, object] | None:

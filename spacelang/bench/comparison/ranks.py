@@ -20,10 +20,7 @@ ROUNDING: Final = 1e-12
 
 
 class Ranking(StrEnum):
-    """The two ways to rank optimizers on a data set.
-
-    A single bad run can change the order of one and not of the other.
-    """
+    """Two ways to rank optimizers on a data set: a single bad run can change one of them and not the other."""
 
     MEAN_LOSSES = "mean_losses"
     """Rank the mean loss of each optimizer over its runs, as in the papers."""
@@ -35,10 +32,7 @@ class Ranking(StrEnum):
 
 
 def ranks_by_data(losses: Array, ranking: Ranking, tolerance: float = TOLERANCE) -> Array:
-    """Return the ranks on each data set, of shape (data, optimizers, times).
-
-    `losses` has the axes data, optimizer, seed, time.
-    """
+    """Return ranks of shape (data, optimizers, times) from losses by data, optimizer, seed, time."""
     match ranking:
         case Ranking.MEAN_LOSSES:
             return ranks(losses.mean(axis=2), 1, tolerance)
@@ -139,10 +133,7 @@ class Resampling:
 
 
 def choose_resampling(data: int, seeds: int) -> Resampling | None:
-    """Return the bootstrap over data sets, or over seeds if there are too few data sets.
-
-    Intervals over seeds say nothing about other data. Returns None if there are too few of both.
-    """
+    """Return the bootstrap over data sets or, if these are too few, over seeds; None if both are too few."""
     if data >= MIN_UNITS:
         return Resampling(ResamplingUnit.DATA, data)
     return Resampling(ResamplingUnit.SEEDS, seeds) if seeds >= MIN_UNITS else None

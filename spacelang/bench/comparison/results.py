@@ -332,10 +332,7 @@ def logarithmic_times(curves: Iterable[Curve], end: float, count: int = TIMESTAM
 
 
 def sample_curves(curves: Sequence[Curve], seconds: Array, before: float) -> Array:
-    """Return the exact losses of curves at some times, an array of shape (curves, times).
-
-    `before` is the loss before the first score.
-    """
+    """Return exact losses at some times, shape (curves, times); `before` is the loss before the first score."""
     found = np.empty((len(curves), len(seconds)))
     for row, curve in zip(found, curves, strict=True):
         steps = np.array([before, *curve.losses])

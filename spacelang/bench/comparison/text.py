@@ -12,13 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spacelang.bench.comparison.ranks import LeadInterval, Ranking, ResamplingUnit
-from spacelang.bench.comparison.results import (
-    MODEL_LABELS,
-    IncumbentCandidates,
-    Results,
-    WinnerLosses,
-    winner_losses,
-)
+from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results, WinnerLosses, winner_losses
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.text import count_with_noun
 
@@ -161,13 +155,11 @@ def interval_note(results: Results) -> str:
 
 
 def format_leaders(results: Results, intervals: Sequence[LeadInterval]) -> str:
-    """Return a text of who was ahead when: `0.1 s to 3 s blds; 3 s to 60 s lds + daub`.
-
-    Of many intervals, only those are listed that are longest on a logarithmic axis, as in the plots.
-    """
+    """Return who was ahead when: `0.1 s to 3 s blds; 3 s to 60 s lds + daub`; of many intervals the longest."""
     shown, left_out = _longest_intervals([each for each in intervals if each.leaders])
     texts = [
-        f"{format_seconds(each.start)} to {format_seconds(each.end)} {_format_names(results, each.leaders)}"
+        f"{format_seconds(each.start)} to {format_seconds(each.end)}"
+        f" {'all equal' if len(each.leaders) == len(results.optimizers) else make_visible(' + '.join(each.leaders))}"
         for each in shown
     ]
     return ("; ".join(texts) or "nobody") + left_out
@@ -199,10 +191,6 @@ def _format_estimate(value: float, low: float, high: float, to_text: Callable[[f
     return to_text(value) if isnan(low) else f"{to_text(value)} [{to_text(low)}, {to_text(high)}]"
 
 
-def _format_names(results: Results, ahead: tuple[str, ...]) -> str:
-    return "all equal" if len(ahead) == len(results.optimizers) else make_visible(" + ".join(ahead))
-
-
 def _format_loss(number: float) -> str:
     return f"{number:.4f}" if abs(number) < 10 else f"{number:.5g}"
 
@@ -217,16 +205,14 @@ def _leader_lines(results: Results) -> list[Text]:
     lines = []
     for ranking in Ranking:
         lines.append(Text(f"\nahead by the {ranking}"))
-        found = {
-            models: format_leaders(results, results.leaders_by_rank(models, ranking)) for models in IncumbentCandidates
-        }
-        lines += [Text(f"  {MODEL_LABELS[models]}: {text}") for models, text in found.items()]
+        for models in IncumbentCandidates:
+            leaders = format_leaders(results, results.leaders_by_rank(models, ranking))
+            lines.append(Text(f"  {MODEL_LABELS[models]}: {leaders}"))
     lines.append(Text(f"\nahead by the median, or within {results.tolerance:g} of the best one"))
     for data in results.data:
-        found = {
-            models: format_leaders(results, results.leaders_by_median(data, models)) for models in IncumbentCandidates
-        }
-        lines += [Text(f"  {make_visible(data)}, {MODEL_LABELS[models]}: {text}") for models, text in found.items()]
+        for models in IncumbentCandidates:
+            leaders = format_leaders(results, results.leaders_by_median(data, models))
+            lines.append(Text(f"  {make_visible(data)}, {MODEL_LABELS[models]}: {leaders}"))
     return lines
 
 
@@ -251,10 +237,10 @@ def _difference_lines(results: Results) -> list[Text]:
 def _longest_leader(results: Results, models: IncumbentCandidates) -> str:
     """Return the optimizer that was ahead longest on a logarithmic axis."""
     spans = results.leaders_by_rank(models)
-    decades = {
-        name: sum(log10(each.end / each.start) for each in spans if name in each.leaders) for name in results.optimizers
-    }
-    return max(decades, key=decades.__getitem__)
+    return max(
+        results.optimizers,
+        key=lambda name: sum(log10(each.end / each.start) for each in spans if name in each.leaders),
+    )
 
 
 def _test_row_parts(results: Results, judged: WinnerLosses) -> list[TitledTable | Text]:
@@ -329,23 +315,17 @@ def _failure_lines(results: Results) -> list[Text]:
     failed = [run for run in results.runs if run.reason]
     lines = [Text(make_visible(f"{run.key}: {run.reason}"), style="yellow") for run in failed[:MAX_FAILURES]]
     if len(failed) > MAX_FAILURES:
-        lines.append(
-            Text(f"and {count_with_noun(len(failed) - MAX_FAILURES, 'more run')} without a score", style="yellow")
-        )
+        more = count_with_noun(len(failed) - MAX_FAILURES, "more run")
+        lines.append(Text(f"and {more} without a score", style="yellow"))
     partial = Counter(
         (run.key.data, run.key.optimizer)
         for run in results.runs
         if not run.reason and not run.curves[IncumbentCandidates.FULL].losses
     )
-    lines += [
-        Text(
-            make_visible(
-                f"{run.key}: the winner has no loss on rows that no trial saw: {run.winner_score.score.reason}"
-            )
-        )
-        for run in results.runs
-        if run.winner_score is not None and run.winner_score.score.loss is None
-    ]
+    for run in results.runs:
+        if run.winner_score is not None and run.winner_score.score.loss is None:
+            why = run.winner_score.score.reason
+            lines.append(Text(make_visible(f"{run.key}: the winner has no loss on rows that no trial saw: {why}")))
     runs = count_with_noun(len(results.seeds), "run")
     lines += [
         Text(make_visible(f"{data}, {optimizer}: in {number} of {runs} no model was trained on all training rows"))

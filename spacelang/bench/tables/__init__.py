@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 FloatArray: TypeAlias = "npt.NDArray[np.float64]"
 
-
 FAILED_LOSS: Final = 1.0
 """The placeholder for the loss of a failed trial; searches never see it."""
 

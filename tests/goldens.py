@@ -1,8 +1,9 @@
 """Goldens: what was found once, kept as text in files to be compared with what is found now.
 
-What is long is kept as a hash for each run of its lines: so a difference still has a place. Floats that were drawn or
-computed are kept to nine digits, as machines differ in the last ones of a logarithm. After a change that is meant to
-show here, write the files anew and read every line of the difference:
+Texts are kept whole, so that a difference can be read. Only of what optimizers request, which would be 15 MB, a hash is
+kept for each run of lines: so a difference still has a place. Floats that were drawn or computed are kept to nine
+digits, as machines differ in the last ones of a logarithm. After a change that is meant to show here, write the files
+anew and read every line of the difference:
 
     UPDATE_GOLDEN=1 python -m pytest tests/golden
 """
@@ -42,12 +43,12 @@ PATHS = {
 }
 """The bundled spaces and those of the examples, but for the tour's: these are small, and one needs a caller's leave."""
 
-LONG = 6_000
-"""A text of more characters is kept by the hashes of its lines."""
 RUN = 25
 """So many lines have a hash of their own."""
 WIDE = 120
 """So wide are the lines of JSON, where there is room."""
+SHOWN = 60
+"""So many lines of a difference are shown."""
 
 
 @cache
@@ -64,11 +65,11 @@ def path_of(name: str) -> Path:
     return PATHS.get(name) or FOLDER / f"{name}.space"
 
 
-def must_be_kept(kept: Path, found: str, whole: str, place: Path, *, is_whole: bool = True) -> None:
-    """Fail unless the file has what was found, and write it there if files are to be written anew.
+def must_be_kept(kept: Path, found: str, place: Path, *, whole: str | None = None, is_whole: bool = True) -> None:
+    """Fail with a short difference unless the file has what was found; write it if files are to be written anew.
 
-    `whole` is the same without hashes, which a failing test leaves in a folder for it to be compared with that of
-    another commit. What is not whole is the beginning of what is kept.
+    `whole` is the same without hashes. A failing test leaves it in a folder, to be compared with that of another
+    commit. What is not whole is the beginning of what is kept.
     """
     if UPDATE:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -79,9 +80,11 @@ def must_be_kept(kept: Path, found: str, whole: str, place: Path, *, is_whole: b
         before = "".join(before.splitlines(keepends=True)[: len(found.splitlines())])
     if found != before:
         written = place / f"{kept.stem}.txt"
-        written.write_text(whole, encoding="utf-8")
+        written.write_text(found if whole is None else whole, encoding="utf-8")
         lines = unified_diff(before.splitlines(), found.splitlines(), str(kept), "found", n=1, lineterm="")
-        pytest.fail("\n".join([*islice(lines, 60), f"all that was found: {written}"]), pytrace=False)
+        told = [line[: 2 * WIDE] for line in islice(lines, SHOWN)]
+        more = f"... and {count} more lines\n" if (count := sum(1 for _ in lines)) else ""
+        pytest.fail("\n".join([*told, f"{more}all that was found: {written}"]), pytrace=False)
 
 
 def rounded(value: Any) -> Any:
@@ -98,8 +101,11 @@ def rounded(value: Any) -> Any:
 
 
 def lines_of(value: Any, indent: str = "") -> Iterator[str]:
-    """JSON whose objects and arrays stand on one line where there is room."""
+    """JSON whose objects, arrays and texts of several lines stand on one line where there is room."""
     text = json.dumps(value)
+    if isinstance(value, str) and len(indent) + len(text) > WIDE and "\n" in value:
+        yield from (f'{indent}"""', *(f"{indent}{line}".rstrip() for line in value.splitlines()), f'{indent}"""')
+        return
     if len(indent) + len(text) <= WIDE or not isinstance(value, dict | list):
         yield indent + text
         return
@@ -109,14 +115,6 @@ def lines_of(value: Any, indent: str = "") -> Iterator[str]:
         name = f"{json.dumps(key)}: " if isinstance(value, dict) else ""
         yield from (f"{indent}  {name}{first.lstrip()}", *others)
     yield f"{indent}{'}' if isinstance(value, dict) else ']'}"
-
-
-def shortened(text: str) -> str:
-    """The text, or a hash for each run of its lines where it is long, with the first of them."""
-    if len(text) <= LONG:
-        return text
-    lines = text.splitlines()
-    return "\n".join([f"{len(lines)} lines, {len(text)} characters", *hashes(lines)])
 
 
 def hashes(lines: Sequence[str], *, first: int = 0, length: int = RUN) -> Iterator[str]:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from goldens import FOLDER, OWN, PATHS, hashes, must_be_kept, path_of, rounded
+from goldens import FOLDER, OWN, PATHS, lines_of, must_be_kept, path_of, rounded
 
 from spacelang.cli import main
 
@@ -21,10 +21,10 @@ def test_are_what_they_were(name: str, tmp_path: Path, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit) as ended:
         main(("sample", str(path_of(name)), "-n", str(DRAWN), "--seed", "0"))
     assert ended.value.code == 0
-    lines = [json.dumps(rounded(json.loads(line))) for line in capsys.readouterr().out.splitlines()]
-    assert len(lines) == DRAWN
-    found, whole = ("".join(f"{line}\n" for line in each) for each in (hashes(lines), lines))
-    must_be_kept(KEPT / f"{name}.txt", found, whole, tmp_path)
+    drawn = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(drawn) == DRAWN
+    found = "".join(f"{line}\n" for each in drawn for line in lines_of(rounded(each)))
+    must_be_kept(KEPT / f"{name}.txt", found, tmp_path)
 
 
 def test_no_file_is_left_over() -> None:

@@ -149,7 +149,7 @@ def test_are_what_they_were(space: str, case: Case, tmp_path: Path) -> None:
     if IS_FULL and is_alike:
         summary.append(f"{len(lines)} requests")
     found, whole = ("".join(f"{line}\n" for line in each) for each in (summary, lines))
-    must_be_kept(kept, found, whole, tmp_path, is_whole=IS_FULL and is_alike)
+    must_be_kept(kept, found, tmp_path, whole=whole, is_whole=IS_FULL and is_alike)
     if not is_alike:
         pytest.skip(f"{before}, here it would be {here}")
 

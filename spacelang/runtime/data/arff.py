@@ -10,7 +10,7 @@ import io
 import re
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, Literal, TypeAlias
@@ -422,6 +422,7 @@ class _Dates(AttributeValues):
 
 def make_column(attribute: Attribute) -> AttributeValues:
     """Return an empty column for the values of an attribute."""
+    made: dict[Kind, Callable[[Attribute], AttributeValues]]
     made = {"nominal": _Categories, "string": _Texts, "date": _Dates}
     return made.get(attribute.kind, _Numbers)(attribute)
 

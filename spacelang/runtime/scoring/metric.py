@@ -15,7 +15,7 @@ from spacelang.ir.task import NEGATED_PREFIX, Goal, Kind
 from spacelang.ir.trial import UNIT_SCALE, LossScale
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
-from spacelang.runtime.objective import LossName
+from spacelang.runtime.storage.header import LossName
 from spacelang.suggest import suggestion
 
 if TYPE_CHECKING:

@@ -70,10 +70,8 @@ ARGUMENT_CHECKS: Final[Mapping[str, tuple[TypeCheck, str]]] = {
     "workers": (_is_integer, "takes a whole number"),
 }
 """The check of each option, and the description of valid values for messages."""
-
 LIMITS_CHECK: Final[tuple[TypeCheck, str]] = (_one_of(Mapping), 'takes limits by name, such as `{"latency": 0.1}`')
 """The check of `constraints` for objectives without pipelines, which functions could measure."""
-
 REQUIRED: Final = frozenset(
     ("allow", "batch", "constraints", "count", "data", "metrics", "number", "optimizers", "repeats", "seed", "space")
 ) | {"text", "workers"}

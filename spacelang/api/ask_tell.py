@@ -132,9 +132,8 @@ def ask_and_tell(  # noqa: PLR0913 - each is one setting of a search
         workers=WorkerSettings(batch),
         initial=None if initial is None else read_initial(initial),
     )
-    return start_ask_and_tell(
-        experiment.with_optimizer(optimizer, optimizer_options).prepare(), store=store, resume=resume
-    )
+    prepared = experiment.with_optimizer(optimizer, optimizer_options).prepare()
+    return start_ask_and_tell(prepared, store=store, resume=resume)
 
 
 def start_ask_and_tell(
@@ -143,11 +142,8 @@ def start_ask_and_tell(
     """Start an ask-and-tell search for a prepared experiment; raises as `PreparedExperiment.steps` does."""
     from spacelang.runtime.executors.elsewhere import Elsewhere
 
-    executor, heard, first = (
-        Elsewhere(prepared.experiment.workers.count),
-        _EndListener(),
-        prepared.initial_configurations(),
-    )
+    executor, heard = Elsewhere(prepared.experiment.workers.count), _EndListener()
+    first = prepared.initial_configurations()
     going = prepared.steps(executor, initial=first, store=store, resume=resume, listener=heard)
     return AskAndTell(_Run(prepared, executor, heard, going, store, first or ()))
 
@@ -163,10 +159,8 @@ class ExternalEvaluation(EvaluationData):
     def bind_space(self, experiment: Experiment) -> "tuple[Space, BlackBoxObjective]":
         """Return the space, and the description of the black box as the objective."""
         facts = DataFacts(BLACK_BOX_NAME, 0, 0, sha256(BLACK_BOX_NAME.encode()).hexdigest())
-        bounds = constraint_bounds(experiment.space, self.constraints)
-        return experiment.space, BlackBoxObjective(
-            facts, self.fidelities or SINGLE_FIDELITY, bounds, loss_scale(self.scale)
-        )
+        bounds, sizes = constraint_bounds(experiment.space, self.constraints), self.fidelities or SINGLE_FIDELITY
+        return experiment.space, BlackBoxObjective(facts, sizes, bounds, loss_scale(self.scale))
 
     def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:
         """Return the grid of the fidelities if some were given; otherwise the fidelity of the task, if there is one."""
@@ -292,7 +286,6 @@ class _EndListener(SilentListener):
     outcome: "Outcome | None" = None
 
     def finished(self, outcome: "Outcome") -> None:
-        """Keep the outcome."""
         self.outcome = outcome
 
 
@@ -319,7 +312,6 @@ class _Run:
             raise KeyboardInterrupt
 
     def close(self) -> None:
-        """End the run."""
         self.steps.close()
         self.executor.close()
         self.is_over = True

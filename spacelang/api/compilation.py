@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
@@ -13,7 +13,6 @@ from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.solver.counting import Structures
-from spacelang.targets import TARGETS
 
 if TYPE_CHECKING:
     from spacelang.ir.space import Space
@@ -31,41 +30,13 @@ class CompilationError(PicklableError):
         self.diagnostics = diagnostics
 
 
-def compile_space(
-    name: str, structures: Structures, options: Mapping[str, str], *, strict: bool = False
-) -> "LoweringResult[Any, Any]":
-    """Compile a space for a target, given by its name and its options.
-
-    With `strict`, constructs that the target only approximates are refused as well. Raises CompilationError, and
-    UnknownPluginError or OptionError for an unknown target or option.
-    """
-    target: Target = TARGETS.configure(TARGETS.load(name), options)
-    return compile_with_target(name, target, structures, strict=strict)
-
-
-def compiled_document(
-    name: str,
-    structures: Structures,
-    options: Mapping[str, str],
-    bound: Mapping[str, int | None],
-    *,
-    strict: bool = False,
-) -> dict[str, object]:
-    """Return the JSON document of the space compiled for a target; raises as `compile_space` does.
-
-    `bound` maps the symbols of the data to their numbers; None means unbound.
-    """
-    from spacelang.targets._lowering import compiled_document
-
-    target: Target = TARGETS.configure(TARGETS.load(name), options)
-    form = compile_with_target(name, target, structures, strict=strict)
-    return compiled_document(name, structures.space, form, asdict(target), bound)  # type: ignore[call-overload]
-
-
 def compile_with_target(
     name: str, target: "Target", structures: Structures, *, strict: bool = False
 ) -> "LoweringResult[Any, Any]":
-    """Compile a space for a configured target; raises CompilationError as `compile_space` does."""
+    """Compile a space for a configured target.
+
+    With `strict`, constructs that the target only approximates are refused as well. Raises CompilationError.
+    """
     from spacelang.targets._lowering import Preservation, RefusedError, compile_picklable
 
     refused = {Preservation.APPROXIMATED} if strict else set()

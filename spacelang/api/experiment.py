@@ -12,7 +12,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from spacelang.api.execution import make_executor, open_run_store
 from spacelang.api.initial_configurations import InitialItem, suggest_configurations, validate_initial_configurations
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.objective import ObjectiveInfo
     from spacelang.runtime.scoring.constraints import Constraint
 
-DEFAULT_SECONDS: Final = 60.0
-"""The time limit of a run, in seconds, if nothing else limits it."""
-
 
 @dataclass(frozen=True, slots=True)
 class ExtraMeasurements:
@@ -59,9 +56,6 @@ class ExtraMeasurements:
     training_score: bool = False
     predictions: bool = False
     constraints: "tuple[Constraint, ...]" = ()
-
-
-NO_EXTRA_MEASUREMENTS: Final = ExtraMeasurements()
 
 
 class EvaluationData(Protocol):
@@ -132,7 +126,7 @@ class Experiment:
     seed: int = 0
     metric: str | None = None
     validation: Validation | None = None
-    recorded: ExtraMeasurements = NO_EXTRA_MEASUREMENTS
+    recorded: ExtraMeasurements = ExtraMeasurements()
     test: Any = None
     workers: WorkerSettings = ONE_WORKER
     initial: tuple[InitialItem, ...] | None = None
@@ -312,7 +306,7 @@ def run_time_limit(space: Space, given: str | float | None) -> float | None:
 def budget_of(space: Space, given: str | float | None, trials: int | None) -> Budget:
     """Return the budget of a run; 60 seconds if nothing limits it. Raises ValueError for an empty budget."""
     seconds = run_time_limit(space, given)
-    return Budget(DEFAULT_SECONDS if seconds is None and trials is None else seconds, trials)
+    return Budget(60.0 if seconds is None and trials is None else seconds, trials)
 
 
 def with_fidelity(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedPlugin:

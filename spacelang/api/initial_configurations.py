@@ -96,9 +96,8 @@ def validate_initial_configurations(
         if isinstance(member, Exclusion):
             mistakes += _exclusion_diagnostics(space, each)
         elif member in found:
-            mistakes.append(
-                RepeatedConfiguration(primary=each.span, related=(Related(found[member].span, "first given here"),))
-            )
+            related = (Related(found[member].span, "first given here"),)
+            mistakes.append(RepeatedConfiguration(primary=each.span, related=related))
         elif reason := lacks(member):
             mistakes.append(NotInSpace(primary=each.span, reason=reason))
         else:
@@ -116,9 +115,6 @@ def _exclusion_diagnostics(space: Space, given: InitialConfiguration) -> Iterato
         yield NotInSpace(primary=given.value_spans.get(wrong.key, given.span), related=related, reason=wrong.reason)
 
 
-# ---- configurations given by programs
-
-
 def _from_values(given: tuple[Any, ...]) -> tuple[InitialConfiguration, ...]:
     """Return configurations given as Python values; their source text shows one of them per line."""
     strange = next((each for each in given if not isinstance(each, Mapping)), None)
@@ -132,28 +128,17 @@ def _from_values(given: tuple[Any, ...]) -> tuple[InitialConfiguration, ...]:
     )
 
 
-# ---- files
-
-
 def _from_file(path: str) -> tuple[InitialItem, ...]:
     source = read_file(path, "give a JSON file with configurations, or `default`")
     if isinstance(source, Diagnostic):
         raise InitialError((source,))
     documents = parse_json_documents(source)
     if isinstance(documents, UnreadableDeclaration):
-        raise InitialError(
-            (
-                InvalidConfigurationFile(
-                    primary=documents.primary, problem=documents.problem, expected=documents.expected
-                ),
-            )
-        )
-    return tuple(_read_configuration(each) for document in documents for each in _list_items(document))
-
-
-def _list_items(document: PositionedValue) -> list[PositionedValue]:
-    """Return the items of a JSON list; an empty list and any other value are returned as a single item."""
-    return document.value if isinstance(document.value, list) and document.value else [document]
+        where, problem, expected = documents.primary, documents.problem, documents.expected
+        raise InitialError((InvalidConfigurationFile(primary=where, problem=problem, expected=expected),))
+    # An empty list and any other value are single items.
+    several = (each.value if isinstance(each.value, list) and each.value else [each] for each in documents)
+    return tuple(_read_configuration(each) for items in several for each in items)
 
 
 def _read_configuration(document: PositionedValue) -> InitialItem:
@@ -161,16 +146,12 @@ def _read_configuration(document: PositionedValue) -> InitialItem:
     if not isinstance(document.value, dict):
         empty = document.value == []
         problem = "this list contains no configuration" if empty else "this is not a configuration"
-        return InvalidConfigurationFile(
-            primary=document.span, problem=problem, expected="" if empty else "not an object"
-        )
+        expected = "" if empty else "not an object"
+        return InvalidConfigurationFile(primary=document.span, problem=problem, expected=expected)
     inner = document.value.get(BEST_KEY)
     if inner is not None and inner.value is None:
-        return InvalidConfigurationFile(
-            primary=inner.span,
-            problem="this run found no configuration",
-            remedy="use the output of a run with a successful trial",
-        )
+        problem, remedy = "this run found no configuration", "use the output of a run with a successful trial"
+        return InvalidConfigurationFile(primary=inner.span, problem=problem, remedy=remedy)
     if inner is not None and isinstance(inner.value, dict):
         return _read_configuration(inner)
     nested = next((each for each in document.value.values() if _contains_object(each)), None)
@@ -190,7 +171,6 @@ def _contains_object(located: PositionedValue) -> bool:
 
 
 def _value(located: PositionedValue) -> Value:
-    """Return the value of a JSON document without objects, with lists as tuples."""
     assert not isinstance(located.value, dict)
     return tuple(map(_value, located.value)) if isinstance(located.value, list) else located.value
 

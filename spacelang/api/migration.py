@@ -9,11 +9,11 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import joblib
 
-from spacelang.api.nearest_configuration import NearestMember, nearest_member
+from spacelang.api.nearest_configuration import nearest_member
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request
 from spacelang.ir.value import Value
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.storage.stored_run import StoredRun
     from spacelang.solver.counting import Structures
-
-MIGRATION_END: Final = "migrated"
-"""The end reason of the session that migrated trials; nothing was searched in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,10 @@ def migrate_trials(run: "StoredRun", structures: "Structures", *, most: int | No
             filled = {change.key: change.needed[0] for change in found.changes if change.needed is not None}
             moved.append(MigratedTrial(number, trial.loss, found.member, filled))
         else:
-            left.append(DroppedTrial(number, trial.loss, _drop_reason(found)))
+            # The first reason that cannot be fixed by filling in defaults.
+            lost = {change.key for change in found.changes if change.given is not None}
+            reasons = [reason for reason in found.reasons if reason.key in lost] or [*found.reasons]
+            left.append(DroppedTrial(number, trial.loss, reasons[0].reason))
     wanted = tuple(moved[:most])
     return Migration(wanted, tuple(left), run.count, len(moved) - len(wanted))
 
@@ -137,34 +137,20 @@ def migrate_run(
         with Store.create(Path(store), finished.header.for_space(bound.checked, initial)) as begun:
             begun.start_session(workers=1)
             for number, each in enumerate(same, start=1):
-                begun.append(
-                    _record_of_new_run(records[each.trial], number, each.configuration, run.predictions(each.trial))
-                )
-            begun.end_session(MIGRATION_END, 0.0)
+                before, request = records[each.trial], Request(each.configuration)
+                trial = replace(before.trial, request=request, predictions=run.predictions(each.trial))
+                # In the new run it took no time.
+                moved = replace(before, index=number, trial=trial, started=0.0, finished=0.0, workers=1)
+                begun.append(replace(moved, is_speculative=False, proposal=None))
+            begun.end_session("migrated", 0.0)
     return MigratedRun(migrated, tuple(same), tuple(anew))
 
 
 def _is_same_pipeline(
     finished: "ReopenedRun", record: TrialRecord, objective: "DataObjective", moved: MigratedTrial
 ) -> bool:
-    """Return True if the trial had all rows and its pipeline is the same, including every parameter."""
     before = record.trial.request
     if before.fidelity is not None and before.fidelity < finished.header.training_size:
         return False
     old, new = finished.objective.make_pipeline(before.configuration), objective.make_pipeline(moved.configuration)
     return bool(joblib.hash(old) == joblib.hash(new))
-
-
-def _record_of_new_run(record: TrialRecord, number: int, configuration: Configuration, predictions: Any) -> TrialRecord:
-    """Return the record of a trial as part of the new run, in which it took no time."""
-    trial = replace(record.trial, request=Request(configuration), predictions=predictions)
-    return replace(
-        record, index=number, trial=trial, started=0.0, finished=0.0, workers=1, is_speculative=False, proposal=None
-    )
-
-
-def _drop_reason(found: NearestMember) -> str:
-    """Return the first reason that cannot be fixed by filling in defaults."""
-    lost = {change.key for change in found.changes if change.given is not None}
-    mine = [reason for reason in found.reasons if reason.key in lost] or [*found.reasons]
-    return mine[0].reason

@@ -82,7 +82,6 @@ def check_success(result: "Result") -> "Result":
 
 
 def _no_success_message(outcome: "Outcome") -> str:
-    """Return a message that no trial succeeded, with the most frequent reasons."""
     from spacelang.report.trial_results import count_failures_by_reason, most_frequent
 
     if not outcome.records:

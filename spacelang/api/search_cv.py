@@ -51,7 +51,6 @@ from spacelang.runtime.pipelines.input_conversion import pipeline_input_of
 
 SEED_LIMIT: Final = 2**31 - 1
 """The upper limit of the seed that is drawn if `random_state` is not an integer."""
-
 RESOURCE_COLUMN: Final = "n_resources"
 """The column of `cv_results_` with the training rows of a trial, named as in scikit-learn's halving searches."""
 
@@ -227,7 +226,6 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         run.check_successes(self._get_scorers()[0])
 
     def _evaluate_group(self, asked: list[Suggestion], fidelity: int | None, evaluate_candidates: Any) -> None:
-        """Evaluate configurations on the training rows of a fidelity with scikit-learn, and tell their losses."""
         run, began = self._run, perf_counter()
         rows = min(fidelity or run.training_size, run.training_size)
         results = evaluate_candidates(
@@ -250,7 +248,6 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         return int(np.nanargmax(np.where(rows == most, scores, np.nan)))
 
     def _metric_name(self, space: Space) -> str | None:
-        """Return the name of the scorer that is optimized; None if it has no name."""
         if self.scoring is None:
             return task_scorer(space) or ("accuracy" if is_classifier(self.estimator) else "r2")
         several = self.scoring if isinstance(self.scoring, Mapping) else {}

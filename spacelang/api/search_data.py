@@ -144,43 +144,28 @@ class BlackBoxData(EvaluationData):
     scale: float | None = None
 
     def bind_space(self, experiment: Experiment) -> tuple[Space, Objective]:
-        """Return the space without data, and the objective; raises as `black_box_objective` does."""
-        fidelities, constraints, scale = self.fidelities, self.constraints, self.scale
-        return black_box_objective(
-            experiment.space, self.objective, fidelities=fidelities, constraints=constraints, scale=scale
-        )
+        """Return the space without data, and the objective that the black box defines on it.
+
+        Raises SpaceError if the space needs the size of the data. Raises InputError for something that is not a black
+        box, and for an objective that does not measure what the space bounds. Raises ValueError for an invalid
+        fidelity, constraint or scale.
+        """
+        from spacelang.runtime.black_box.function import make_function_objective
+
+        space, box = bind_without_data(experiment.space), self.objective
+        given = {"fidelities": self.fidelities, "constraints": self.constraints or None, "scale": self.scale}
+        said = [name for name, value in given.items() if value is not None]
+        if isinstance(box, str):
+            return space, _artificial_objective(space, box, said)
+        if isinstance(box, Objective):
+            return space, _check_own_objective(space, box, said)
+        sizes, bounds = validate_fidelities(self.fidelities), constraint_bounds(space, self.constraints)
+        return space, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=loss_scale(self.scale))
 
     def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> Fidelity | None:
         """Return the grid of the fidelities if the black box has several, otherwise the fidelity of the task."""
         known = self.fidelities or fidelities_of(aim)
         return super().fidelity_grid(space, aim) if known is None else fidelity_grid(validate_fidelities(known))
-
-
-def black_box_objective(
-    space: Space,
-    box: AnyObjective,
-    *,
-    fidelities: Iterable[int] | None = None,
-    constraints: Mapping[str, float] | None = None,
-    scale: float | None = None,
-) -> tuple[Space, Objective]:
-    """Return the space without data, and the objective that a black box defines on it.
-
-    Raises SpaceError if the space needs the size of the data. Raises InputError for something that is not a black box,
-    and for an objective that does not measure what the space bounds. Raises ValueError for an invalid fidelity,
-    constraint or scale.
-    """
-    bare = bind_without_data(space)
-    given = {"fidelities": fidelities, "constraints": constraints or None, "scale": scale}
-    said = [name for name, value in given.items() if value is not None]
-    if isinstance(box, str):
-        return bare, _artificial_objective(bare, box, said)
-    from spacelang.runtime.black_box.function import make_function_objective
-
-    if isinstance(box, Objective):
-        return bare, _check_own_objective(bare, box, said)
-    sizes, bounds = validate_fidelities(fidelities), constraint_bounds(bare, constraints)
-    return bare, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=loss_scale(scale))
 
 
 def bind_without_data(space: Space) -> Space:
@@ -199,20 +184,17 @@ def _artificial_objective(space: Space, reference: str, said: list[str]) -> Obje
 
 
 def _check_own_objective(space: Space, objective: Objective, said: list[str]) -> Objective:
-
     name = objective.facts.name
     _refuse_settings(name, said)
     measured = {bound.name for bound in objective.bounds}
     lacking = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
     if lacking:
-        raise InputError(
-            f"the space bounds `{lacking[0]}`, which `{name}` does not measure", "use a space without this `subject to`"
-        )
+        what = f"the space bounds `{lacking[0]}`, which `{name}` does not measure"
+        raise InputError(what, "use a space without this `subject to`")
     return objective
 
 
 def _refuse_settings(name: str, said: list[str]) -> None:
-
     if said:
         raise InputError(f"`{said[0]}` has no effect on `{name}`", "leave it out, or give a function")
 

@@ -2,7 +2,7 @@
 
 import os.path
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.analysis.context import NO_CONTEXT, check_bindings
 from spacelang.api.argument_checks import check_argument_types, describe_value, to_int
-from spacelang.api.compilation import CompilationError, compile_space, compiled_document
+from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render
 from spacelang.errors import PicklableError
@@ -25,6 +25,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
 from spacelang.solver.statistics import Statistics, statistics
 from spacelang.syntax.sources import is_text, read_source
+from spacelang.targets import TARGETS
 from spacelang.text import Source
 
 if TYPE_CHECKING:
@@ -241,17 +242,21 @@ class Space(CachedPropertyMixin):
 
         Raises SpaceError for constructs that the target refuses, and UnknownPluginError or OptionError.
         """
-        settings = {name: str(value) for name, value in options.items()}
-        try:
-            return compile_space(target, self.counted, settings, strict=strict)
-        except CompilationError as error:
-            raise SpaceError(error.diagnostics) from error
+        return self._compiled(target, options, strict=strict)[1]
 
     def document(self, target: str, *, strict: bool = False, **options: Any) -> dict[str, object]:
         """Return the JSON of `compile --format json`, which `load` reads; arguments and errors are as for `compile`."""
-        settings = {name: str(value) for name, value in options.items()}
+        from spacelang.targets._lowering import compiled_document
+
+        chosen, form = self._compiled(target, options, strict=strict)
+        return compiled_document(target, self.counted.space, form, asdict(chosen), self.bound)
+
+    def _compiled(
+        self, name: str, options: Mapping[str, Any], *, strict: bool
+    ) -> "tuple[Any, LoweringResult[Any, Any]]":
+        target = TARGETS.configure(TARGETS.load(name), {option: str(value) for option, value in options.items()})
         try:
-            return compiled_document(target, self.counted, settings, self.bound, strict=strict)
+            return target, compile_with_target(name, target, self.counted, strict=strict)
         except CompilationError as error:
             raise SpaceError(error.diagnostics) from error
 

@@ -172,7 +172,6 @@ def reopen_run(
 
 
 def _stored_outcome(run: StoredRun) -> Outcome:
-    """Return the outcome of the run, rebuilt from its stored trials."""
     history = History(lambda: 0.0, run.header.training_size, NullTrialStorage())
     for record in run.records():
         history.store(record)

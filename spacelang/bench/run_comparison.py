@@ -43,7 +43,6 @@ __all__ = [
     "label_references",
     "parse_optimizers",
 ]
-
 DEFAULT_REPEATS: Final = 10
 """The default number of seeds, as in the papers (spacelang/optimizers/README.md, section "Comparisons")."""
 
@@ -218,7 +217,8 @@ class Comparison:
         for ranking, by_models in self.results.rank_estimates.items():
             for models, each in by_models.items():
                 found = each.ranks if what == "rank" else each.differences
-                figures = {what: found.value.ravel(), "low": found.low.ravel(), "high": found.high.ravel()}
+                figures: dict[str, Any] = {what: found.value.ravel()}
+                figures |= {"low": found.low.ravel(), "high": found.high.ravel()}
                 if what == "difference":
                     figures["within_noise"] = found.within_noise.ravel()
                 named = pd.DataFrame({"models": models.value, "ranking": ranking.value}, index=who.index)
@@ -233,7 +233,8 @@ class Comparison:
         """
         import pandas as pd
 
-        from spacelang.bench.comparison.results import IncumbentCandidates, Ranking
+        from spacelang.bench.comparison.ranks import Ranking
+        from spacelang.bench.comparison.results import IncumbentCandidates
 
         results, rows = self.results, []
         for models in IncumbentCandidates:

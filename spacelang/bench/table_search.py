@@ -28,7 +28,7 @@ from spacelang.serialization.definition import to_json
 if TYPE_CHECKING:
     from spacelang.bench.tables import LossTable
     from spacelang.bench.tables.objective import TableObjective
-    from spacelang.bench.tables.tabulation import Extent, MissingTrials, TabulationSearch
+    from spacelang.bench.tables.tabulation import Extent, TabulationSearch
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
@@ -130,9 +130,6 @@ def data_of(reference: str, target_column: str | None = None, reading: "ReadOpti
     return TabularData(load_dataset(reference, target_column, reading or DEFAULT_OPTIONS))
 
 
-# ---- making a table
-
-
 def tabulation_search(
     space: Space,
     training_size: int,
@@ -160,7 +157,7 @@ def tabulation_search(
 
 def table_of(
     space: Space, objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", *, seed: int
-) -> "LossTable | MissingTrials":
+) -> "LossTable | int":
     """Return the table of all trials of a tabulation, or the number of trials that are missing.
 
     The cost of a trial is what it takes alone, as if it shared no work with other trials.

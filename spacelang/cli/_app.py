@@ -22,7 +22,6 @@ from spacelang.cli._process import BAD_INPUT, COMPLETION_VARIABLE, WRONG_USAGE
 _MODULES: Final = sorted(each.name for each in iter_modules([str(Path(__file__).parent)]) if each.name[0] != "_")
 COMMANDS: Final = tuple(name.rstrip("_").replace("_", "-") for name in _MODULES)
 """All commands. The module of a command has its name with `_` for `-`, and a final `_` after a Python keyword."""
-
 HEADINGS: Final = (
     "Write a space",
     "Inspect a space",
@@ -67,7 +66,6 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _build_app(names: Iterable[str]) -> typer.Typer:
-    """Return the typer application that has the named commands."""
     app = typer.Typer(
         name="spacelang",
         cls=_GroupedCommands,
@@ -120,7 +118,6 @@ def _snapshot_error() -> type[Exception]:
 
 
 def _report_usage_error(error: Any) -> None:
-    """Report wrong usage in the format of the package's own diagnostics."""
     message = str(error.format_message())
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message, err=True)
@@ -181,7 +178,6 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(**given: Any) -> None:
-        """Assemble the option groups, run the command, and report errors that the user can fix."""
         said = {**given}
         for name, group in groups.items():
             said[name] = group(**{each.name: said.pop(each.name) for each in fields(group)})

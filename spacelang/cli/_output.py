@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
@@ -14,6 +14,9 @@ from spacelang.cli._process import BAD_INPUT, WRONG_USAGE
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.files import os_error_text
+
+if TYPE_CHECKING:
+    from spacelang.ir.membership import Exclusion
 
 
 def exit_with_diagnostics(diagnostics: tuple[Diagnostic, ...], *, as_json: bool) -> NoReturn:
@@ -130,6 +133,19 @@ def exit_on_value_error() -> Iterator[None]:
         yield
     except ValueError as error:
         fail(str(error))
+
+
+def exclusion_document(excluded: "Exclusion") -> dict[str, object]:
+    """Return why a configuration is not a member, for JSON."""
+    return {"key": excluded.key or None, "reason": excluded.reason, "line": excluded.span.line}
+
+
+def print_exclusion(excluded: "Exclusion") -> None:
+    """Print why a configuration is not a member, and the line that says so."""
+    typer.echo(f"no: {make_visible(excluded.reason)}")
+    span = excluded.span
+    if span.source.text:
+        typer.echo(f"  --> {make_visible(span.source.name)}:{span.line}:{span.column}")
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:

@@ -98,6 +98,7 @@ def command(  # noqa: PLR0913 - one argument an option
     from spacelang.api.experiment import budget_of
     from spacelang.bench.comparison.document import comparison_document
     from spacelang.bench.comparison.progress import ComparisonProgress
+    from spacelang.bench.comparison.text import print_comparison
     from spacelang.bench.run_comparison import compare, label_references
     from spacelang.plugins import split_outside_brackets
 
@@ -131,11 +132,11 @@ def command(  # noqa: PLR0913 - one argument an option
             listener=listener,
         )
     if json:
-        print_json(
-            {**comparison_document(comparison.results), "folder": str(place), "interrupted": comparison.interrupted}
-        )
+        found = comparison_document(comparison.results)
+        print_json({**found, "folder": str(place), "interrupted": comparison.interrupted})
     else:
-        _print(comparison)
+        print_comparison(comparison.results, Console(highlight=False))
+        print(f"\nRuns, tables and plots are in {comparison.folder}.")
     _exit_with_status(comparison)
 
 
@@ -153,9 +154,8 @@ def _check_usage(optimizers: str, time: str | None, validate: str | None, data: 
     ]
     mistakes: list[tuple[str, str]] = []
     if not data:
-        mistakes.append(
-            ("there is no data to compare optimizers on", "give it with `--data FILE`, once or several times")
-        )
+        what = "there is no data to compare optimizers on"
+        mistakes.append((what, "give it with `--data FILE`, once or several times"))
     for check, given in checks:
         try:
             if given is not None:
@@ -168,7 +168,6 @@ def _check_usage(optimizers: str, time: str | None, validate: str | None, data: 
 
 
 def _new_folder(space: "Space") -> Path:
-    """Return a new folder below `comparisons`, for a comparison without `--output`."""
     from datetime import datetime
 
     from spacelang.runtime.storage.runs import name_candidates
@@ -198,17 +197,7 @@ def _exit_on_errors(place: Path) -> Iterator[None]:
 CONTINUE_HELP = "run the same command again to continue"
 
 
-def _print(comparison: "Comparison") -> None:
-    from rich.console import Console
-
-    from spacelang.bench.comparison.text import print_comparison
-
-    print_comparison(comparison.results, Console(highlight=False))
-    print(f"\nRuns, tables and plots are in {comparison.folder}.")
-
-
 def _exit_with_status(comparison: "Comparison") -> None:
-    """Print the notes of the comparison, and exit with an error status if it was interrupted or all runs failed."""
     for each in comparison.notes:
         print_note(each)
     if comparison.interrupted:
@@ -220,7 +209,6 @@ def _exit_with_status(comparison: "Comparison") -> None:
 
 
 def _exit_with_mistakes(mistakes: Iterable[tuple[str, str]], status: int = WRONG_USAGE) -> None:
-    """End the program with all mistakes; return if there are none."""
     found = [*mistakes]
     for message, help_text in found:
         print_error(message, help_text)

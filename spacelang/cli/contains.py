@@ -10,9 +10,8 @@ from spacelang.cli._options import (
     load,
     read_configuration,
 )
-from spacelang.cli._output import print_json
+from spacelang.cli._output import exclusion_document, print_exclusion, print_json
 from spacelang.cli._process import BAD_INPUT
-from spacelang.diagnostics.terminal_cells import make_visible
 
 GROUP = ("Inspect a space", 4)
 
@@ -27,20 +26,11 @@ def command(
     loaded = load(space, options)
     excluded = loaded.exclusion(read_configuration(configuration))
     if json:
-        print_json(
-            {
-                "member": excluded is None,
-                "key": excluded.key or None if excluded else None,
-                "reason": excluded.reason if excluded else None,
-                "line": excluded.span.line if excluded else None,
-            }
-        )
+        why = {"key": None, "reason": None, "line": None} if excluded is None else exclusion_document(excluded)
+        print_json({"member": excluded is None, **why})
     elif excluded is None:
         typer.echo("yes")
     else:
-        typer.echo(f"no: {make_visible(excluded.reason)}")
-        span = excluded.span
-        if span.source.text:
-            typer.echo(f"  --> {make_visible(span.source.name)}:{span.line}:{span.column}")
+        print_exclusion(excluded)
     if excluded is not None:
         raise typer.Exit(BAD_INPUT)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import TrialRecord
 
 GROUP = ("Use a run", 5)
-
 MODEL: Final = ".skops"
 SUFFIXES: Final = (".py", MODEL)
 TestShareOption = Annotated[

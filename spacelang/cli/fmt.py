@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Annotated, Final
 
 import typer
@@ -15,10 +14,9 @@ from spacelang.cli._output import fail, print_diagnostics, print_error, use_colo
 from spacelang.cli._process import BAD_INPUT, print_file_text
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.files import os_error_text
+from spacelang.files import os_error_text, replace_atomically
 
 GROUP = ("Write a space", 4)
-
 STANDARD_INPUT: Final = "<stdin>"
 _STYLES: Final = {"---": "\x1b[1m", "+++": "\x1b[1m", "@@ ": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}
 
@@ -86,7 +84,6 @@ def _refuse_bundled(spaces: list[str]) -> None:
 
 
 def _format(reference: str) -> _FormattedSpace | None:
-    """Return the formatted space. If it cannot be formatted, show why and return None."""
     from spacelang.serialization.json_fields import is_compiled
     from spacelang.syntax.parser import parse
     from spacelang.syntax.printer import format_text
@@ -156,15 +153,8 @@ def _replace(path: Path, content: bytes) -> None:
     """Replace the content of a file atomically: readers and interrupts find either the old or the new content."""
     if not os.access(path, os.W_OK):
         raise PermissionError(0, "permission denied")
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).chmod(path.stat().st_mode & 0o7777)
-            file.close()
-            Path(file.name).replace(path)
-        except BaseException:
-            file.close()
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    with replace_atomically(path) as new, new.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+        new.chmod(path.stat().st_mode & 0o7777)

@@ -1,6 +1,5 @@
 """`spacelang report`: write stored runs as a page that opens offline."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -30,25 +29,15 @@ def command(
 
     Example: `spacelang report runs/credit-20260131-120000.db -o report.html`
     """
-    if output.is_dir():
-        fail(f"`{output}` is a folder", "name a file")
-    if any(place.resolve() == output.resolve() for place in places):
-        fail(f"`{output}` is the store of a run and cannot be overwritten", "name another file with `-o`")
-    text = _build_page(places)
-    if str(output) == "-":
-        print_file_text(text)
-        return
-    overwrite(output, text)
-    typer.echo(f"wrote {output}")
-
-
-def _build_page(places: Sequence[Path]) -> str:
-    """Return the page. Raises StoreError if a named file cannot be read, or if there is no run at all."""
     from spacelang.report.page.rendering import render_page
     from spacelang.runtime.storage.runs import list_runs
     from spacelang.runtime.storage.store import Store
     from spacelang.runtime.storage.store_errors import StoreError
 
+    if output.is_dir():
+        fail(f"`{output}` is a folder", "name a file")
+    if any(place.resolve() == output.resolve() for place in places):
+        fail(f"`{output}` is the store of a run and cannot be overwritten", "name another file with `-o`")
     listing = list_runs(*places)
     for path, error in listing.unreadable:
         if path in places:
@@ -57,4 +46,9 @@ def _build_page(places: Sequence[Path]) -> str:
         raise StoreError("no stored runs found", "give files with stored runs, or folders with such files")
     with ExitStack() as stack:
         found = [stack.enter_context(Store.read(each.path)) for each in reversed(listing.runs)]
-        return render_page(found, others=[(str(path), error.message) for path, error in listing.unreadable])
+        text = render_page(found, others=[(str(path), error.message) for path, error in listing.unreadable])
+    if str(output) == "-":
+        print_file_text(text)
+        return
+    overwrite(output, text)
+    typer.echo(f"wrote {output}")

@@ -9,7 +9,6 @@ from spacelang.cli._options import JsonOption
 from spacelang.cli._output import print_json
 
 GROUP = ("Use a run", 2)
-
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN.db", help="The store of a run.")]
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import Outcome
 
 GROUP = ("Compare optimizers", 1)
-
 Extent: TypeAlias = Literal["all", "default"]
 
 
@@ -119,12 +118,10 @@ def _table(
     space: "Space", objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", seed: int, place: Path
 ) -> "LossTable":
     from spacelang.bench.table_search import table_of
-    from spacelang.bench.tables.tabulation import MissingTrials
 
     table = table_of(space, objective, tabulate, outcome, seed=seed)
-    if isinstance(table, MissingTrials):
-        done = len(outcome.records)
-        message = f"{table.trials:,} of {done + table.trials:,} trials are missing, so no table was written"
+    if isinstance(table, int):
+        message = f"{table:,} of {len(outcome.records) + table:,} trials are missing, so no table was written"
         fail(message, f"continue with `--store {place} --resume`", status=INTERRUPTED)
     if outcome.best is None:
         from spacelang.report.trial_results import count_failures_by_reason, most_frequent

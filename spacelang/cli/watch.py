@@ -4,18 +4,13 @@ import os
 import sys
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from spacelang.cli._output import fail, print_note
 from spacelang.cli.show import RunArgument
 from spacelang.files import os_error_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from spacelang.report.page.watch_server import WatchServer
 
 GROUP = ("Use a run", 4)
 
@@ -34,8 +29,12 @@ def command(
 
     Example: `spacelang watch runs/credit-20260131-120000.db --no-browser`
     """
+    from spacelang.report.page.watch_server import WatchedPage, WatchServer, new_token
+
+    watched = WatchedPage(run)
+    watched.page()  # raises StoreError
     try:
-        server = _make_server(run, port)
+        server = WatchServer(watched, new_token(), port)
     except OSError as error:
         fail(f"port {port} cannot be used: {os_error_text(error)}", "name another port, or leave `--port` out")
     typer.echo(f"{run} is shown at {server.address}")
@@ -48,15 +47,6 @@ def command(
         if browser and screen:
             Thread(target=_open_browser, args=(server.address,), daemon=True).start()
         server.serve_forever()
-
-
-def _make_server(run: "Path", port: int) -> "WatchServer":
-    """Return the server, which has made its page once; raises StoreError, and OSError if the port is in use."""
-    from spacelang.report.page.watch_server import WatchedPage, WatchServer, new_token
-
-    watched = WatchedPage(run)
-    watched.page()
-    return WatchServer(watched, new_token(), port)
 
 
 def _open_browser(address: str) -> None:

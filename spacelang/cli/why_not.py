@@ -12,7 +12,7 @@ from spacelang.cli._options import (
     load,
     read_configuration,
 )
-from spacelang.cli._output import fail, print_json
+from spacelang.cli._output import exclusion_document, fail, print_exclusion, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.terminal_cells import make_visible
 
@@ -49,9 +49,7 @@ def command(
 
 def _print(found: "NearestMember") -> None:
     for reason in found.reasons:
-        typer.echo(f"no: {make_visible(reason.reason)}")
-        if reason.span.source.text:
-            typer.echo(f"  --> {make_visible(reason.span.source.name)}:{reason.span.line}:{reason.span.column}")
+        print_exclusion(reason)
     typer.echo("\nthe smallest change that makes it a member:")
     for change in found.changes:
         typer.echo(f"  {make_visible(_change_text(change))}")
@@ -72,7 +70,7 @@ def _document(found: "NearestMember") -> dict[str, object]:
 
     return {
         "member": not found.reasons,
-        "reasons": [{"key": each.key or None, "reason": each.reason, "line": each.span.line} for each in found.reasons],
+        "reasons": [*map(exclusion_document, found.reasons)],
         "changes": [
             {"key": each.key}
             | ({} if each.given is None else {"given": to_json(each.given[0])})

@@ -198,9 +198,6 @@ def _metric(data: Profile) -> str:
     return "roc_auc" if len(data.classes) == 2 else "balanced_accuracy"
 
 
-# ---- words
-
-
 def as_comment(text: str) -> str:
     """Return a text as wrapped lines of comment, without control characters, which column names may contain."""
     return fill(make_visible(text), WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False) + "\n"
@@ -214,7 +211,6 @@ def _name(data: Profile) -> str:
 
 
 def _quotable(text: str) -> str:
-    """Return a text that can stand between quotes."""
     return re.sub(r'["\\]', "'", make_visible(text))
 
 

@@ -191,7 +191,7 @@ def test_a_run_that_had_more_imputed_is_neither_taken_away_nor_gone_on_with(
     rows.to_csv(tmp_path / "rows.csv", index=False)
     given, store = (rows[["town", "age"]], rows["bought"]), tmp_path / "run.db"
     with monkeypatch.context() as before:
-        before.setattr(Preparation, "imputation_change", "")
+        before.setattr(Preparation, "formerly_imputed_columns_text", "")
         sl.search(space, *given, trials=1, workers=0, store=store)
     with pytest.raises(DataError, match="imputed by an earlier version, and would be numbered by the space in column"):
         reopen_run(store, data=str(tmp_path / "rows.csv"))

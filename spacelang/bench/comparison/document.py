@@ -101,7 +101,6 @@ def _losses(results: Results, models: IncumbentCandidates) -> dict[str, object]:
 
 
 def _test_document(results: Results) -> dict[str, object] | None:
-    """Return the results on rows that no trial saw, or None if there are no such rows."""
     found = winner_losses(results)
     if found is None:
         return None

@@ -19,34 +19,18 @@ if TYPE_CHECKING:
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31")
 """The colour-blind-safe palette of Okabe and Ito, without its yellow, which is invisible on white."""
-
 LINE_STYLES: Final = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
 """Line styles; once all colours are used, they are repeated with the next line style."""
-
-MAX_PANELS_PER_ROW: Final = 3
-"""The largest number of panels in a row."""
-
 PANEL_SIZE: Final = (4.6, 3.5)
 """Width and height of a panel in inches."""
-
-LEGEND_LINE_HEIGHT: Final = 0.28
-"""The height of a line of the legend in inches."""
-
-LEGEND_HANDLE_WIDTH: Final = 0.75
-"""The width of a legend entry without its text, in inches."""
-
-LEGEND_CHARACTER_WIDTH: Final = 0.105
-"""The width of a character of the legend in inches, generously estimated."""
-
+LEGEND_LINE_HEIGHT, LEGEND_HANDLE_WIDTH, LEGEND_CHARACTER_WIDTH = 0.28, 0.75, 0.105
+"""Sizes of the legend in inches: of a line, of an entry without its text, and, generously estimated, a character."""
 LINE_WIDTHS: Final = (3.4, 1.5)
 """Line widths, used alternately so that two lines on top of each other are both visible."""
-
 TOTAL_BAND_OPACITY: Final = 0.7
 """The total opacity of all bands; a single band has at most a fifth of it."""
-
 TICK_MULTIPLES: Final = {2.5: (1.0,), 1.0: (1.0, 2.0, 5.0), 0.3: (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), 0.0: ()}
 """Labelled multiples of powers of ten, by the least number of decades of the axis; () means equal steps."""
-
 STYLE: Final[dict[str, Any]] = {
     "font.family": "sans-serif",
     "font.size": 11,
@@ -62,7 +46,6 @@ STYLE: Final[dict[str, Any]] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "spacelang",
 }
-
 FORMATS: Final[dict[str, dict[str, Any]]] = {
     "png": {"dpi": 150, "metadata": {"Software": None}},
     "svg": {"metadata": {"Date": None, "Creator": None}},
@@ -111,8 +94,12 @@ def _style() -> Iterator[None]:
 def _loss_figure(results: Results, models: IncumbentCandidates) -> "Figure":
     """Draw medians with bands between the quartiles, one panel per data set, both axes logarithmic."""
     figure, panels = _panels(results, len(results.data))
-    between = "\n" if len(results.data) == 1 else ": "  # a single panel is narrower than the title
-    title = f"Loss of the incumbent, {MODEL_LABELS[models]}{between}{_spread_label(len(results.seeds))}"
+    between, seeds = (
+        "\n" if len(results.data) == 1 else ": ",
+        len(results.seeds),
+    )  # one panel is narrower than the title
+    spread = "one seed" if seeds == 1 else f"median and quartiles of {seeds} seeds"
+    title = f"Loss of the incumbent, {MODEL_LABELS[models]}{between}{spread}"
     figure.suptitle(title, fontsize=13)
     opacity = _band_opacity(results)
     for place, (axes, data) in enumerate(zip(panels, results.data, strict=True)):
@@ -156,7 +143,7 @@ def _panels(results: Results, count: int) -> tuple["Figure", list["Axes"]]:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    across = 2 if count == 4 else min(MAX_PANELS_PER_ROW, count)
+    across = 2 if count == 4 else min(3, count)
     down = ceil(count / across)
     width = max(PANEL_SIZE[0] * across, 6.4)
     entry = LEGEND_HANDLE_WIDTH + LEGEND_CHARACTER_WIDTH * max(map(len, results.optimizers))
@@ -184,13 +171,11 @@ def _draw(axes: "Axes", seconds: Array, values: Array, style: dict[str, Any]) ->
 
 
 def _shade(axes: "Axes", seconds: Array, low: Array, high: Array, colour: str, opacity: float) -> None:
-    """Draw a band between two step lines."""
     seconds, low, high = _steps(seconds, low, high)
     axes.fill_between(seconds, low, high, step="post", color=colour, alpha=opacity, linewidth=0)
 
 
 def _band_opacity(results: Results) -> float:
-    """Return an opacity of bands at which all optimizers stay visible."""
     return min(TOTAL_BAND_OPACITY / 5, TOTAL_BAND_OPACITY / len(results.optimizers))
 
 
@@ -203,7 +188,6 @@ def _steps(seconds: Array, *values: Array) -> tuple[Array, ...]:
 
 
 def _styles(count: int) -> list[dict[str, Any]]:
-    """Return a colour, a line style and a line width for each optimizer."""
     return [
         {
             "color": COLOURS[place % len(COLOURS)],
@@ -225,10 +209,6 @@ def _make_logarithmic(axes: "Axes", name: Literal["x", "y"], low: float, high: f
     axis.set_major_locator(LogLocator(subs=marked) if marked else MaxNLocator(5))
     axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.0f}" if number >= 10 else f"{number:.4g}"))
     axis.set_minor_formatter(NullFormatter())
-
-
-def _spread_label(seeds: int) -> str:
-    return "one seed" if seeds == 1 else f"median and quartiles of {seeds} seeds"
 
 
 def _zero_substitute(values: Array) -> float | None:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 Array: TypeAlias = npt.NDArray[np.float64]
-
 TOLERANCE: Final = 0.001
 """Losses that differ by at most this share a rank (spacelang/optimizers/README.md, section "Comparisons")."""
 ROUNDING: Final = 1e-12

@@ -140,13 +140,24 @@ class Results:
     @cached_property
     def losses_before_first_score(self) -> Array:
         """The loss that counts before the first score, for each data set."""
-        by_data = [[curve for run in self._runs_on(name) for curve in run.curves.values()] for name in self.data]
-        return np.array([loss_before_first_score(curves) for curves in by_data])
+        by_data: dict[str, list[Curve]] = {name: [] for name in self.data}
+        for run in self.runs:
+            by_data[run.key.data] += run.curves.values()
+        return np.array([loss_before_first_score(curves) for curves in by_data.values()])
 
     @cached_property
     def losses(self) -> Mapping[IncumbentCandidates, Array]:
         """The losses of the incumbents, of shape (data, optimizers, seeds, times)."""
-        return {models: self._sample_losses(models) for models in IncumbentCandidates}
+        by_key, befores = {run.key: run.curves for run in self.runs}, self.losses_before_first_score.tolist()
+        found = {}
+        for models in IncumbentCandidates:
+            sampled = [
+                sample_curves([by_key[RunKey(data, name, seed)][models] for seed in self.seeds], self.seconds, before)
+                for data, before in zip(self.data, befores, strict=True)
+                for name in self.optimizers
+            ]
+            found[models] = np.array(sampled).reshape(len(self.data), len(self.optimizers), *sampled[0].shape)
+        return found
 
     @cached_property
     def quartiles(self) -> Mapping[IncumbentCandidates, Array]:
@@ -202,29 +213,14 @@ class Results:
         """Return whose median was within the tolerance of the smallest one on a data set, and when."""
         place = self.data.index(data)
         medians = self.quartiles[models][1, place]
-        return self._lead_intervals(
-            medians, self.tolerance, np.any(medians < self.losses_before_first_score[place], axis=0)
-        )
-
-    def _runs_on(self, data: str) -> list[RunResult]:
-        return [run for run in self.runs if run.key.data == data]
-
-    def _sample_losses(self, models: IncumbentCandidates) -> Array:
-        by_key = {run.key: run.curves[models] for run in self.runs}
-        found = np.empty((len(self.data), len(self.optimizers), len(self.seeds), len(self.seconds)))
-        for place, data in enumerate(self.data):
-            for row, optimizer in enumerate(self.optimizers):
-                curves = [by_key[RunKey(data, optimizer, seed)] for seed in self.seeds]
-                found[place, row] = sample_curves(curves, self.seconds, float(self.losses_before_first_score[place]))
-        return found
+        scored = np.any(medians < self.losses_before_first_score[place], axis=0)
+        return self._lead_intervals(medians, self.tolerance, scored)
 
     def _lead_intervals(
         self, values: Array, tolerance: float, scored: npt.NDArray[np.bool_]
     ) -> tuple[LeadInterval, ...]:
-        ahead = leaders_by_column(values, self.optimizers, tolerance)
-        return lead_intervals(
-            self.seconds, [names if known else () for names, known in zip(ahead, scored, strict=True)]
-        )
+        ahead = zip(leaders_by_column(values, self.optimizers, tolerance), scored, strict=True)
+        return lead_intervals(self.seconds, [names if known else () for names, known in ahead])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,10 +245,8 @@ def winner_losses(results: Results) -> WinnerLosses | None:
     """
     if all(run.winner_score is None for run in results.runs):
         return None
-    found, reported = (
-        _winner_values(results, lambda tested: tested.score.loss),
-        _winner_values(results, lambda tested: tested.reported),
-    )
+    found = _winner_values(results, lambda tested: tested.score.loss)
+    reported = _winner_values(results, lambda tested: tested.reported)
     worst = np.fmax(results.losses_before_first_score, np.nanmax(found, axis=(1, 2), initial=-np.inf))
     losses = np.where(np.isnan(found), worst[:, None, None], found)
     return WinnerLosses(

@@ -18,18 +18,14 @@ from spacelang.text import count_with_noun
 
 TIME_SHARES: Final = (0.01, 0.1, 1.0)
 """The shares of the time after which losses and ranks are reported."""
-
 MAX_INTERVALS: Final = 5
 """The largest number of intervals in a line; the shortest ones are left out."""
-
 MAX_PAIRS: Final = 6
 """Up to this many pairs are all reported; of more, only those with the optimizer that was ahead longest."""
-
 TEST_ROWS_NOTE: Final = (
     "Optimizers are judged by test rows that no trial saw: the winner of each run is fitted on all other rows and"
     " scored once on the test rows (see the end of this report)."
 )
-
 MAX_FAILURES: Final = 10
 """The largest number of runs without a score that are listed."""
 
@@ -179,7 +175,6 @@ def _longest_intervals(found: Sequence[LeadInterval]) -> tuple[list[LeadInterval
 
 
 def _at_table_times(results: Results) -> Results:
-    """Return the same results at the few times of the tables."""
     return results.at_times(*(results.end * share for share in TIME_SHARES))
 
 
@@ -217,7 +212,6 @@ def _leader_lines(results: Results) -> list[Text]:
 
 
 def _difference_lines(results: Results) -> list[Text]:
-    """Return lines that say, for pairs of optimizers, which one was ahead beyond noise, and when none was."""
     if results.resampling is None:
         return []
     lines = [Text(f"\ndifferences of {Ranking.MEAN_LOSSES}")]
@@ -244,7 +238,6 @@ def _longest_leader(results: Results, models: IncumbentCandidates) -> str:
 
 
 def _test_row_parts(results: Results, judged: WinnerLosses) -> list[TitledTable | Text]:
-    """Return the results on rows that no trial saw: losses, ranks, and the differences beyond noise."""
     found: list[TitledTable | Text] = [winner_loss_table(results, judged, data) for data in results.data]
     found.append(Text("\noptimism: the loss on rows that no trial saw, minus the reported loss"))
     if len(results.optimizers) == 1:

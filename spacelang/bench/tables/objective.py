@@ -17,9 +17,8 @@ from spacelang.ir.task import UNLIMITED, AnyBound, Limits, PredefinedSplits, Tas
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Measurement, Request, Status, Trial
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure
-from spacelang.runtime.objective import UNNAMED_LOSS, LossName
 from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.header import UNNAMED_LOSS, DataFacts, LossName
 from spacelang.serialization.definition import from_json
 from spacelang.serialization.difference import Aspect, Difference, differences
 from spacelang.serialization.json_fields import DefinitionError
@@ -164,8 +163,6 @@ def _bounds(task: Task | None, table: LossTable) -> tuple[AnyBound, ...]:
 
 RowLookup: TypeAlias = Callable[[Configuration], int | None]
 """A function that returns the row of a configuration in a table, or None if the table does not have it."""
-PIPELINE_ASPECTS: Final = (Aspect.OPERATOR, Aspect.FIXED, Aspect.PIPELINE)
-"""The aspects of a space that decide which pipeline a configuration stands for."""
 MAX_LISTED: Final = 3
 """The largest number of differences in a message."""
 
@@ -186,9 +183,6 @@ def row_lookup(table: LossTable, structures: Structures) -> RowLookup:
             return lambda configuration: places.get(configuration.digest)
 
 
-# ---- the meaning of configurations
-
-
 def _check_same_pipelines(table: LossTable, space: Space) -> None:
     """Raise DataError if the same configuration means another pipeline in the space than in the table."""
     if not table.metadata.definition:
@@ -198,7 +192,12 @@ def _check_same_pipelines(table: LossTable, space: Space) -> None:
     except (DefinitionError, ValueError, RecursionError) as error:
         message = f"this version cannot read the space that the table `{table.name}` was made from"
         raise DataError(message, "make the table again with `spacelang tabulate`") from error
-    found = [each for each in differences(origin, space) if _changes_pipelines(each)]
+    found = [
+        each
+        for each in differences(origin, space)
+        if each.aspect in (Aspect.OPERATOR, Aspect.FIXED, Aspect.PIPELINE)
+        or (each.aspect is Aspect.HYPERPARAMETER and each.first is None)
+    ]
     if found:
         shown = "; ".join(map(_describe, found[:MAX_LISTED]))
         more = f"; {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
@@ -206,18 +205,10 @@ def _check_same_pipelines(table: LossTable, space: Space) -> None:
         raise DataError(message, "search the space that the table was made from, or make a table of this space")
 
 
-def _changes_pipelines(difference: Difference) -> bool:
-    added = difference.aspect is Aspect.HYPERPARAMETER and difference.first is None
-    return difference.aspect in PIPELINE_ASPECTS or added
-
-
 def _describe(difference: Difference) -> str:
     place = f"{difference.aspect.value} of `{difference.path}`" if difference.path else difference.aspect.value
     first, second = ("nothing" if each is None else f"`{each}`" for each in (difference.first, difference.second))
     return f"{place} is {first} in the table and {second} in the space"
-
-
-# ---- one dimension per stage
 
 
 def _stage_row_lookup(table: LossTable, axes: StageProduct, structures: Structures) -> RowLookup:
@@ -273,9 +264,6 @@ def _refuse_missing(table: LossTable, space: Space, number: int, lacking: Iterab
     more = f" and {number - len(shown):,} more" if number > len(shown) else ""
     message = f"the space `{space.name}` has what the table `{table.name}` lacks: {', '.join(shown)}{more}"
     raise DataError(message, "remove it from the space, or make a table of the space with `spacelang tabulate`")
-
-
-# ---- a list
 
 
 def _check_members(table: LossTable, structures: Structures, places: Mapping[bytes, int]) -> None:

@@ -92,7 +92,6 @@ class _Arrays(dict[str, "npt.NDArray[Any]"]):
         )
 
     def check(self, holds: bool, message: str, help: str = REMAKE_HELP) -> None:  # noqa: A002
-        """Raise DataError with the message unless the condition holds."""
         if not holds:
             raise DataError(f"`{self._name}` is not a loss table: {message}", help)
 
@@ -106,7 +105,6 @@ class _Arrays(dict[str, "npt.NDArray[Any]"]):
         return array.astype({"f": np.float64, "i": np.int64}.get(kind, array.dtype), copy=False)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return the texts of an array of texts."""
         array = self[name]
         return tuple(self.checked_array(name, "U", (array.size,)).tolist())
 
@@ -116,20 +114,16 @@ class _Arrays(dict[str, "npt.NDArray[Any]"]):
         for name in sorted(self.keys() - {"meta"}):
             array = self[name]
             held = json.dumps([name, array.dtype.kind, array.shape])
-            content = json.dumps(array.tolist()).encode() if array.dtype.kind == "U" else _bytes(array)
+            if array.dtype.kind == "U":
+                content = json.dumps(array.tolist()).encode()
+            else:
+                content = np.ascontiguousarray(array, dtype="<f8" if array.dtype.kind == "f" else "<i8").tobytes()
             total.update(hashlib.sha256(held.encode()).digest() + hashlib.sha256(content).digest())
         return total.hexdigest()
 
 
-def _bytes(array: "npt.NDArray[Any]") -> bytes:
-    return np.ascontiguousarray(array, dtype="<f8" if array.dtype.kind == "f" else "<i8").tobytes()
-
-
 def _format_shape(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape)) or "() (a single value)"
-
-
-# ---- the file
 
 
 def _read(path: Path) -> dict[str, "npt.NDArray[Any]"]:
@@ -137,7 +131,10 @@ def _read(path: Path) -> dict[str, "npt.NDArray[Any]"]:
     _check_file(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_sizes(path, archive)
+            size = sum(each.file_size for each in archive.infolist())
+            if size > MAX_BYTES:
+                help_text = f"a table has at most {MAX_BYTES / 1e9:,.1f} GB"
+                raise DataError(f"`{path}` is too large: {size / 1e9:,.1f} GB of arrays", help_text)
             # Test the whole file: an array with a damaged name would look as if it were missing.
             is_whole = archive.testzip() is None
         with np.load(path, allow_pickle=False) as arrays:
@@ -172,17 +169,6 @@ def _check_file(path: Path) -> None:
         raise DataError(f"`{path}` is empty", REMAKE_HELP)
     if begins != b"PK\x03\x04":
         raise DataError(f"`{path}` is not an `.npz` file", "`spacelang tabulate` writes loss tables")
-
-
-def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
-    """Raise DataError if the unpacked arrays would fill the memory."""
-    size = sum(each.file_size for each in archive.infolist())
-    if size > MAX_BYTES:
-        help_text = f"a table has at most {MAX_BYTES / 1e9:,.1f} GB"
-        raise DataError(f"`{path}` is too large: {size / 1e9:,.1f} GB of arrays", help_text)
-
-
-# ---- the arrays
 
 
 def _sizes(found: _Arrays) -> tuple[int, ...]:

@@ -53,13 +53,6 @@ def check_size(structures: Structures, hyperparameters: Extent, rungs: int) -> i
     return number * rungs
 
 
-@dataclass(frozen=True, slots=True)
-class MissingTrials:
-    """The number of trials that a table still needs."""
-
-    trials: int
-
-
 def build_table(
     structures: Structures,
     trials: Iterable[Trial],
@@ -67,7 +60,7 @@ def build_table(
     facts: TableMetadata,
     bounds: Sequence[str] = (),
     name: str = "table",
-) -> LossTable | MissingTrials:
+) -> LossTable | int:
     """Return the table of the trials of a `TabulationSearch` search, or the number of trials that are missing.
 
     `sizes` are the rungs. `bounds` are the names of the bounds, in the order of the constraints of each trial.
@@ -79,39 +72,19 @@ def build_table(
     wanted = [[found.get((each.identity, rows)) for rows in sizes] for each in listed.configurations]
     missing = sum(row.count(None) for row in wanted)
     if missing:
-        return MissingTrials(missing)
+        return missing
     if axes is not None:
-        wanted = _sort_by_stage(axes, listed.configurations, wanted)
-    return _table(axes or listed, [[each for each in row if each] for row in wanted], sizes, facts, bounds, name)
-
-
-def _sort_by_stage(
-    axes: StageProduct, configurations_: Sequence[Configuration], rows: Sequence[list[Trial | None]]
-) -> list[list[Trial | None]]:
-    """Sort the rows into the order of a table with one dimension per stage."""
-    places = [{name: place for place, name in enumerate(names)} for names in axes.alternatives]
-
-    def place(configuration: Configuration) -> tuple[int, ...]:
-        return tuple(at[str(configuration[key])] for key, at in zip(axes.stages, places, strict=True))
-
-    order = {place(each): row for each, row in zip(configurations_, rows, strict=True)}
-    return [order[each] for each in sorted(order)]
-
-
-def _table(
-    pipelines: StageProduct | ConfigurationList,
-    rows: Sequence[Sequence[Trial]],
-    sizes: Sequence[int],
-    facts: TableMetadata,
-    bounds: Sequence[str],
-    name: str,
-) -> LossTable:
+        # In the order of a table with one dimension per stage.
+        places = [(key, names.index) for key, names in zip(axes.stages, axes.alternatives, strict=True)]
+        keys = [tuple(at(str(each[key])) for key, at in places) for each in listed.configurations]
+        wanted = [wanted[row] for row in sorted(range(len(wanted)), key=keys.__getitem__)]
+    rows = [[each for each in row if each] for row in wanted]
     reasons = {reason: place for place, reason in enumerate(dict.fromkeys(each.reason for row in rows for each in row))}
     unmeasured = [np.nan] * len(bounds)
     measured = [[[each.value for each in trial.constraints] or unmeasured for trial in row] for row in rows]
     return LossTable(
         name=name,
-        pipelines=pipelines,
+        pipelines=axes or listed,
         sizes=tuple(sizes),
         loss=_float_array(rows, lambda trial: FAILED_LOSS if trial.loss is None else trial.loss),
         cost=_float_array(rows, lambda trial: trial.unshared_seconds),

@@ -103,8 +103,8 @@ from spacelang.plugins import NestedPlugin, OptionError, nested_plugin, option
 from spacelang.reductions.questions import Questions
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, FinishedJob, Job, WorkerSettings
-from spacelang.runtime.objective import Evaluator, LossName, Objective, ObjectiveInfo
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.objective import Evaluator, Objective, ObjectiveInfo
+from spacelang.runtime.storage.header import DataFacts, LossName
 from spacelang.sampling.joint import SamplingFailedError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures

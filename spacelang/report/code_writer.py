@@ -52,11 +52,7 @@ def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
 
 
 def fit_line(reference: str, label: str, name: str = "pipeline", reading: ReadOptions = DEFAULT_OPTIONS) -> str | None:
-    """Return a line of Python that fits the pipeline called `name` to the named data.
-
-    `label` is the column of labels, and `reading` says how the file was read. Return None for data that a line of
-    pandas or scikit-learn cannot read in the same way as this package.
-    """
+    """Return a line that fits the pipeline `name` to named data as `reading` reads it; None if no line can."""
     scheme, _, shipped = reference.partition(":")
     if scheme == "sklearn" and label == "target" and not reading.drop_columns:
         load = f"load_{shipped}"
@@ -112,8 +108,7 @@ class CodeWriter:
                 filled = _fill_lines([self.one_line(item) for item in value], indent + INDENT)
                 return f"{line[0]}\n{filled}\n{indent}{line[-1]}"
             case tuple() | list():
-                items = [self.expression(item, indent + INDENT) for item in value]
-                return _lines(line[0], items, line[-1], indent)
+                return _lines(line[0], [self.expression(item, indent + INDENT) for item in value], line[-1], indent)
             case _ if _is_estimator(value):
                 return self.multiline_call(value, indent)
             case _:

@@ -170,8 +170,7 @@ def module_with_builder(form: str, space: Space, *, is_estimator: bool = False) 
         return f"{form}\n\n\n# This module has no `build(configuration)`: {make_visible(error.message)}."
     lines = form.split("\n")
     end = ast.parse(form).body[0].end_lineno or 0
-    parts = ["\n".join([*lines[:end], "", found.imports, *lines[end:]]), found.functions]
-    return "\n\n\n".join([*parts, *classes])
+    return "\n\n\n".join(["\n".join([*lines[:end], "", found.imports, *lines[end:]]), found.functions, *classes])
 
 
 def _estimator_code(space: Space) -> tuple[str, str]:
@@ -184,15 +183,10 @@ def _estimator_code(space: Space) -> tuple[str, str]:
 
 
 def builder_code(space: Space, beside: str = "") -> BuilderCode:
-    """Return the code that builds the pipelines of a space.
-
-    `beside` is the other code of the module. Raises BuildError for an abstract operator, and for an operator whose name
-    clashes with another name in the module.
-    """
+    """Return the code that builds pipelines, besides other code; raise BuildError for abstract or clashing names."""
     writer = PipelineCode()
     steps = expression_source(ListNode(tuple(writer.steps(space.root))), 4, 18)
-    body = BUILD.format(steps=steps)
-    functions = [*writer.helpers(space), *writer.functions, body]
+    functions = [*writer.helpers(space), *writer.functions, BUILD.format(steps=steps)]
     codes = sorted(CODES_ONLY & {name for _, name in writer.writer.members.values()})
     note = (
         [f"# The classes must be 0, 1, … for {' and '.join(codes)}: encode other labels with a LabelEncoder."]
@@ -205,7 +199,6 @@ def builder_code(space: Space, beside: str = "") -> BuilderCode:
 
 
 def _check_names(writer: CodeWriter, code: str) -> None:
-    """Raise BuildError if the class of an operator has the same name as something that the code defines or uses."""
     defined = {
         each.name for each in ast.parse(code).body if isinstance(each, ast.ClassDef | ast.FunctionDef)
     } | MODULE_NAMES

@@ -83,10 +83,7 @@ class SearchCoverage:
 def coverage_of(
     optimizer: Any, space: Space, *, has_defaults_only: bool = False, initial: tuple[Configuration, ...] = ()
 ) -> SearchCoverage:
-    """Return what a configured optimizer searches, when it starts from the configurations `initial`.
-
-    `has_defaults_only` says that only default values can be tried. Raises InputError as `unsupported_features` does.
-    """
+    """Return what an optimizer searches, from `initial` or with defaults only; raise as `unsupported_features` does."""
     hyperparameters = hyperparameter_mode(space, optimizer)
     remedy = "" if has_defaults_only else _remedy(hyperparameters, getattr(optimizer, "draws_configurations", False))
     return SearchCoverage(space, hyperparameters, remedy, initial, unsupported_features(optimizer, space))

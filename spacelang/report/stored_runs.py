@@ -281,18 +281,8 @@ def _line(line: str, longest: int = MAX_LENGTH) -> str:
 
 OPTIONS_UNKNOWN: Final = "; add its `--set`, `--allow` and `--bind` if it had any, which this store does not contain"
 """Added to the command that continues a run whose store was written by an earlier version."""
-FUNCTION_PREFIX: Final = "function:"
-"""The prefix of the data name of a run whose loss is computed by a function."""
-TABLE_PREFIX: Final = "table:"
-"""The prefix of the data name of a run whose losses come from a table."""
-TABULATE: Final = "tabulate"
-"""The name of the optimizer in the store of a run that makes a table."""
 RUNGS_UNKNOWN: Final = "; add its `--b` and `--eta` if it had any: the store contains only the resulting rungs"
 """Added to the command that continues to make such a table."""
-ASK_AND_TELL: Final = "ask_and_tell"
-"""The data name of a run in which the caller evaluates the configurations."""
-RECORDED: Final = ("training_score", "predictions")
-"""What is recorded of trials only if the option of the same name is given."""
 CONTINUATIONS: Final = {
     RunState.FINISHED: "with a larger budget:",
     RunState.RUNNING: "once the run, which is still running, has ended:",
@@ -307,7 +297,7 @@ def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterat
     """Yield the next steps for a run, each as a label and a text with a command."""
     header = run.header
     store, is_held = shlex.quote(str(run.path)), _is_in_memory(header)
-    has_rows = bool(header.data.rows) and not header.data.name.startswith(TABLE_PREFIX)
+    has_rows = bool(header.data.rows) and not header.data.name.startswith("table:")
     if has_best and has_rows:
         on, fitted = (" --data FILE", " --fitted-on FILE") if is_held else ("", "")
         yield "export", f"the best pipeline as code: `spacelang export {store}{on} -o pipeline.py`"
@@ -322,7 +312,7 @@ def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterat
     judged = _scoring_options(header) if has_rows else ""
     space, said, unknown = _repeated_options(header)
     by, way, output = ("run", f" --optimizer {shlex.quote(header.optimizer)}", "")
-    if header.optimizer == TABULATE:
+    if header.optimizer == "tabulate":
         by, way, output = "tabulate", _hyperparameters_option(header), " -o TABLE.npz"
         unknown = f"{RUNGS_UNKNOWN}{unknown}"
     votes = run.requested_ensemble_votes
@@ -345,12 +335,11 @@ def _is_in_memory(header: "RunHeader") -> bool:
 def _python_call(header: "RunHeader") -> str | None:
     """Return the start of the Python call that continues a run with functions or by ask and tell; else None."""
     if header.data.rows:
-        return (
-            "sl.search(SPACE, FEATURES, TARGET, constraints=…" if any(map(_is_function_bound, header.bounds)) else None
-        )
-    if header.data.name.startswith(FUNCTION_PREFIX):
+        has_functions = any(map(_is_function_bound, header.bounds))
+        return "sl.search(SPACE, FEATURES, TARGET, constraints=…" if has_functions else None
+    if header.data.name.startswith("function:"):
         return "sl.search(SPACE, objective=…"
-    return "sl.ask_and_tell(SPACE" if header.data.name == ASK_AND_TELL else None
+    return "sl.ask_and_tell(SPACE" if header.data.name == "ask_and_tell" else None
 
 
 def _is_function_bound(bound: str) -> bool:
@@ -375,11 +364,7 @@ def _data_options(header: "RunHeader") -> str:
         said = read_options(header.data_options)
     except InputError:
         return ""
-    return (
-        f"{said.command_options} --test FILE"
-        if "test" in header.settings and said.test is None
-        else said.command_options
-    )
+    return f"{said.command_options}{' --test FILE' if 'test' in header.settings and said.test is None else ''}"
 
 
 def _scoring_options(header: "RunHeader") -> str:
@@ -392,7 +377,8 @@ def _scoring_options(header: "RunHeader") -> str:
     # Other splits come with the data.
     if split != header.validation and header.validation.startswith(("holdout(", "cv(")):
         said.append(f"--validate {shlex.quote(header.validation)}")
-    said += [f"--{name.replace('_', '-')}" for name in RECORDED if settings.get(name) == "true"]
+    recorded = ("training_score", "predictions")
+    said += [f"--{name.replace('_', '-')}" for name in recorded if settings.get(name) == "true"]
     if isinstance(metrics := parse_options(settings).get("metrics"), list):
         said.append(f"--metrics {shlex.quote(','.join(map(str, metrics)))}")
     return "".join(f" {each}" for each in said)

@@ -24,7 +24,8 @@ from spacelang.report.trial_results import (
     sum_by_reason,
 )
 from spacelang.runtime.history import Outcome, TrialRecord
-from spacelang.runtime.objective import LossName, PositiveClass
+from spacelang.runtime.objective import PositiveClass
+from spacelang.runtime.storage.header import LossName
 from spacelang.text import count_with_noun, pad_columns
 
 if TYPE_CHECKING:
@@ -207,7 +208,6 @@ def _coverage_lines(run: RunFacts) -> list[Text]:
 
 
 def _initial_line(outcome: Outcome, run: RunFacts) -> list[Text]:
-    """Return a line with the number of given initial configurations and the best loss among them on all rows."""
     initial = () if run.searched is None else run.searched.initial
     if not initial:
         return []
@@ -254,7 +254,6 @@ def _constraint(measured: Measurement) -> Text:
 
 
 def _other_trials(outcome: Outcome, measured: Measurement) -> str:
-    """Return how other trials do on a violated bound, if no trial satisfies all bounds."""
     if measured.holds or outcome.feasible_share:
         return ""
     bound = measured.bound

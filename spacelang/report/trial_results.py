@@ -73,11 +73,7 @@ def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
 
 
 def merge_time_limits(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
-    """Map each reason to the reason that is shown for it.
-
-    A reason is mapped to itself, except for several time limits, which become one reason with the smallest and the
-    largest limit. `boasf`, for example, gives each trial the time that its arm has left.
-    """
+    """Map each reason to the one that is shown: all time limits (`boasf` gives each trial another) become one range."""
     limits = {
         reason: found for reason in reasons if (found := LIMIT.fullmatch(reason[1])) and reason[0] is Status.TIMEOUT
     }

@@ -44,10 +44,7 @@ UNLIMITED_BUDGET: Final = Budget()
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds in a text such as `500ms`, `30s`, `2m`, `1.5h`, or a plain number of seconds.
-
-    Raises ValueError, with a message for users, for any other text and for a duration of zero.
-    """
+    """Return the positive seconds in `500ms`, `30s`, `2m`, `1.5h` or `30`; raise ValueError for any other text."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"`{text}` is not a duration such as `500ms`, `30s`, `2m` or `1.5h`")
@@ -62,10 +59,7 @@ _LIMIT: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)")
 
 
 def parse_limits(text: str) -> Limits:
-    """Return the limits of a trial from `300s`, `4GB` or `300s 4GB`, as written after `limit trial` in the language.
-
-    Raises ValueError, with a message for users, for any other text and for a limit of zero.
-    """
+    """Return the positive limits in `300s`, `4GB` or `300s 4GB`; raise ValueError for any other text."""
     found: dict[str, float] = {}
     for number, unit in _LIMIT.findall(text):
         kind, units = ("trial_seconds", SECONDS) if unit in SECONDS else ("trial_bytes", BYTES)

@@ -85,11 +85,9 @@ class SkippedTrial:
 
 @dataclass(frozen=True, slots=True)
 class FinalFit:
-    """The result of the final fit.
+    """The trial (None without any) whose pipeline was fitted on all `rows` in `seconds`, after the better `skipped`.
 
-    `record` is the trial whose pipeline was fitted on all `rows` in `seconds`; None if none of the candidates could be
-    fitted. `skipped` lists the better candidates that failed, in their order. `pipeline` is the fitted pipeline if
-    it was requested. `test` is its score on the test rows, if there are any.
+    `pipeline` is the fitted pipeline if it was requested. `test` is its score on the test rows, if there are any.
     """
 
     record: TrialRecord | None
@@ -223,10 +221,7 @@ def replace_unreadable_by_failure(fit: WorkResult["SerializedPayload"]) -> WorkR
 
 
 class SerializedPayload:
-    """An object that is sent between processes in pickled form, and unpickled only when it is opened.
-
-    A process that only passes it on needs neither the libraries of its content, nor to trust it.
-    """
+    """An object sent between processes, unpickled only when opened: who passes it on need neither load nor trust it."""
 
     def __init__(self, content: Any) -> None:
         self._content = content

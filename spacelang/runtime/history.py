@@ -24,12 +24,10 @@ class EndReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """An evaluated trial with its number, times and worker.
+    """An evaluated trial; `index` counts from 1 as trials end, `started` and `finished` are in seconds of the run.
 
-    `index` counts trials from 1 in the order in which they end. `started` and `finished` are seconds since the start of
-    the run. `attempts` counts how often the evaluation was started. `workers` is the number of workers when the trial
-    was reported to the search. `is_speculative` is True if the trial was still speculative at that time. `proposal` is
-    the number of its lazy request, counted from 1, or None for other requests.
+    `attempts` counts its starts, and `workers` those when it was reported, `is_speculative` if nobody had asked for it.
+    `proposal` is the number of its lazy request, counted from 1, or None for other requests.
     """
 
     index: int
@@ -288,21 +286,6 @@ class History:
         self.answered_from_memory += 1
         return replace(self.trial_for(request), cost=0.0)
 
-    def make_record(
-        self,
-        trial: Trial,
-        started: float,
-        worker: str,
-        attempts: int,
-        workers: int,
-        *,
-        is_early: bool,
-        proposal: int | None = None,
-    ) -> TrialRecord:
-        """Return the record of a new trial that ends now, with the next number."""
-        index = len(self.records) + 1
-        return TrialRecord(index, trial, started, self.now(), worker, attempts, workers, is_early, proposal)
-
     def store(self, record: TrialRecord) -> TrialRecord:
         """Store a trial, durably first unless it is stored already, and return its record as it is held in memory."""
         predictions = None if self.storage.stores_predictions else record.trial.predictions
@@ -322,6 +305,9 @@ class History:
 
     def make_outcome(self, ended: EndReason, unfinished: int) -> Outcome:
         """Return the outcome of the run, which has ended."""
+        trials, overhead = len(self.records) - self.earlier_trials, None
+        if trials > 0:
+            overhead = Overhead(self.search_seconds, trials, median(record.trial.cost for record in self.records))
         return Outcome(
             records=tuple(self.records),
             incumbent=self.incumbent,
@@ -334,14 +320,8 @@ class History:
             unfinished=unfinished,
             wasted_speculative=len(self.wasted_speculative),
             scale=self.scale,
-            overhead=self._overhead(),
+            overhead=overhead,
         )
-
-    def _overhead(self) -> Overhead | None:
-        trials = len(self.records) - self.earlier_trials
-        if trials <= 0:
-            return None
-        return Overhead(self.search_seconds, trials, median(record.trial.cost for record in self.records))
 
     def _add(self, record: TrialRecord) -> None:
         trial = record.trial

@@ -29,10 +29,7 @@ from spacelang.runtime.listeners import Listener, SilentListener
 from spacelang.runtime.request_queue import CommittedRequest, LazyRequestRegistry, PrefixKeyFunction, RequestQueue
 
 MAX_ANSWERS_FROM_MEMORY: Final = 10_000
-"""After this many answers from memory in a row, the optimizer is taken to have nothing left to ask for.
-
-It is ten times the number after which a part of a search pauses, so a search that counts for its parts ends first.
-"""
+"""After so many answers from memory in a row, ten times those after which a part pauses, a search has ended."""
 P = ParamSpec("P")
 T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
@@ -43,8 +40,8 @@ Steps: TypeAlias = Generator[None, None, T]
 class Dispatcher:
     """The component that answers a search from memory, by replaying earlier sessions, or by evaluating trials.
 
-    A request is *committed* if the search has asked for its trial. It is *speculative* if the search will only probably
-    ask for it. Speculative requests run when a worker has nothing else to do, and they can be stopped again.
+    A *committed* request has been asked for; a *speculative* one probably will be: it runs on idle workers and can be
+    stopped.
     """
 
     executor: Executor
@@ -85,16 +82,20 @@ class Dispatcher:
         """
         while not self._is_over():
             if self._from_memory:
-                return self._event_unless_over(self._make_event(self._from_memory.popleft(), is_known=True))
-            if self._has_capacity_event():
+                told = self._make_event(self._from_memory.popleft(), is_known=True)
+            elif self._has_capacity_event():
                 return self._make_event(None)
-            if not self._is_live:
-                if not self._starts_session():
-                    return self._event_unless_over(self._replay_next())
+            elif not self._is_live:
+                if self._starts_session():
+                    continue
+                told = self._replay_next()
             elif self._finished_jobs:
-                return self._event_unless_over(self._finish_job(self._finished_jobs.popleft()))
-            elif not self._advance():
+                told = self._finish_job(self._finished_jobs.popleft())
+            elif self._advance():
+                continue
+            else:
                 return None
+            return None if self._is_over() else told
         return None
 
     def close(self, *, is_interrupted: bool = False) -> None:
@@ -200,15 +201,9 @@ class Dispatcher:
         wish = self._answered_request(trial)
         # A trial that ends together with the last one of the budget is not reported, even if it is committed.
         is_told = wish is not None and self.budget.trials_left(self.history.reported_trials) != 0
-        record = self.history.make_record(
-            trial if wish is None else replace(trial, request=wish.request),
-            began,
-            finished.worker,
-            finished.attempts,
-            self._workers,
-            is_early=not is_told,
-            proposal=None if wish is None else wish.proposal,
-        )
+        trial, proposal = (trial, None) if wish is None else (replace(trial, request=wish.request), wish.proposal)
+        number, now, how = len(self.history.records) + 1, self.history.now(), (finished.worker, finished.attempts)
+        record = TrialRecord(number, trial, began, now, *how, self._workers, not is_told, proposal)
         if is_told:
             return self._report(record)
         if wish is None and key in self._committed:  # it was started speculatively, with less time than is wanted now
@@ -218,11 +213,7 @@ class Dispatcher:
     # ---- telling
 
     def _has_capacity_event(self) -> bool:
-        """Return True if a change in idle workers needs an event of its own.
-
-        This is so after a session starts with other workers, and if no committed trial is pending that could carry the
-        number.
-        """
+        """Return True if only an event of its own can tell of idle workers: new workers, or no committed trial."""
         return (
             self._workers > 0
             and self._idle_workers != self._reported_idle_workers
@@ -230,11 +221,7 @@ class Dispatcher:
         )
 
     def _report(self, record: TrialRecord) -> SearchEvent:
-        """Store a committed trial and return the event for the first request that asked for it.
-
-        Further requests for the same trial are queued again: `_commit` answers them from memory, or evaluates those
-        that the trial does not answer.
-        """
+        """Store a committed trial and return the first event; `_commit` answers or queues further requests for it."""
         first, *others = self._committed.pop(self.history.cache_key(record.trial.request))
         self._store(replace(record, trial=replace(record.trial, request=first.request)))
         self._commit(others)
@@ -291,9 +278,6 @@ class Dispatcher:
             if not self.history.is_known(request) and key not in self._committed:
                 yield key, request
 
-    def _event_unless_over(self, told: SearchEvent) -> SearchEvent | None:
-        return None if self._is_over() else told
-
     def _is_over(self) -> bool:
         """Return True if the budget is exhausted and every trial that ended within it was reported."""
         if self.budget.trials_left(self.history.reported_trials) == 0 and all(
@@ -347,49 +331,19 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
     The generator yields whenever the executor cannot say what came of any running trial, and continues when it is
-    resumed. Closing it there ends the run as if the user had interrupted it.
+    resumed. Closing it there ends the run as if the user had interrupted it. A request whose answer is known is
+    answered from memory: it costs nothing and is no new trial. Trials that the budget or the user cuts short may still
+    be running when this returns; the owner of the executor closes it.
 
-    A request whose answer is known is answered from memory. It costs nothing and is no new trial.
+    `clock` may be simulated, `stopwatch` measures the time of the search itself. A fidelity of `training_size` rows or
+    more is the same as None. Replayed trials and seconds of the `journal` count in the budget: the search receives the
+    same events as in its sessions, without an evaluation. Requests of one batch whose keys by `route` share a prefix
+    are evaluated after each other by the same worker. A `scale` of None is set by the first reported success. Lazy
+    requests are made with generators derived from `seed`, unless the journal has their trials. `remarks` are read when
+    the search has ended.
 
-    Trials that the budget or the user cuts short may still be running when this returns. The owner of the executor
-    closes it. Errors of the executor, the search, the listener and the storage are raised.
-
-    Parameters
-    ----------
-    search
-        A search generator, which yields asks and receives events.
-    executor
-        The workers that evaluate trials.
-    budget
-        The limits of the run. Replayed trials and seconds count.
-    clock
-        The clock of the run, which may be simulated.
-    training_size
-        The number of training rows. A fidelity of this many rows or more is the same as None.
-    listener
-        Is notified of the start, of every trial and of the end.
-    journal
-        The storage of the run. The trials of earlier sessions are replayed in their order: the search receives the
-        same events as then, without an evaluation.
-    route
-        A function that returns the prefix key of a request. Requests of one batch whose keys share a prefix are
-        evaluated after each other by the same worker.
-    scale
-        The loss scale of all trials. None means that the first reported success sets it.
-    seed
-        The seed of the search. Lazy requests are made with generators derived from it, unless the storage has their
-        trials.
-    remarks
-        Sentences of the search. They are read when it has ended.
-    stopwatch
-        Measures the time of the search itself, even if `clock` is simulated.
-
-    Raises
-    ------
-    StalledSearchError
-        The search waits, but no trial is pending.
-    DifferentSearchError
-        The storage belongs to a different search.
+    Raises StalledSearchError if the search waits without a pending trial, DifferentSearchError if the journal is of a
+    different search, and errors of the executor, the search, the listener and the journal.
     """
     told = SilentListener() if listener is None else listener
     kept = NullTrialStorage() if journal is None else journal

@@ -1,31 +1,19 @@
-"""Protocols of objectives: what a search minimizes, be it data, a table, a formula or a user's function.
-
-Code that drives, stores and reports a run only needs an `ObjectiveInfo`. Code that evaluates its trials needs an
-`Objective`. Abilities that only some objectives have are protocols of their own.
-"""
+"""Protocols of objectives: what a run must know of them (`ObjectiveInfo`), their evaluation, and further abilities."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Validation
 from spacelang.ir.trial import LossScale, Request, Trial
 from spacelang.runtime.request_queue import PrefixKeyFunction
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.header import DataFacts, LossName
 
 if TYPE_CHECKING:
     from spacelang.runtime.pipelines import PipelineInput
     from spacelang.runtime.scoring.metric import Metric
     from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
-
-
-@dataclass(frozen=True, slots=True)
-class LossName:
-    """The name of a score and the formula that turns it into the loss (`1 - roc_auc`)."""
-
-    name: str
-    formula: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +112,7 @@ class Objective(ObjectiveInfo, Evaluator, Protocol):
 
 @runtime_checkable
 class Refittable(Evaluator, Protocol):
-    """A protocol for objectives whose `evaluate` also does the work of a final fit (`runtime.final_fit.FinalWork`).
-
-    That is `RefitWork`, `UnseenScoreWork` if there are test rows, and `UnseenBoundsWork` if there are bounds, too.
-    """
+    """A protocol for objectives whose `evaluate` also does `FinalWork`: refits, and scores and bounds on test rows."""
 
     @property
     def training_size(self) -> int:
@@ -176,7 +161,3 @@ class PartiallyDefinedObjective(Protocol):
 
     def missing_reason(self, configuration: Configuration) -> str:
         """Return the reason why the configuration has no trial; empty if it has one."""
-
-
-UNNAMED_LOSS: Final = LossName("loss", "loss")
-"""The name of a loss that has no other name."""

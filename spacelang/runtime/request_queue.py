@@ -215,7 +215,8 @@ class PrefixKeys:
         self._step_words = tuple(map(str, range(len(steps))))
         self._steps_of_key: dict[str, tuple[int, ...]] = {}
         for place, step in enumerate(steps):
-            for key in dict.fromkeys(_keys_below(step)):
+            keys = (each.key for each in subtree(step) if isinstance(each, Choice | Hyperparameter))
+            for key in dict.fromkeys(keys):
                 self._steps_of_key[key] = (*self._steps_of_key.get(key, ()), place)
 
     def key_of(self, request: Request) -> PrefixKey:
@@ -258,10 +259,6 @@ def _chosen_order(parts: tuple[_Segment, ...], configuration: Configuration) -> 
             yield from _chosen_order(orders[str(configuration[key])], configuration)
 
 
-def _keys_below(node: Node) -> Iterator[str]:
-    return (each.key for each in subtree(node) if isinstance(each, Choice | Hyperparameter))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CommittedRequest:
     """A request, the object asked for (itself or a lazy request), and the number of the lazy request, else None."""
@@ -273,10 +270,7 @@ class CommittedRequest:
 
 @dataclass(slots=True)
 class LazyRequestRegistry:
-    """The lazy requests of a run, numbered from 1 in the order in which they start.
-
-    `stored` maps numbers to the requests whose trials are stored by earlier sessions. These are not made again.
-    """
+    """The lazy requests of a run, numbered from 1 as they start; those `stored` by earlier ones are not made again."""
 
     seed: int
     stored: Mapping[int, Request] = field(default_factory=dict)

@@ -129,7 +129,6 @@ class Clock:
 
 
 def space_name(space: Space) -> str:
-    """Return the name of a space, as a test id."""
     return space.name
 
 

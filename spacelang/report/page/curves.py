@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from spacelang.report.page.axes import Axis, TimeAxis, axis_of, evenly_spaced, format_number, format_seconds, time_axis
+from spacelang.report.page.run_data import RunData
+from spacelang.runtime.history import Improvement, TrialRecord
 from spacelang.text import count_with_noun
-
-if TYPE_CHECKING:
-    from spacelang.report.page.run_data import RunData
-    from spacelang.runtime.history import Improvement, TrialRecord
 
 UNITS: Final = 1000
 """The side length of the square in which lines are drawn. It is stretched to the size of the plot."""
@@ -70,7 +68,7 @@ def line_css_classes(number: int) -> str:
     return f"c{(number - 1) % COLOURS + 1} k{(number - 1) // COLOURS % DASHES}"
 
 
-def curve_of(run_data: "RunData", number: int = 1) -> Curves | None:
+def curve_of(run_data: RunData, number: int = 1) -> Curves | None:
     """Return the curve of a run with all its trials, or None if no trial succeeded."""
     if not run_data.succeeded:
         return None
@@ -91,7 +89,7 @@ def curve_of(run_data: "RunData", number: int = 1) -> Curves | None:
     return Curves(x.axis, f"time in {x.unit}", y, (_line(run_data, number, x, y),), keeping, beyond, tuple(notes))
 
 
-def curves_of(runs: "Sequence[tuple[int, RunData]]") -> Curves | None:
+def curves_of(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
     """Return the curves of several numbered runs in one plot, or None if no run has a curve."""
     some = [(number, run_data) for number, run_data in runs if run_data.run.curve]
     if not some:
@@ -100,12 +98,12 @@ def curves_of(runs: "Sequence[tuple[int, RunData]]") -> Curves | None:
     return Curves(x.axis, f"time in {x.unit}", y, tuple(_line(run_data, number, x, y) for number, run_data in some))
 
 
-def _dots(records: "Sequence[TrialRecord]", x: TimeAxis, y: Axis) -> str:
+def _dots(records: Sequence[TrialRecord], x: TimeAxis, y: Axis) -> str:
     places = ((x.position(each.finished), y.position(each.trial.loss or 0.0)) for each in records)
     return "".join(f"M{_to_units(at)} {UNITS - _to_units(height)}h0" for at, height in places)
 
 
-def _axes(runs: "Sequence[RunData]", *more: float) -> tuple[TimeAxis, Axis]:
+def _axes(runs: Sequence[RunData], *more: float) -> tuple[TimeAxis, Axis]:
     curves = [run_data.run.curve for run_data in runs]
     ends = [run_data.summary.seconds for run_data in runs] + [each.seconds for curve in curves for each in curve]
     tests = [each.score for run_data in runs if (each := run_data.run.test) is not None]
@@ -114,7 +112,7 @@ def _axes(runs: "Sequence[RunData]", *more: float) -> tuple[TimeAxis, Axis]:
     return time_axis(max(ends, default=1.0)), axis_of([*losses, *scores, *more])
 
 
-def _line(run_data: "RunData", number: int, x: TimeAxis, y: Axis) -> CurveLine:
+def _line(run_data: RunData, number: int, x: TimeAxis, y: Axis) -> CurveLine:
     curve, end = run_data.run.curve, run_data.summary.seconds
     found = run_data.run.test
     whisker = None
@@ -137,7 +135,7 @@ def _line(run_data: "RunData", number: int, x: TimeAxis, y: Axis) -> CurveLine:
     )
 
 
-def _steps(curve: "Sequence[Improvement]", end: float, x: TimeAxis, y: Axis) -> str:
+def _steps(curve: Sequence[Improvement], end: float, x: TimeAxis, y: Axis) -> str:
     if not curve:
         return ""
     places = [(_to_units(x.position(each.seconds)), UNITS - _to_units(y.position(each.loss))) for each in curve]
@@ -151,7 +149,7 @@ def _to_units(percent: float) -> int:
     return round(percent * UNITS / 100)
 
 
-def _description(curve: "Sequence[Improvement]", end: float) -> str:
+def _description(curve: Sequence[Improvement], end: float) -> str:
     if not curve:
         return "no feasible trial"
     first, last = curve[0], curve[-1]

@@ -4,19 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from spacelang.ir.space import Choice
 from spacelang.ir.task import AnyBound, describe_bound
 from spacelang.report.page.axes import Axis, Tick, axis_of, evenly_spaced, format_seconds
+from spacelang.report.page.run_data import RunData
 from spacelang.report.trial_results import WORDS, format_value, merge_time_limits
-
-if TYPE_CHECKING:
-    from spacelang.report.page.run_data import RunData
-    from spacelang.runtime.history import TrialRecord
-    from spacelang.sampling.value_codes import Array
+from spacelang.runtime.history import TrialRecord
+from spacelang.sampling.value_codes import Array
 
 MAX_DOTS: Final = 500
 """The maximum number of trials drawn as dots next to a bound."""
@@ -45,13 +43,13 @@ class ConstraintChart:
     figures: tuple[tuple[str, str], ...]
 
 
-def constraint_charts(run_data: "RunData") -> tuple[ConstraintChart, ...]:
+def constraint_charts(run_data: RunData) -> tuple[ConstraintChart, ...]:
     """Return a chart for each bound of the run; empty for a run without constraints."""
     limits = dict.fromkeys(each.bound for record in run_data.succeeded for each in record.trial.constraints)
     return tuple(_bound_chart(bound, run_data) for bound in limits)
 
 
-def _bound_chart(bound: AnyBound, run_data: "RunData") -> ConstraintChart:
+def _bound_chart(bound: AnyBound, run_data: RunData) -> ConstraintChart:
     found = [each.value for record in run_data.succeeded for each in record.trial.constraints if each.bound == bound]
     values = [value for value in found if isfinite(value)]
     axis = axis_of([*values, bound.limit])
@@ -107,7 +105,7 @@ class AlternativeCosts:
     left: int = 0
 
 
-def alternative_costs(run_data: "RunData") -> AlternativeCosts | None:
+def alternative_costs(run_data: RunData) -> AlternativeCosts | None:
     """Return the seconds of trials by alternative; None without a successful trial or a known space."""
     members = run_data.trials_in_space
     if run_data.space is None or members is None or not run_data.succeeded:
@@ -135,7 +133,7 @@ def alternative_costs(run_data: "RunData") -> AlternativeCosts | None:
     )
 
 
-def _cost(stage: Choice, place: int, alone: "Array", taken: "Array", counted: "Array", axis: Axis) -> AlternativeCost:
+def _cost(stage: Choice, place: int, alone: Array, taken: Array, counted: Array, axis: Axis) -> AlternativeCost:
     mine = taken == place
     ends = [float(each) for each in np.quantile(alone[mine & counted], (0.25, 0.5, 0.75))]
     total, everything = float(alone[mine].sum()), float(alone.sum())
@@ -159,7 +157,7 @@ class FailureReason:
     first: int
 
 
-def failure_reasons(run_data: "RunData") -> tuple[tuple[FailureReason, ...], int]:
+def failure_reasons(run_data: RunData) -> tuple[tuple[FailureReason, ...], int]:
     """Return the reasons for failures, most frequent first, and the number of reasons that are left out."""
     failed = [each for each in run_data.records if each.trial.loss is None]
     names = merge_time_limits({(each.trial.status, each.trial.reason) for each in failed})

@@ -3,20 +3,18 @@
 import re
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from spacelang.ir.task import describe_bound
 from spacelang.report.page.axes import format_number, format_seconds
+from spacelang.report.page.run_data import RunData
 from spacelang.report.stored_runs import best_records, describe_alternatives, describe_measurement
 from spacelang.report.trial_results import describe_constraints, describe_interval, value_text
-
-if TYPE_CHECKING:
-    from spacelang.report.page.run_data import RunData
-    from spacelang.runtime.history import TrialRecord
-    from spacelang.runtime.storage.header import RunHeader
-    from spacelang.sampling.value_codes import Array
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.storage.header import RunHeader
+from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +34,19 @@ class RankedPipeline:
     facts: tuple[tuple[str, str], ...]
 
 
-def ranking(run_data: "RunData") -> tuple[RankedPipeline, ...]:
+def ranking(run_data: RunData) -> tuple[RankedPipeline, ...]:
     """Return the ten best trials, best first."""
     return tuple(_row(rank, each, run_data) for rank, each in enumerate(best_records(run_data.run), start=1))
 
 
-def constraints_on_test_set(run_data: "RunData") -> tuple[str, ...]:
+def constraints_on_test_set(run_data: RunData) -> tuple[str, ...]:
     """Return the lines about each bound on the test set, compared with the search."""
     test = run_data.run.test
     record = None if test is None else run_data.run.record(test.trial)
     return () if test is None or record is None else tuple(describe_constraints(test.score, record.trial))
 
 
-def _row(rank: int, record: "TrialRecord", run_data: "RunData") -> RankedPipeline:
+def _row(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline:
     trial, header, test = record.trial, run_data.run.header, run_data.run.test
     configuration = trial.request.configuration
     between = None if trial.loss is None else held_out_rows(header).interval(trial.loss)
@@ -110,7 +108,7 @@ class HeldOutSummary:
                 return None
 
 
-def held_out_rows(header: "RunHeader") -> HeldOutSummary:
+def held_out_rows(header: RunHeader) -> HeldOutSummary:
     """Return the held-out rows of a run; zero rows if their number is unknown."""
     classes, share = (header.meta_features.get(name, 0.0) for name in CLASSES)
     rows = 0
@@ -121,7 +119,7 @@ def held_out_rows(header: "RunHeader") -> HeldOutSummary:
     return HeldOutSummary(header.metric, rows, int(classes), rows * share)
 
 
-def roc_auc_variance(fewer: float, more: float) -> "Array":
+def roc_auc_variance(fewer: float, more: float) -> Array:
     """Return the variance of an area under the ROC curve for each area of `GRID`.
 
     It is the formula of Hanley and McNeil for exponential scores. `fewer` and `more` are the numbers of rows of the two
@@ -132,7 +130,7 @@ def roc_auc_variance(fewer: float, more: float) -> "Array":
     return np.asarray(GRID * (1 - GRID) * (1 + pairs * spread) / (fewer * more))
 
 
-def _compatible_losses(score: float, variance: "Array") -> tuple[float, float]:
+def _compatible_losses(score: float, variance: Array) -> tuple[float, float]:
     """Return the lowest and highest compatible loss (at least this one), with a `variance` per score of `GRID`."""
     found = GRID[(GRID - score) ** 2 <= Z**2 * variance]
     low, high = min(score, *found[:1]), max(score, *found[-1:])

@@ -3,33 +3,29 @@
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
+from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
-from spacelang.sampling.batch_builder import BatchBuilder
+from spacelang.runtime.storage.stored_run import StoredRun
+from spacelang.sampling.batch_builder import Batch, BatchBuilder
+from spacelang.sampling.value_codes import Array
 from spacelang.serialization.definition import from_json
 from spacelang.serialization.json_fields import DefinitionError, decision_keys
-
-if TYPE_CHECKING:
-    from spacelang.runtime.history import TrialRecord
-    from spacelang.runtime.storage.stored_run import StoredRun
-    from spacelang.sampling.batch_builder import Batch
-    from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True, eq=False)
 class TrialsInSpace:
     """Trials whose configurations are members of the space, with these as columns: row i belongs to trial i."""
 
-    records: "tuple[TrialRecord, ...]"
-    columns: "Batch"
+    records: tuple[TrialRecord, ...]
+    columns: Batch
 
     @cached_property
-    def losses(self) -> "Array":
+    def losses(self) -> Array:
         """The losses of the trials, of shape (n_trials,); NaN for failed trials."""
         return np.array([np.nan if each.trial.loss is None else each.trial.loss for each in self.records])
 
@@ -38,18 +34,18 @@ class TrialsInSpace:
 class RunData:
     """A stored run with its trials in order. `space` is None if its definition is of another version."""
 
-    run: "StoredRun"
+    run: StoredRun
     summary: RunSummary
-    records: "tuple[TrialRecord, ...]"
+    records: tuple[TrialRecord, ...]
     space: Space | None
 
     @cached_property
-    def succeeded(self) -> "tuple[TrialRecord, ...]":
+    def succeeded(self) -> tuple[TrialRecord, ...]:
         """The successful trials."""
         return tuple(each for each in self.records if each.trial.loss is not None)
 
     @cached_property
-    def trials_in_space(self) -> "TrialsInSpace | None":
+    def trials_in_space(self) -> TrialsInSpace | None:
         """The trials as columns, without those of a foreign file that are not members; None without trials."""
         if self.space is None:
             return None
@@ -73,18 +69,18 @@ class RunData:
         """True if trials were scored on rows of data, and not by a function or a formula."""
         return self.run.header.data.rows > 0
 
-    def is_on_all_rows(self, record: "TrialRecord") -> bool:
+    def is_on_all_rows(self, record: TrialRecord) -> bool:
         """Return True if the trial was trained on all training rows."""
         rows = record.trial.request.fidelity
         return rows is None or rows >= self.run.header.training_size
 
 
-def read_run_data(run: "StoredRun") -> RunData:
+def read_run_data(run: StoredRun) -> RunData:
     """Read the data of a run. Raises StoreError for a damaged store."""
     return RunData(run, summarize_run(run), tuple(run.records()), _space_of(run))
 
 
-def _space_of(run: "StoredRun") -> Space | None:
+def _space_of(run: StoredRun) -> Space | None:
     try:
         return from_json(json.loads(run.header.definition))
     except (DefinitionError, ValueError, RecursionError):

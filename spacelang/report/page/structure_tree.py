@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from spacelang.ir.domain import spell_parameter_name
 from spacelang.ir.space import Choice, Node, children_of
 from spacelang.report.page.axes import format_number
+from spacelang.report.page.run_data import RunData
 from spacelang.runtime.errors import InputError
-
-if TYPE_CHECKING:
-    from spacelang.report.page.run_data import RunData
-    from spacelang.sampling.batch_builder import Batch
-    from spacelang.sampling.value_codes import Array
+from spacelang.sampling.batch_builder import Batch
+from spacelang.sampling.value_codes import Array
 
 MAX_LINES: Final = 400
 """The maximum number of lines of a tree that are shown."""
@@ -44,7 +42,7 @@ class StructureTree:
     left: int = 0
 
 
-def tree_of_decisions(run_data: "RunData") -> StructureTree | None:
+def tree_of_decisions(run_data: RunData) -> StructureTree | None:
     """Return every decision of the space with its alternatives; None without decisions or trials."""
     members = run_data.trials_in_space
     if run_data.space is None or members is None or not run_data.space.decisions:
@@ -54,7 +52,7 @@ def tree_of_decisions(run_data: "RunData") -> StructureTree | None:
     return StructureTree(f"{len(members.records):,} trials", tuple(rows[:MAX_LINES]), max(0, len(rows) - MAX_LINES))
 
 
-def searched_tree(run_data: "RunData") -> StructureTree | None:
+def searched_tree(run_data: RunData) -> StructureTree | None:
     """Return the tree that `mosaic` searched, without hardly visited nodes; None for other optimizers."""
     from spacelang.report.search_tree import tree_of_run
 
@@ -66,24 +64,19 @@ def searched_tree(run_data: "RunData") -> StructureTree | None:
         # The notes in a foreign file may not be those of a search.
         return None
     total = max((each.visits for each in found.rows), default=0) or 1
-    rows = [
-        TreeRow(
-            min(each.depth, MAX_DEPTH),
-            each.label,
-            each.visits,
-            100 * each.visits / total,
-            median="" if each.reward is None else format_number(each.reward),
-        )
-        for each in found.rows
-    ]
+    rows = []
+    for each in found.rows:
+        median = "" if each.reward is None else format_number(each.reward)
+        share = 100 * each.visits / total
+        rows.append(TreeRow(min(each.depth, MAX_DEPTH), each.label, each.visits, share, median=median))
     return StructureTree(found.title, tuple(rows[:MAX_LINES]), max(0, len(rows) - MAX_LINES))
 
 
 @dataclass(frozen=True)
 class _AlternativeStatistics:
-    columns: "Batch"
-    losses: "Array"
-    whole: "Array"
+    columns: Batch
+    losses: Array
+    whole: Array
 
     def line(self, choice: Choice, place: int, depth: int) -> TreeRow:
         """Return the line of an alternative. Losses are those of trials on all rows."""

@@ -1,8 +1,4 @@
-"""Black-box objectives without data: they map a configuration to a loss.
-
-`artificial` holds a formula over any space, `function` holds the user's own functions. `ask_and_tell` evaluates its
-trials in the user's program, so it has only an `ObjectiveInfo`.
-"""
+"""Black-box objectives without data: a formula over any space, a user's function, and ask and tell."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,9 +9,8 @@ from spacelang.deprecation import renamed_attributes
 from spacelang.ir.task import AnyBound, Validation
 from spacelang.ir.trial import LossScale
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.objective import UNNAMED_LOSS, LossName
 from spacelang.runtime.request_queue import PrefixKeyFunction
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.header import UNNAMED_LOSS, DataFacts, LossName
 
 ARTIFICIAL_PREFIX: Final = "artificial:"
 """The prefix of the data name of an artificial objective; its seed follows."""

@@ -23,7 +23,6 @@ from typing import Final, assert_never
 import numpy as np
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Domain
 from spacelang.ir.space import (
     Choice,
     Hyperparameter,
@@ -35,7 +34,6 @@ from spacelang.ir.space import (
     operator_and_fixed_operators,
 )
 from spacelang.ir.trial import Request, Trial
-from spacelang.ir.value import Value
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, BlackBoxObjective
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.storage.header import DataFacts
@@ -153,9 +151,9 @@ def chosen_modules(node: Node, configuration: Configuration, name: str = "") -> 
                 else [c for each in operator_and_fixed_operators(node) for c in each.children]
             )
             numbers = [each for each in own if isinstance(each, Hyperparameter) and each.key in configuration]
-            yield TakenAlternative(
-                name, {each.address: value_as_number(each.domain, configuration[each.key]) for each in numbers}
-            )
+            # A value counts as itself in a range, and as its index from 0 in a set.
+            values = {each.address: float(code_of(each.domain, configuration[each.key])[1]) for each in numbers}
+            yield TakenAlternative(name, values)
             for each in own:
                 if isinstance(each, Choice):
                     yield from chosen_modules(each, configuration)
@@ -164,13 +162,6 @@ def chosen_modules(node: Node, configuration: Configuration, name: str = "") -> 
 
 
 def _steps(product: Product, configuration: Configuration) -> tuple[Node, ...]:
-    match product:
-        case Product(kind=ProductKind.PERMUTATION, children=(Choice() as order, *_)):
-            return product.steps_in_order(str(configuration[order.key]))
-        case _:
-            return product.children
-
-
-def value_as_number(domain: Domain, value: Value) -> float:
-    """Return a value as a number: the value itself in a range, its index from 0 in a set."""
-    return float(code_of(domain, value)[1])
+    if product.kind is ProductKind.PERMUTATION and isinstance(order := product.children[0], Choice):
+        return product.steps_in_order(str(configuration[order.key]))
+    return product.children

@@ -1,7 +1,4 @@
-"""A user's function as an objective: it maps a configuration, and a fidelity if there are several, to a loss.
-
-It returns what `tell` takes: a loss, or a dictionary with `loss` and optionally `cost` and `constraints`.
-"""
+"""A user's function as an objective, and its answers: a loss, or a dictionary with `loss`, `cost` and `constraints`."""
 
 import functools
 import inspect
@@ -88,10 +85,10 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def function_identity(function: Callable[..., Any]) -> str:
-    """Return 64 hexadecimal digits that identify a function by its name, its source text and its plain values.
+    """Return 64 hexadecimal digits of the name, the source text and the plain values of a function.
 
-    Plain values are defaults, closure variables, bound arguments and attributes. Anything that the function reads from
-    elsewhere, such as files or other modules, is not covered.
+    Plain values are defaults, closure variables, bound arguments and attributes; files and other modules are not
+    covered.
     """
     return sha256(
         repr([function_name(function), *_identity_parts(function)]).encode("utf-8", "surrogatepass")
@@ -152,10 +149,10 @@ class AnswerError(ValueError):
 def trial_from_answer(
     request: Request, loss: Any, cost: Any, constraints: Mapping[str, Any] | None, bounds: Sequence[AnyBound]
 ) -> Trial:
-    """Return the trial of a request from its loss, its cost in seconds and the values of bounded quantities.
+    """Return the trial of a request; it is failed if the loss is None or not finite. `cost` is in seconds.
 
-    The trial is failed if the loss is None or not finite. Raises AnswerError if a value is no number, if the value of a
-    bound is missing from a success, or if `constraints` has a name that is not bounded.
+    Raises AnswerError if a value is no number, if one of a bound is missing from a success, or if a name is not
+    bounded.
     """
     seconds = parse_number(cost, "cost")
     if not (isfinite(seconds) and seconds >= 0):
@@ -166,7 +163,10 @@ def trial_from_answer(
     number = parse_number(loss, "loss")
     if not isfinite(number):
         return Trial(request, None, seconds, Status.INVALID, f"the loss is {number}")
-    return Trial(request, number, seconds, constraints=tuple(_measurements(measured, bounds)))
+    for bound in bounds:
+        if bound.name not in measured:
+            raise AnswerError(f"the constraints lack a value of `{bound.name}`; give nan if it is unknown")
+    return Trial(request, number, seconds, constraints=tuple(Measurement(each, measured[each.name]) for each in bounds))
 
 
 def parse_number(given: Any, what: str) -> float:
@@ -191,13 +191,6 @@ def _check_constraints(constraints: Mapping[str, Any] | None, bounds: Sequence[A
             bounds_for = f"the bounded quantities are {known}" if names else "the task has no bounds"
             raise AnswerError(f"`{name}` is not bounded; {bounds_for}")
     return {name: parse_number(value, f"value of `{name}`") for name, value in (constraints or {}).items()}
-
-
-def _measurements(measured: Mapping[str, float], bounds: Sequence[AnyBound]) -> list[Measurement]:
-    for bound in bounds:
-        if bound.name not in measured:
-            raise AnswerError(f"the constraints lack a value of `{bound.name}`; give nan if it is unknown")
-    return [Measurement(bound, measured[bound.name]) for bound in bounds]
 
 
 def _shorten(value: object) -> str:

@@ -60,7 +60,11 @@ def _visit(value: Any, found: MemoryFootprint) -> Iterable[Any] | None:
         found.bytes += sys.getsizeof(value)
         return ()
     if isinstance(value, np.ndarray):
-        return _visit_array(value, found)
+        found.arrays.append(value)
+        if isinstance(value.base, np.ndarray):
+            return (value.base,)  # a view keeps its whole base alive
+        found.bytes += value.nbytes
+        return value.ravel().tolist() if value.dtype.hasobject else ()
     if isinstance(value, pd.DataFrame | pd.Series | pd.Index):
         found.bytes += int(np.sum(value.memory_usage(deep=True)))
         found.arrays += _pandas_arrays(value)
@@ -86,14 +90,6 @@ def _contents(value: Any) -> Iterable[Any] | None:
             return (vars(value),)
         case _:
             return _pickled_contents(value)
-
-
-def _visit_array(array: np.ndarray[Any, Any], found: MemoryFootprint) -> Iterable[Any] | None:
-    found.arrays.append(array)
-    if isinstance(array.base, np.ndarray):
-        return (array.base,)  # a view keeps its whole base alive
-    found.bytes += array.nbytes
-    return array.ravel().tolist() if array.dtype.hasobject else ()
 
 
 def _pandas_arrays(columns: Any) -> list[np.ndarray[Any, Any]]:
@@ -195,10 +191,7 @@ def _special_identity(value: Any) -> Hashable:
 
 
 def _pickled_identity(value: Any) -> Hashable:
-    """Return the identity of what pickling would store: equal parts reconstruct equal objects.
-
-    Raise NoIdentityError if the value cannot be pickled, or is pickled by name and has its own hash.
-    """
+    """Return the identity of what pickling would store; raise NoIdentityError if nothing, or a name and an own hash."""
     try:
         made = value.__reduce_ex__(2)
     except Exception as error:
@@ -218,15 +211,12 @@ SPARSE_FORMATS: Final = frozenset({"csr", "csc", "bsr", "coo", "dia"})
 
 
 def table_bytes(table: Any) -> int | None:
-    """Return the bytes of a table, or None if it cannot be cached.
-
-    Tables are NumPy arrays, SciPy sparse matrices and DataFrames. Those that `copy_table` could not reproduce exactly,
-    such as arrays of mutable objects, cannot be cached.
-    """
+    """Return the bytes of an array, a sparse matrix or a DataFrame; None if `copy_table` could not copy it exactly."""
     if type(table) is np.ndarray:
         return _array_bytes(table)
     if sparse.issparse(table):
-        return _sparse_bytes(table)
+        is_known = table.format in SPARSE_FORMATS and not table.dtype.hasobject
+        return sum(array.nbytes for array in arrays_of(table)) if is_known else None
     if type(table) is pd.DataFrame:
         return (
             int(table.memory_usage(deep=True).sum()) if _pandas_keeps_layout() and _copy_keeps_layout(table) else None
@@ -236,11 +226,17 @@ def table_bytes(table: Any) -> int | None:
 
 def copy_table(table: Any) -> Any:
     """Return a copy with the same memory layout, so that sums agree to the last digit, if `table_bytes` is not None."""
-    if type(table) is np.ndarray:
-        return _copy_array(table)
     if sparse.issparse(table):
         return copy.deepcopy(table)  # `copy` would lose the flag that the indices are sorted
-    return table.copy(deep=True)
+    if type(table) is not np.ndarray:
+        return table.copy(deep=True)
+    if table.flags.forc:
+        return table.copy(order="K")
+    extent = _spanned_bytes(table)
+    assert extent is not None
+    result = np.ndarray(table.shape, table.dtype, bytearray(extent), strides=table.strides)
+    result[...] = table
+    return result
 
 
 def arrays_of(table: Any) -> list[np.ndarray[Any, Any]]:
@@ -265,11 +261,7 @@ def _array_bytes(array: np.ndarray[Any, Any]) -> int | None:
 
 
 def _spanned_bytes(array: np.ndarray[Any, Any]) -> int | None:
-    """Return the bytes from the first to the last element of an array.
-
-    Return None if its elements overlap, if a stride is negative, or if it is neither contiguous nor free of Python
-    objects.
-    """
+    """Return the bytes spanned; None if elements overlap, strides are negative, or objects are not contiguous."""
     if array.flags.forc:
         return array.nbytes
     if array.size == 0 or array.dtype.hasobject:
@@ -281,22 +273,6 @@ def _spanned_bytes(array: np.ndarray[Any, Any]) -> int | None:
             return None
         reach = stride * (length - 1) + reach
     return reach
-
-
-def _copy_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    if array.flags.forc:
-        return array.copy(order="K")
-    extent = _spanned_bytes(array)
-    assert extent is not None
-    result = np.ndarray(array.shape, array.dtype, bytearray(extent), strides=array.strides)
-    result[...] = array
-    return result
-
-
-def _sparse_bytes(matrix: Any) -> int | None:
-    if matrix.format not in SPARSE_FORMATS or matrix.dtype.hasobject:
-        return None
-    return sum(array.nbytes for array in arrays_of(matrix))
 
 
 def _copy_keeps_layout(table: pd.DataFrame) -> bool:

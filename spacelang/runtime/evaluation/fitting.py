@@ -62,10 +62,9 @@ def fit(
 ) -> FittedFold:
     """Fit a pipeline on the training rows, and transform the held-out rows for its last step.
 
-    All steps but the last are taken from the cache `prefixes`, as far as other trials have fitted them. The caller must
-    not change such shared steps: with `guarded`, the pipeline has copies of them instead. Raise what a step raises, or
-    CachedFailureError for a failure that is in the cache. The seconds that the cache saved and took are added to
-    `account`.
+    Other steps come from the cache `prefixes` if other trials have fitted them, as copies if `guarded`; else the caller
+    must not change them. Raise what a step raises, or CachedFailureError for a cached failure. The seconds that the
+    cache saved and took are added to `account`.
     """
     if not _is_valid_pipeline(pipeline):
         pipeline.fit(*rows.training())  # the library raises the error that explains what is wrong
@@ -110,7 +109,7 @@ class _DataFlow:
     """The seconds spent on the steps behind the longest cached prefix."""
 
     def __post_init__(self) -> None:
-        self.keys = _prefix_keys(self.steps, self.rows.cache_key) if self.prefixes.is_enabled else []
+        self.keys = _prefix_keys(self.steps, self.rows.cache_key) if self.prefixes.limit > 0 else []
 
     @property
     def steps(self) -> list[tuple[str, Any]]:
@@ -212,7 +211,7 @@ class _DataFlow:
         spent = sum(part.seconds for part in self.parts) + seconds
         is_named = bool(failed_step(error, self.pipeline))
         failure = FailedPrefix(describe_exception(error), place, is_named, spent, self._random_states())
-        self.prefixes.store_failure(self.keys[place], failure)
+        self.prefixes.put(self.keys[place], failure)
 
     def _random_states(self) -> tuple[GlobalRandomState, GlobalRandomState] | None:
         """Return the global random states before the first step and now; None if no step has drawn from them."""
@@ -224,10 +223,9 @@ class _DataFlow:
     # ---- held-out rows
 
     def _cached_held_out(self) -> tuple[int, Any]:
-        """Return the longest cached result for the held-out rows: the number of steps behind it, and a copy of it.
+        """Return the number of steps behind the longest cached held-out rows, and a copy of them; else 0 and all rows.
 
-        Return 0 and the untransformed rows if there is none. Steps that draw random numbers when they transform are
-        never skipped.
+        Steps that draw random numbers when they transform are never skipped.
         """
         drawing = next((place for place, part in enumerate(self.parts) if part.draws_random_numbers), len(self.parts))
         for depth in range(min(len(self.keys), drawing), 0, -1):

@@ -18,7 +18,6 @@ from spacelang.ir.task import (
     describe_validation,
 )
 from spacelang.runtime.data.labels import Dataset
-from spacelang.runtime.data.tables import Features
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import (
     Rows,
@@ -99,10 +98,9 @@ class Fold:
 
 
 def writes_in_place(estimator: Any) -> bool:
-    """Return True if an estimator, or one inside it, may overwrite the rows that it gets, in `fit` or later.
+    """Return True if an estimator, or one inside it, may overwrite its rows; those of unknown packages always may.
 
-    Operators from other packages than `KNOWN_PACKAGES` always may. The check reads parameters from instance attributes,
-    which is ten times as fast as `get_params` and takes some microseconds per operator.
+    Parameters are read from instance attributes, which is ten times as fast as `get_params`.
     """
     if isinstance(estimator, list | tuple):
         return any(map(writes_in_place, estimator))
@@ -115,10 +113,10 @@ def writes_in_place(estimator: Any) -> bool:
 
 
 def default_validation(dataset: Dataset) -> DeclaredValidation:
-    """Return the default validation of a data set: `cv(5)` for at most `SMALL_DATA_ROWS` rows, else `holdout(0.3)`.
+    """Return `cv(5)` for at most `SMALL_DATA_ROWS` rows, else `holdout(0.3)`.
 
-    No fold may lack a class, because scores can be undefined there. If the rarest class has 3 or 4 rows, there are only
-    as many folds; with fewer rows, the default is the holdout.
+    No fold may lack a class, because scores can be undefined there: if the rarest class has 3 or 4 rows, there are as
+    many folds; with fewer, it is the holdout.
     """
     rows = len(dataset.target)
     rarest = int(np.bincount(dataset.target).min()) if dataset.kind == "classification" else rows
@@ -129,11 +127,10 @@ def default_validation(dataset: Dataset) -> DeclaredValidation:
 def make_folds(
     dataset: Dataset, validation: Validation, seed: int, preparation: Preparation, columns: Iterable[str] = ()
 ) -> tuple[Fold, ...]:
-    """Split and prepare a data set; the same seed gives the same folds.
+    """Split and prepare a data set, by the seed, into one fold, k folds, or one for each predefined split.
 
-    There is one fold for a holdout, k for a cross-validation, and one per predefined split of the data. `columns` are
-    the names of columns whose values form groups (see `Fold`). Raise DataError if the rows do not allow the validation,
-    and if a column does not exist or cannot group rows.
+    `columns` are the names of columns whose values form groups (see `Fold`). Raise DataError if the rows do not allow
+    the validation, and if a column does not exist or cannot group rows.
     """
     grouping = {column: _grouping_column(dataset, column) for column in columns}
     rng = np.random.default_rng(seed)
@@ -142,9 +139,13 @@ def make_folds(
     found = []
     for training, held_out in _split_rows(dataset, validation, rng):
         order = training[stratified_order(target[training], rng)] if is_classification else training
-        parts = _prepare_split(dataset.features, preparation, order, held_out, target)
+        features = dataset.features
+        if isinstance(features, pd.DataFrame):
+            fitting, judging = _prepare(features.iloc[order], features.iloc[held_out], preparation)
+        else:
+            fitting, judging = features[order], features[held_out]
         groups = {column: _group_positions(values.iloc[held_out]) for column, values in grouping.items()}
-        found.append(Fold(*parts, groups, held_out))
+        found.append(Fold(fitting, target[order], judging, target[held_out], groups, held_out))
     return tuple(found)
 
 
@@ -204,15 +205,6 @@ def _predefined_splits(
                     "choose another validation, such as `--validate holdout(0.3)`",
                 )
     return [(rng.permutation(split.training), split.held_out) for split in dataset.splits]
-
-
-def _prepare_split(
-    features: Features, preparation: Preparation, training: Rows, held_out: Rows, target: Any
-) -> tuple[Any, Any, Any, Any]:
-    if not isinstance(features, pd.DataFrame):
-        return features[training], target[training], features[held_out], target[held_out]
-    fitting, judging = _prepare(features.iloc[training], features.iloc[held_out], preparation)
-    return fitting, target[training], judging, target[held_out]
 
 
 def _prepare(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Preparation) -> tuple[Any, Any]:

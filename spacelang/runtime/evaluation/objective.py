@@ -6,11 +6,11 @@ Everything that trials share is computed once: the split, the prepared arrays an
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, TypeAlias, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,6 @@ from spacelang.runtime.evaluation.fitting import TrialRows, fit, reason_of
 from spacelang.runtime.evaluation.folds import (
     DEFAULT_SETTINGS,
     EvaluationSettings,
-    Fold,
     as_floats,
     first_fold_training_rows,
     make_folds,
@@ -46,6 +45,7 @@ from spacelang.runtime.final_fit import (
     UnseenScoreWork,
     WorkResult,
 )
+from spacelang.runtime.history import Clock
 from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.build import adapt_to_labels, build
@@ -53,15 +53,13 @@ from spacelang.runtime.pipelines.catalogue_access import class_of
 from spacelang.runtime.pipelines.input_conversion import make_table_step
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
-from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
+from spacelang.runtime.request_queue import PrefixKeyFunction, PrefixKeys
 from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
 from spacelang.runtime.scoring.pipeline_scorer import FoldScores, HeldOutRows, held_out_rows, make_pipeline_scorer
 from spacelang.runtime.scoring.unseen_scores import measure_bounds, score_with_interval
 from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, SHOWN_DIGITS, DataFacts
 
 V = TypeVar("V")
-Clock: TypeAlias = Callable[[], float]
-"""A monotonic clock: seconds since a fixed moment."""
 SEED_COUNT: Final = 2**32
 """The number of seeds that scikit-learn and the global generator of NumPy accept."""
 _SIBLING_PACKAGES: Final = "beside"
@@ -69,10 +67,7 @@ _SIBLING_PACKAGES: Final = "beside"
 
 
 class DataObjective:
-    """The objective of a search over one space and one data set.
-
-    The constructor raises DataError, MetricError or BuildError for any problem that would make every trial fail.
-    """
+    """The objective of one space and data set, which raises InputError for problems that would fail every trial."""
 
     is_cheap = False
 
@@ -94,7 +89,8 @@ class DataObjective:
         self._scorer = make_pipeline_scorer(self._settings, dataset, clock)
         self.metric: Metric = self._scorer.metric
         self.preparation: Preparation = plan_preparation(space, dataset.features)
-        self._folds = _make_folds(dataset, self._settings, self.preparation)
+        given, columns = self._settings, _grouping_columns(self._settings)
+        self._folds = make_folds(dataset, given.validation, given.seed, self.preparation, columns)
         self.tested = tested
         if tested is not None:
             check_metric_on_test_rows(self.metric, dataset, tested)
@@ -149,7 +145,7 @@ class DataObjective:
 
     @property
     def further(self) -> Mapping[str, str]:
-        """The settings, besides the usual ones, that two equal runs have in common, by name, as text.
+        """The further settings, as text by name, that two equal runs have in common.
 
         These are settings of what is recorded that differ from the defaults (as JSON), a fingerprint of the test rows,
         and the columns whose missing values earlier versions imputed.
@@ -182,10 +178,7 @@ class DataObjective:
 
     @cached_property
     def scale(self) -> LossScale | None:
-        """The scale that normalizes losses: that of the metric, or one by the best constant prediction.
-
-        None means that the scale is centered on the first success.
-        """
+        """The scale of losses, by the metric or the best constant prediction; None: centered on the first success."""
         metric = self.metric
         losses = loss_range(metric.name, metric.formula, len(self._dataset.classes))
         return make_scale(losses, lambda: self.constant_loss)
@@ -197,11 +190,7 @@ class DataObjective:
 
     @property
     def symbols(self) -> dict[str, int]:
-        """The sizes of the data by the names that spaces use.
-
-        These are `n_samples`, `n_features` and, if there are classes, `n_classes`. They are those of the smallest
-        training part, so that limits hold for every fold.
-        """
+        """The smallest `n_samples` and `n_features` of a fold, so that limits hold for all, and any `n_classes`."""
         rows = min(len(fold.training_target) for fold in self._folds)
         columns = min(int(fold.training.shape[1]) for fold in self._folds)
         classes = len(self._dataset.classes)
@@ -216,12 +205,13 @@ class DataObjective:
         """Return the objective over the same space with other domains; data, folds and cache are shared."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), _space=space)
-        vars(other).pop("_routes", None)
+        vars(other).pop("route", None)
         return other
 
-    def route(self, request: Request) -> PrefixKey:
-        """Return the prefix key of a request: pipelines whose keys begin alike have the same first steps."""
-        return self._routes.key_of(request)
+    @cached_property
+    def route(self) -> PrefixKeyFunction:
+        """The prefix keys of requests: pipelines whose keys begin alike have the same first steps."""
+        return PrefixKeys(self._space, self.training_size).key_of
 
     @property
     def random_state(self) -> int:
@@ -246,11 +236,12 @@ class DataObjective:
         pipelines = [self._build(request.configuration) for _ in self._folds]
         own = writes_in_place(pipelines[0])
         judged: list[FoldScores] = []
+        has_user_functions = bool(self._settings.constraints)  # they might modify pipelines
         try:
             with self._controlled_environment():
                 for number, (pipeline, fold) in enumerate(zip(pipelines, self._folds, strict=True)):
                     rows = TrialRows(number, fold, request.fidelity, own)
-                    fitted = fit(pipeline, rows, self._prefixes, account, guarded=self._has_user_functions)
+                    fitted = fit(pipeline, rows, self._prefixes, account, guarded=has_user_functions)
                     judged.append(self._scorer.score(fitted, fold, request.fidelity))
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
             failure = exception_failure(error, self._clock() - started)
@@ -275,10 +266,10 @@ class DataObjective:
     def refit(
         self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
     ) -> Any:
-        """Return the pipeline of a configuration, with the preparation as its first step, fitted on all rows.
+        """Return the pipeline, with preparation, fitted on all rows; raise what it raises.
 
-        It takes features of the given form, with the columns of the data set. It predicts labels as the user wrote
-        them, or class codes if it is a member of an ensemble. Raise what the pipeline raises.
+        It takes features of the given form. It predicts labels as the user wrote them, or class codes if it is a member
+        of an ensemble.
         """
         pipeline = self.make_member(configuration, form) if is_member else self.make_pipeline(configuration, form)
         features = self._dataset.features
@@ -338,16 +329,8 @@ class DataObjective:
             n_jobs=None,
         )
 
-    @property
-    def _has_user_functions(self) -> bool:
-        return bool(self._settings.constraints)
-
     def _build(self, configuration: Configuration) -> Any:
         return build(self._space, configuration, table=self.preparation.table, random_state=self.random_state)
-
-    @cached_property
-    def _routes(self) -> PrefixKeys:
-        return PrefixKeys(self._space, self.training_size)
 
     @cached_property
     def _threads(self) -> Any:
@@ -392,10 +375,6 @@ class DataObjective:
 
 def _unshared_seconds(cost: float, account: CacheSeconds) -> float | None:
     return max(cost - account.spent, 0.0) + account.saved if account.saved else None
-
-
-def _make_folds(dataset: Dataset, settings: EvaluationSettings, preparation: Preparation) -> tuple[Fold, ...]:
-    return make_folds(dataset, settings.validation, settings.seed, preparation, _grouping_columns(settings))
 
 
 def _grouping_columns(settings: EvaluationSettings) -> Iterable[str]:

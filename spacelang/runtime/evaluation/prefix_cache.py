@@ -1,7 +1,6 @@
-"""A cache of fitted pipeline prefixes (first steps) and of the rows that they transformed.
+"""A cache, in one process and for one data set, of fitted pipeline prefixes (first steps) and of their rows.
 
-The cache lives in the memory of one process and belongs to one data set. A cached result equals, to the last digit,
-what fitting again would give. Anything for which this is uncertain is not stored.
+A cached result equals, to the last digit, what fitting again would give. What is uncertain is not stored.
 """
 
 import operator
@@ -10,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -119,23 +119,13 @@ class PrefixCache:
         self.peak = 0
         self._thrifty = thrifty
         self._entries: OrderedDict[CacheKey, FittedPrefix | FailedPrefix] = OrderedDict()
-        self._bytes = 0
+        self.bytes = 0
         self._copied_bytes, self._copy_seconds = 1e6, 1e-3
         self._rejected: OrderedDict[int, None] = OrderedDict()
         self._lock = threading.RLock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _new_cache, (self.limit, self._thrifty, self.clock)
-
-    @property
-    def is_enabled(self) -> bool:
-        """True if the cache may store anything."""
-        return self.limit > 0
-
-    @property
-    def bytes(self) -> int:
-        """The current size of the cache in bytes."""
-        return self._bytes
+        return partial(PrefixCache, thrifty=self._thrifty, clock=self.clock), (self.limit,)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -194,12 +184,8 @@ class PrefixCache:
         kept = FittedPrefix(
             tuple(parts), self.copy(features), None if target is None else self.copy(target), chance, size
         )
-        self._put(key, kept)
+        self.put(key, kept)
         return kept
-
-    def store_failure(self, key: CacheKey, failure: FailedPrefix) -> None:
-        """Store that fitting a prefix fails."""
-        self._put(key, failure)
 
     def store_held_out(self, key: CacheKey, parts: Sequence[FittedStep], held_out: Any) -> None:
         """Store the transformed held-out rows of a prefix, if the prefix itself is stored."""
@@ -210,7 +196,7 @@ class PrefixCache:
                 return
             entry.held_out = self.copy(held_out)
             entry.bytes += size
-            self._bytes += size
+            self.bytes += size
             self._shrink()
 
     def remove_step(self, part: FittedStep) -> None:
@@ -243,34 +229,31 @@ class PrefixCache:
             self._rejected.popitem(last=False)
         return False
 
-    def _put(self, key: CacheKey, entry: FittedPrefix | FailedPrefix) -> None:
+    def put(self, key: CacheKey, entry: FittedPrefix | FailedPrefix) -> None:
+        """Store an entry, however large, as the most recently used one, and drop others until all fit."""
         with self._lock:
             if key in self._entries:
                 self._drop(key)
             self._entries[key] = entry
-            self._bytes += entry.bytes
+            self.bytes += entry.bytes
             for part in entry.steps:
                 part.entry_count += 1
                 if part.entry_count == 1 and part.footprint is not None:
-                    self._bytes += part.footprint.bytes
+                    self.bytes += part.footprint.bytes
             self._shrink()
 
     def _shrink(self) -> None:
-        while self._bytes > self.limit:
+        while self.bytes > self.limit:
             self._drop(next(iter(self._entries)))
-        self.peak = max(self.peak, self._bytes)
+        self.peak = max(self.peak, self.bytes)
 
     def _drop(self, key: CacheKey) -> None:
         entry = self._entries.pop(key)
-        self._bytes -= entry.bytes
+        self.bytes -= entry.bytes
         for part in entry.steps:
             part.entry_count -= 1
             if part.entry_count == 0 and part.footprint is not None:
-                self._bytes -= part.footprint.bytes
-
-
-def _new_cache(limit: float, thrifty: bool, clock: Callable[[], float]) -> PrefixCache:
-    return PrefixCache(limit, thrifty=thrifty, clock=clock)
+                self.bytes -= part.footprint.bytes
 
 
 def _state(generator: Any) -> Any:

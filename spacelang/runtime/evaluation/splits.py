@@ -81,11 +81,10 @@ def plain_holdout(count: int, test_size: float, rng: np.random.Generator) -> tup
 
 
 def stratified_folds(codes: Rows, folds: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
-    """Return the training rows and held-out rows of each fold of a stratified cross-validation.
+    """Return the randomly ordered training and held-out rows of each of `folds` stratified folds, from 2 to all rows.
 
-    Every row is held out once. The sizes of the held-out parts differ by at most one row, in each class and in total.
-    All rows are in random order. `folds` is from 2 to the number of rows. A class with fewer rows than folds is missing
-    from some of the held-out parts.
+    Every row is held out once. The sizes of held-out parts differ by at most one row, in each class and in total. A
+    class with fewer rows than folds is missing from some of them.
     """
     members = [rng.permutation(np.flatnonzero(codes == code)) for code in np.unique(codes)]
     return _deal(np.concatenate(members), folds, rng)

@@ -1,6 +1,7 @@
 """Test rows that no trial sees: read, set aside, and converted to the columns and types of the other rows."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Final, TypeAlias
@@ -25,11 +26,10 @@ TestRows: TypeAlias = float | Table
 
 
 def read_test_rows(given: Any, table: Table) -> TestRows | None:
-    """Return the test rows that a user specifies.
+    """Return the test rows that a user gives: a share (a number or text), a reference to data, `(X, y)`, or a table.
 
-    They can be a share (a number or text), a reference to data such as a file, `(X, y)`, or a table. A file is read
-    with the options of `table`, which also names the label column. Raise DataError for what cannot be read, and for a
-    share that is not between 0 and 1.
+    A file is read with the options of `table`, which also names the label column. Raise DataError for what cannot be
+    read, and for a share that is not between 0 and 1.
     """
     match given:
         case None | Table():
@@ -37,7 +37,9 @@ def read_test_rows(given: Any, table: Table) -> TestRows | None:
         case (features, target):
             return make_table(features, target, "the test rows")
         case _ if (share := share_of(given)) is not None:
-            return _checked_share(share)
+            if not 0 < share < 1:
+                raise DataError(f"the share of test rows must be between 0 and 1, not {share:g}")
+            return share
         case str() | PathLike():
             return _load_test_rows(str(given), table)
         case _:
@@ -48,15 +50,10 @@ def read_test_rows(given: Any, table: Table) -> TestRows | None:
 
 def share_of(given: Any) -> float | None:
     """Return the share of test rows that a user specifies, unchecked, or None if it is not a number."""
-    match given:
-        case bool():
-            return None
-        case int() | float():
-            return float(given)
-        case str() | PathLike():
-            return _float_or_none(str(given))
-        case _:
-            return None
+    if isinstance(given, int | float | str | PathLike) and not isinstance(given, bool):
+        with suppress(ValueError):
+            return float(given if isinstance(given, int | float) else str(given))
+    return None
 
 
 def _load_test_rows(reference: str, table: Table) -> Table:
@@ -109,13 +106,14 @@ def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Row
 def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
     """Return the test rows with the columns, column types and class codes of the other rows.
 
-    Raise DataError, with all differences, for other columns. Raise it also for missing or unknown labels, for fewer
-    than two rows, and if the rows are those that trials use.
+    Raise DataError for other columns (with all differences), missing or unknown labels, fewer than two rows, or the
+    same rows.
     """
     features = align_features(tested, table)
     lacking = int(tested.target.isna().sum())
     if lacking:
-        raise DataError(f"in `{tested.name}`, {_rows_have(lacking)} no label in the column `{tested.target.name}`")
+        have = "1 row has" if lacking == 1 else f"{lacking} rows have"
+        raise DataError(f"in `{tested.name}`, {have} no label in the column `{tested.target.name}`")
     if len(tested.target) < MIN_ROWS:
         raise DataError(f"`{tested.name}` has {len(tested.target)} row, too few to test on")
     target = regression_labels(tested) if dataset.kind == "regression" else _encode_labels(tested, dataset)
@@ -137,19 +135,6 @@ def check_metric_on_test_rows(metric: Metric, dataset: Dataset, tested: Dataset)
 
 def _undefined_metric(metric: Metric, tested: Dataset, help_text: str) -> MetricError:
     return MetricError(f"the metric `{metric.name}` is undefined on the {len(tested.target)} test rows", help_text)
-
-
-def _float_or_none(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _checked_share(share: float) -> float:
-    if not 0 < share < 1:
-        raise DataError(f"the share of test rows must be between 0 and 1, not {share:g}")
-    return share
 
 
 def _select_rows(table: Table, rows: Rows) -> Table:
@@ -217,7 +202,3 @@ def _value_type(column: "pd.Series[Any]") -> str | None:
 def format_names(names: Sequence[Any]) -> str:
     """Format up to six names for a message."""
     return ", ".join(f"`{name}`" for name in names[:6]) + (", ..." if len(names) > 6 else "")
-
-
-def _rows_have(rows: int) -> str:
-    return "1 row has" if rows == 1 else f"{rows} rows have"

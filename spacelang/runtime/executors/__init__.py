@@ -1,6 +1,4 @@
-"""The interface of executors, which evaluate trials and other work, and their registry.
-
-Each module without a leading underscore is one executor. The run loop knows only this interface.
+"""The interface of executors, which evaluate trials and other work, and their registry, one module each.
 
 The limits of a trial are in `ir.task.Limits`: `trial_seconds` of wall-clock time, and `trial_bytes` of memory of all
 its processes.
@@ -23,11 +21,10 @@ Evaluate: TypeAlias = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """The number and kind of workers that evaluate the trials of a run.
+    """The `count` workers, each within `limits`, of the named `executor` or, for None, of this machine.
 
-    There are `count` workers, each within `limits`, of the named `executor` or, for None, of this machine. With
-    `isolate` every trial gets a process of its own, forked from one that has everything loaded; it shares no fitted
-    steps with other trials.
+    With `isolate` every trial gets a process of its own, forked from one that has everything loaded; it shares no
+    fitted steps with other trials.
     """
 
     count: int = 1

@@ -1,8 +1,4 @@
-"""An executor on the workers of a dask cluster: one started on this machine, or a running one.
-
-Each dask worker evaluates in a limited process below it, as the executor `processes` does, with the same guarantees. If
-a dask worker dies, its trials are started again.
-"""
+"""An executor on a dask cluster, a local or a running one, with processes, limits and guarantees as in `processes`."""
 
 import pickle
 import re
@@ -66,7 +62,10 @@ class Dask:
         if workers < 1:
             raise ValueError(f"the number of workers must be at least 1, not {workers}")
         if address is not None:
-            _check_address(address)
+            found = ADDRESS_PATTERN.fullmatch(address)
+            if found is None or not 0 < int(found[3]) < 1 << 16:
+                help_ = "`dask` starts workers on this machine, `tcp://HOST:PORT` uses a running scheduler"
+                raise InputError(f"`{address}` is neither an executor nor the address of a dask scheduler", help_)
         try:
             from spacelang.runtime.executors._dask.event_loop import EventLoopThread
             from spacelang.runtime.executors._dask.session import ClusterSession
@@ -169,13 +168,6 @@ class _SlotTask:
     slot: "Slot"
     task: "Future[FinishedJob[Any]] | None" = None
     """The future result of its job; None without a job."""
-
-
-def _check_address(address: str) -> None:
-    found = ADDRESS_PATTERN.fullmatch(address)
-    if found is None or not 0 < int(found[3]) < 1 << 16:
-        message = f"`{address}` is neither an executor nor the address of a dask scheduler"
-        raise InputError(message, "`dask` starts workers on this machine, `tcp://HOST:PORT` uses a running scheduler")
 
 
 def _pickle_evaluation(evaluate: Evaluate) -> bytes:

@@ -54,13 +54,6 @@ RESPONSE_TIMEOUT: Final = 10.0
 """The maximum time for a worker to read a job, and for the zygote to report a timeout, in seconds."""
 
 
-def available_cores() -> int:
-    """Return the number of cores for this process by the machine, its CPU affinity and the quota of its container."""
-    import joblib
-
-    return int(joblib.cpu_count())
-
-
 class Processes:
     """An executor with `workers` worker processes, each within `limits`.
 
@@ -78,7 +71,7 @@ class Processes:
     With `forks` the zygote is a fork of this process if that has used only one thread so far. Then `evaluate` need not
     be sent, and nothing is imported twice.
 
-    There may be more workers than `available_cores()`; each uses one thread.
+    There may be more workers than cores; each uses one thread.
 
     Raises InputError if the platform has no such processes, or if the evaluation cannot be sent to one. `ready` raises
     InputError if the evaluation cannot be loaded, or if the memory limit is too small for an idle worker.
@@ -187,7 +180,9 @@ class Processes:
         worker.attempts += 1
         worker.sequence = next(self._next_number)
         worker.started_at = time.monotonic()
-        self._connections[0].send(JobStartNotice(worker.process_token, worker.sequence, self._time_limit(worker.job)))
+        self._connections[0].send(
+            JobStartNotice(worker.process_token, worker.sequence, worker.job.allowed_seconds(self._limits))
+        )
         try:
             channel.send(REQUEST_HEADER.pack(worker.sequence) + request)
         except OSError:
@@ -322,16 +317,13 @@ class Processes:
         if self._loaded_at is None:
             return
         for worker in self._workers.values():
-            limit = self._time_limit(worker.job)
+            limit = worker.job and worker.job.allowed_seconds(self._limits)
             if (
                 limit is not None
                 and time.monotonic() - max(worker.started_at, self._loaded_at) > limit + RESPONSE_TIMEOUT
             ):
                 self._connections[0].kill()
                 return
-
-    def _time_limit(self, job: Job[Any] | None) -> float | None:
-        return None if job is None else job.allowed_seconds(self._limits)
 
     def _retry(self, worker: "_WorkerState", failure: Failure) -> None:
         """Start a job again that has lost its worker; fail it if it was started too often."""

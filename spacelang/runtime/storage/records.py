@@ -17,6 +17,17 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import Measurement, Memo, Request, Status, Trial
 from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.storage.trial_columns import (
+    CREATE_TRIALS,
+    MAYBE_INFINITE,
+    MAYBE_INTEGER,
+    MAYBE_REAL,
+    TEXT,
+    TRIAL_COLUMNS,
+    by_sql_name,
+    parse_named_numbers,
+    real_or_none,
+)
 
 APPLICATION_ID: Final = 0x53504C47
 """The application ID in the SQLite files of stores: `SPLG` in ASCII."""
@@ -26,8 +37,6 @@ METRICS_SETTING: Final = "metrics"
 """The name of the setting that lists the metrics besides the loss, as JSON."""
 Row: TypeAlias = tuple[Any, ...]
 """A row of an SQLite table."""
-NamedNumbers: TypeAlias = tuple[tuple[str, float], ...]
-"""Names and numbers in a fixed order; nan is unknown."""
 
 
 class RunState(StrEnum):
@@ -75,11 +84,7 @@ TABLES: Final = (
     "CREATE TABLE sessions (session INTEGER PRIMARY KEY, started TEXT NOT NULL, process INTEGER NOT NULL, "
     "began REAL NOT NULL, versions TEXT NOT NULL, ended TEXT, ending TEXT, seconds REAL, trials INTEGER, "
     "after INTEGER NOT NULL, workers INTEGER, digest BLOB NOT NULL)",
-    "CREATE TABLE trials (trial INTEGER PRIMARY KEY, status TEXT NOT NULL, loss REAL, fidelity INTEGER, "
-    "cost REAL NOT NULL, cost_alone REAL NOT NULL, started REAL NOT NULL, finished REAL NOT NULL, "
-    "feasible INTEGER NOT NULL, excess REAL NOT NULL, training_loss REAL, worker TEXT NOT NULL, "
-    "attempts INTEGER NOT NULL, reason TEXT NOT NULL, constraints TEXT NOT NULL, metrics TEXT NOT NULL, "
-    "configuration TEXT NOT NULL, workers INTEGER NOT NULL, early INTEGER NOT NULL, digest BLOB NOT NULL)",
+    CREATE_TRIALS,
 )
 """The tables that every store has.
 
@@ -121,36 +126,26 @@ DIGEST_BYTES: Final = 16
 """The length of a digest, in bytes: it protects against accidents, not against attacks."""
 
 
-TRIAL_COLUMNS: Final = 19
-"""The number of columns of a trial without its digest; those of its request follow."""
 DEFAULT_REQUEST_COLUMNS: Final[Row] = (None, None, "[]")
 """The values of the request columns of a trial that has no row in the table of requests."""
-_MAYBE_REAL: Final = (float, type(None))
-_MAYBE_INFINITE: Final = (float, type(None), float)
-_MAYBE_INTEGER: Final = (int, type(None))
 _MAYBE_TEXT: Final = (str, type(None))
 
-TRIAL_TYPES: Final = (
-    *(int, str, _MAYBE_REAL, _MAYBE_INTEGER),
-    *(float, float, float, float, int, _MAYBE_INFINITE, _MAYBE_REAL),
-    *(str, int, str, str, str, str, int, int),
-    *(_MAYBE_INTEGER, _MAYBE_INFINITE, str),
-)
+TRIAL_TYPES: Final = (*(each.kind for each in TRIAL_COLUMNS), MAYBE_INTEGER, MAYBE_INFINITE, TEXT)
 """The types of the columns of a trial and of its request."""
 
 SESSION_TYPES: Final = (
     *(int, str, int, float, str),
-    *(_MAYBE_TEXT, _MAYBE_TEXT, _MAYBE_REAL, _MAYBE_INTEGER, int, _MAYBE_INTEGER),
+    *(_MAYBE_TEXT, _MAYBE_TEXT, MAYBE_REAL, MAYBE_INTEGER, int, MAYBE_INTEGER),
 )
 ENSEMBLE_TYPES: Final = (int, int)
-TEST_TYPES: Final = (int, *(_MAYBE_REAL,) * 3, int, str)
-TEST_BOUND_TYPES: Final = (int, str, *(_MAYBE_INFINITE,) * 3, str)
+TEST_TYPES: Final = (int, *(MAYBE_REAL,) * 3, int, str)
+TEST_BOUND_TYPES: Final = (int, str, *(MAYBE_INFINITE,) * 3, str)
 
 
 def check_types(row: Row, kinds: Sequence[type | tuple[type, ...]]) -> None:
     """Raise TypeError if a value of a row has a wrong type, which SQLite does not prevent."""
     for value, kind in zip(row, kinds, strict=False):
-        if not isinstance(value, kind) or (value in _INFINITIES and kind is not _MAYBE_INFINITE):
+        if not isinstance(value, kind) or (value in _INFINITIES and kind is not MAYBE_INFINITE):
             raise TypeError(f"`{value!r:.20}` is not a {_type_name(kind)}")
 
 
@@ -165,52 +160,31 @@ def _type_name(kind: type | tuple[type, ...]) -> str:
 def record_to_row(record: TrialRecord) -> Row:
     """Return the row without digest and predictions, and its request columns; raise ValueError for invalid numbers."""
     trial, request = record.trial, record.trial.request
-    numbers = (trial.cost, trial.unshared_seconds, record.started, record.finished)
-    if not all(map(isfinite, (*numbers, trial.loss or 0.0))):
+    numbers = (trial.cost, trial.unshared_seconds, record.started, record.finished, trial.loss or 0.0)
+    if not all(map(isfinite, numbers)):
         raise ValueError(f"trial {record.index} has a loss or a time that is not finite")
-    return (
-        int(record.index),
-        trial.status.value,
-        _real(trial.loss),
-        None if request.fidelity is None else int(request.fidelity),
-        *map(_real, numbers),
-        int(trial.is_feasible),
-        _real(trial.excess),
-        _real(trial.training_loss),
-        escape_surrogates(record.worker),
-        int(record.attempts),
-        escape_surrogates(trial.reason),
-        _named_numbers_json((each.bound.name, each.value) for each in trial.constraints),
-        _named_numbers_json(trial.metrics),
-        # ASCII, because some strings, with lone surrogates, cannot be encoded.
-        json.dumps(request.configuration.to_dict(), sort_keys=True),
-        int(record.workers),
-        int(record.is_speculative),
-        record.proposal,
-        _real(request.seconds),
-        _memo_json(record.index, request.memo),
-    )
+    asked = (record.proposal, real_or_none(request.seconds), _memo_json(record.index, request.memo))
+    return (*(each.stored(record) for each in TRIAL_COLUMNS), *asked)
 
 
 def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
     """Return the trial of a row with request columns and the run's `bounds`; raise ValueError or TypeError."""
     check_types(row, TRIAL_TYPES)
-    (index, status, loss, fidelity, cost, cost_alone, started, finished, _, _, training_loss) = row[:11]
-    (worker, attempts, reason, constraints, metrics, configuration, workers, early) = row[11:TRIAL_COLUMNS]
-    proposal, seconds, memo = row[TRIAL_COLUMNS:]
-    measured = [value for _, value in _parse_named_numbers(constraints)]
+    found, (proposal, seconds, memo) = by_sql_name(row[: len(TRIAL_COLUMNS)]), row[len(TRIAL_COLUMNS) :]
+    measured = [value for _, value in parse_named_numbers(found["constraints"])]
     trial = Trial(
-        Request(Configuration.from_json(configuration), fidelity, seconds, tuple(json.loads(memo))),
-        loss,
-        cost,
-        Status(status),
-        reason,
+        Request(Configuration.from_json(found["configuration"]), found["fidelity"], seconds, tuple(json.loads(memo))),
+        found["loss"],
+        found["cost"],
+        Status(found["status"]),
+        found["reason"],
         tuple(Measurement(*each) for each in zip(bounds, measured, strict=True)) if measured else (),
-        None if cost_alone == cost else cost_alone,
-        _parse_named_numbers(metrics),
-        training_loss,
+        None if found["cost_alone"] == found["cost"] else found["cost_alone"],
+        parse_named_numbers(found["metrics"]),
+        found["training_loss"],
     )
-    return TrialRecord(index, trial, started, finished, worker, attempts, workers, bool(early), proposal)
+    place = (found["started"], found["finished"], found["worker"], found["attempts"], found["workers"])
+    return TrialRecord(found["trial"], trial, *place, bool(found["early"]), proposal)
 
 
 def session_to_row(session: Session) -> Row:
@@ -250,34 +224,8 @@ def without_digest(row: Row, kinds: Sequence[type | tuple[type, ...]], what: str
     return row[:-1]
 
 
-def escape_surrogates(text: str) -> str:
-    """Escape lone surrogates, which file names may have and which cannot be encoded."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _real(number: float | None) -> float | None:
-    # Replace -0 by 0, as SQLite does, and nan by NULL.
-    return None if number is None or isnan(number) else float(number) + 0.0
-
-
 def _memo_json(index: int, memo: Memo) -> str:
     """Return a memo as JSON; floats are written exactly. Raises ValueError for other types than numbers and strings."""
     if not all(isinstance(each, (float, int, str)) for each in memo):
         raise ValueError(f"the memo that the optimizer stores with trial {index} must contain only numbers and texts")
     return json.dumps([*memo])
-
-
-def _named_numbers_json(named: Iterable[tuple[str, float]]) -> str:
-    return json.dumps([[name, _json_number(float(value))] for name, value in named])
-
-
-def _json_number(value: float) -> object:
-    """Return a number as JSON can hold it: nan as None, infinity as a string."""
-    return value if isfinite(value) else None if isnan(value) else str(value)
-
-
-def _parse_named_numbers(text: str) -> NamedNumbers:
-    found = [(name, nan if value is None else float(value)) for name, value in json.loads(text)]
-    if not all(isinstance(name, str) for name, _ in found):
-        raise TypeError("the name of a stored number must be a text")
-    return tuple(found)

@@ -26,7 +26,6 @@ from spacelang.runtime.storage.header import RunHeader, current_versions, versio
 from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE, pack_predictions
 from spacelang.runtime.storage.records import (
     DEFAULT_REQUEST_COLUMNS,
-    TRIAL_COLUMNS,
     Row,
     Session,
     record_to_row,
@@ -188,7 +187,7 @@ class Store(StoredRun):
         if record.index != number + 1:
             raise ValueError(f"trial {record.index} does not follow trial {number}")
         whole = record_to_row(record)
-        row, fields = whole[:TRIAL_COLUMNS], whole[TRIAL_COLUMNS:]
+        row, fields = whole[: len(TRIAL_COLUMNS)], whole[len(TRIAL_COLUMNS) :]
         stored = () if fields == DEFAULT_REQUEST_COLUMNS else fields
         predictions = record.trial.predictions
         packed = None if predictions is None else pack_predictions(predictions)

@@ -1,8 +1,7 @@
-"""A dask cluster on this machine: a scheduler in the process of the search, and worker processes.
+"""A dask cluster on this machine: a scheduler in the process of the search, and worker processes, on loopback only.
 
-Dask's own local cluster starts its workers by `multiprocessing`. That runs the main module of the user's program again
-in each of them, and leaves a resource tracker process behind. The workers here are fresh interpreters, and are
-restarted whenever they end. Everything listens on the loopback address only.
+Dask's own local cluster runs the main module of the user's program again in each worker, and leaves a resource tracker
+behind. The workers here are fresh interpreters, and are restarted whenever they end.
 """
 
 import asyncio
@@ -51,7 +50,11 @@ class LocalCluster:
 
     async def start(self) -> str:
         """Start the scheduler and the workers, which join it later; return the address of the scheduler."""
-        self._scheduler = self._make_scheduler()
+        with dask.config.set({"temporary-directory": self._folder.name}):
+            self._scheduler = Scheduler(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0", dashboard=False)
+        # The scheduler adds a folder for uploaded modules to the path. Nothing is uploaded, and the folder is removed.
+        with suppress(ValueError):
+            sys.path.remove(self._scheduler.local_directory)
         await self._scheduler
         self._supervisors = [asyncio.create_task(self._supervise(name, self._scheduler)) for name in self._names]
         return str(self._scheduler.address)
@@ -70,14 +73,6 @@ class LocalCluster:
             await self._scheduler.close()
         await asyncio.to_thread(psutil.wait_procs, trees, KILL_TIMEOUT)
         self._folder.cleanup()
-
-    def _make_scheduler(self) -> Scheduler:
-        with dask.config.set({"temporary-directory": self._folder.name}):
-            scheduler = Scheduler(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0", dashboard=False)
-        # The scheduler adds a folder for uploaded modules to the path. Nothing is uploaded, and the folder is removed.
-        with suppress(ValueError):
-            sys.path.remove(scheduler.local_directory)
-        return scheduler
 
     async def _supervise(self, name: str, scheduler: Scheduler) -> None:
         failed_starts = 0

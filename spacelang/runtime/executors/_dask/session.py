@@ -86,16 +86,11 @@ class _RunningJob:
     losses: int = 0
     """The number of dask workers that ended unexpectedly while they had it."""
 
-    def mark_lost(self) -> None:
-        if self.report is not None and not self.report.done():
-            self.report.set_exception(_LostTaskError())
-
 
 class ClusterSession:
     """A connection to the cluster at `address`, or to a local cluster for None.
 
-    `fail` is called with errors of the cluster as a whole, which end the run. One of them is that the cluster has had
-    no dask worker for `patience` seconds.
+    `fail` is called with errors that end the run, such as no dask worker for `patience` seconds.
     """
 
     def __init__(
@@ -157,7 +152,12 @@ class ClusterSession:
             self._thread_counts,
             self._workers,
         )
-        await self._prepare_slots(client, slots)
+        names = group_by_key((slot.last_address, slot.name) for slot in slots if slot.last_address)
+        errors = await client.run(prepare_worker, self._run, names, workers=list(names), on_error="return")
+        for each in errors.values():
+            # A worker that ends meanwhile does not matter: the others continue.
+            if isinstance(each, InputError):
+                raise each
         self._watcher = asyncio.create_task(self._watch_for_workers(client, address))
         return slots
 
@@ -279,14 +279,6 @@ class ClusterSession:
             ) from error
         self._connection = client.scheduler_comm
 
-    async def _prepare_slots(self, client: AnyClient, slots: Sequence[Slot]) -> None:
-        names = group_by_key((slot.last_address, slot.name) for slot in slots if slot.last_address)
-        found = await client.run(prepare_worker, self._run, names, workers=list(names), on_error="return")
-        for each in found.values():
-            # A worker that ends meanwhile does not matter: the others continue.
-            if isinstance(each, InputError):
-                raise each
-
     async def _unregister_plugins(self, client: AnyClient) -> None:
         client.unsubscribe_topic("all")
         await client.unregister_worker_plugin(self._run)
@@ -305,24 +297,20 @@ class ClusterSession:
         for number, running in self._running_jobs.items():
             running.starts += number in started or number in lost_results
             running.losses += number in started and not news["expected"]
-            if running.preferred_address == address or number in lost_results or running.losses > MAX_LOSSES:
-                running.mark_lost()
+            is_lost = running.preferred_address == address or number in lost_results or running.losses > MAX_LOSSES
+            if is_lost and running.report is not None and not running.report.done():
+                running.report.set_exception(_LostTaskError())
 
     def _own_jobs(self, keys: Iterable[Any]) -> list[int]:
         """Return this run's jobs among tasks of the cluster, in the order of submission."""
         ours = {key[1] for key in keys if isinstance(key, tuple) and key[0] == self._run}
-        found = [
-            (job.task_number, number)
-            for number, job in self._running_jobs.items()
-            if job.task_number % KEY_COUNT in ours
-        ]
-        return [number for _, number in sorted(found)]
+        jobs = sorted((job.task_number, number) for number, job in self._running_jobs.items())
+        return [number for task, number in jobs if task % KEY_COUNT in ours]
 
     async def _ensure_connected(self, client: AnyClient) -> None:
-        """Wait until tasks can be submitted to the scheduler.
+        """Wait until tasks can be submitted; raise InputError if the connection stays lost.
 
-        It returns at once unless the connection was lost. After a reconnection it registers the plugins again, because
-        the scheduler has forgotten them. Raises InputError if the connection stays lost.
+        After a reconnection it registers the plugins again, because the scheduler has forgotten them.
         """
         async with self._registering:
             until = time.monotonic() + CONNECT_TIMEOUT
@@ -394,7 +382,7 @@ async def _check_versions(client: AnyClient, address: str) -> None:
 
 
 def _make_finished(job: Job[Any], slot: Slot, report: JobReport, starts: int) -> FinishedJob[Any]:
-    answer = report.unpickle_answer()
+    answer = pickle.loads(report.answer)
     if isinstance(answer, InputError):
         raise answer
     slot.last_address = report.address

@@ -1,7 +1,7 @@
 """Dask plugins of a session: one evaluates trials on every worker, one removes them from the cluster at the end.
 
-A trial is evaluated by a process of the executor `processes` below the dask worker. So it has the same limits as on
-this machine, and a trial that crashes does not kill the dask worker. That process stays alive between trials.
+A trial is evaluated by a process of the executor `processes` below the dask worker, which stays alive: it has the same
+limits as on this machine, and a crash does not kill the dask worker.
 """
 
 import asyncio
@@ -9,7 +9,8 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeAlias
@@ -41,19 +42,11 @@ class JobReport:
     answer: bytes
     """The pickled answer, which the scheduler passes on as bytes."""
 
-    def unpickle_answer(self) -> Answer:
-        """Unpickle the answer."""
-        return pickle.loads(self.answer)  # type: ignore[no-any-return]
-
 
 def evaluate_on_worker(
     run: str, slot: str, request: bytes, seconds: float | None = None, generation: int = 0
 ) -> JobReport:
-    """Evaluate a pickled request on a dask worker; this function is the body of the tasks.
-
-    `seconds` is the time limit of the job if it has its own. `generation` is that of the slot when the task was
-    submitted: the job is dropped if the trials of the slot have been stopped since.
-    """
+    """Evaluate pickled work, the body of a task; it is dropped if its slot has a later `generation` by now."""
     worker = get_worker()
     plugin = worker.plugins.get(run)
     found: tuple[int, Answer] = (0, STOPPED)
@@ -127,18 +120,11 @@ class EvaluationPlugin(WorkerPlugin):
 
     def _prepare_slot(self, slot: str) -> InputError | None:
         try:
-            self._check_versions()
-            bench = self._acquire_process(slot)
+            with self._process_of(slot) as bench:
+                bench.processes.ready()
+                bench.is_reusable = True
         except InputError as error:
             return error
-        is_reusable = False
-        try:
-            bench.processes.ready()
-            is_reusable = True
-        except InputError as error:
-            return error
-        finally:
-            self._release_process(bench, is_reusable)
         return None
 
     def evaluate(
@@ -146,26 +132,36 @@ class EvaluationPlugin(WorkerPlugin):
     ) -> tuple[int, Answer]:
         """Return how often a request was started here, and the answer: `STOPPED` in an older generation of the slot."""
         try:
-            self._check_versions()
-            bench = self._acquire_process(slot)
+            with self._process_of(slot) as bench:
+                bench.processes.start(bench.worker, Job(0, pickle.loads(request), seconds))
+                while not (finished := bench.processes.wait(POLL_INTERVAL)):
+                    if self._is_closing or self.generations.get(slot, 0) > generation:
+                        return 1, STOPPED
+                bench.is_reusable = True
+                return finished[0].attempts, finished[0].result
         except InputError as error:
             return 1, error
-        is_reusable = False
-        try:
-            bench.processes.start(bench.worker, Job(0, pickle.loads(request), seconds))
-            while not (finished := bench.processes.wait(POLL_INTERVAL)):
-                if self._is_closing or self.generations.get(slot, 0) > generation:
-                    return 1, STOPPED
-            is_reusable = True
-            return finished[0].attempts, finished[0].result
-        except InputError as error:
-            return 1, error
-        finally:
-            self._release_process(bench, is_reusable)
 
-    def _check_versions(self) -> None:
+    @contextmanager
+    def _process_of(self, slot: str) -> Iterator["_SlotProcess"]:
+        """Lend a process; keep it for the next trial if the block makes it reusable and the plugin is not closing."""
         if self._version_error:
             raise InputError(self._version_error, "install the same package versions on all machines of the cluster")
+        bench = self._acquire_process(slot)
+        bench.is_reusable = False
+        try:
+            yield bench
+        finally:
+            try:
+                with self._lock:
+                    is_kept = bench.is_reusable and not self._is_closing
+                    if is_kept:
+                        self._idle.append(bench)
+                if not is_kept:
+                    bench.processes.close()
+            finally:
+                with self._lock:
+                    self._busy -= 1
 
     def _acquire_process(self, slot: str) -> "_SlotProcess":
         """Return the process that this slot used before, else a new one, else any idle one."""
@@ -186,17 +182,6 @@ class EvaluationPlugin(WorkerPlugin):
                 self._busy -= 1
             raise
 
-    def _release_process(self, bench: "_SlotProcess", is_reusable: bool) -> None:
-        try:
-            with self._lock:
-                if is_reusable and not self._is_closing:
-                    self._idle.append(bench)
-                    return
-            bench.processes.close()
-        finally:
-            with self._lock:
-                self._busy -= 1
-
 
 class _SlotProcess:
     """A limited process and the slot whose trials it caches."""
@@ -204,6 +189,7 @@ class _SlotProcess:
     def __init__(self, slot: str, processes: Processes) -> None:
         self.slot = slot
         self.processes = processes
+        self.is_reusable = False
         (self.worker,) = processes.free
 
 
@@ -277,7 +263,11 @@ Versions: TypeAlias = Mapping[str, str | None]
 
 def installed_versions() -> Versions:
     """Return the versions of this process."""
-    return {"python": ".".join(map(str, sys.version_info)), **{name: _installed_version(name) for name in PACKAGES}}
+    found: dict[str, str | None] = {"python": ".".join(map(str, sys.version_info)), **dict.fromkeys(PACKAGES)}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def difference(here: Versions, there: Versions, place: str) -> str:
@@ -294,10 +284,3 @@ def difference(here: Versions, there: Versions, place: str) -> str:
 def _comparable(name: str, found: str | None) -> str | None:
     # Pickled code works between Python releases that differ only in the third number.
     return ".".join(found.split(".")[:2]) if found is not None and name == "python" else found
-
-
-def _installed_version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

@@ -18,6 +18,16 @@ CHUNK_BYTES: Final = 1 << 18
 """The size of a read, in bytes: more than a socket buffer holds."""
 MAX_FILES: Final = 8
 """The maximum number of file descriptors received at once."""
+THREAD_VARIABLES: Final = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+)
+"""The environment variables that set the number of threads of libraries and the number of cores."""
 
 
 class Channel:
@@ -145,10 +155,7 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnded:
-    """A notice that a worker process and its children have ended, with the failure, if any, of its last job `sequence`.
-
-    If `is_final` is false, it may have ended for another reason, and another worker should try the job.
-    """
+    """A notice that a worker has ended, with its last job and failure; if not `is_final`, another worker should try."""
 
     token: int
     sequence: int

@@ -32,10 +32,9 @@ def has_children() -> bool:
 
 
 def kill_children(spared: Collection[int] = ()) -> None:
-    """Kill all children of this process but those in `spared`, with their descendants, and wait until they are gone.
+    """Kill all children but those in `spared`, and what they leave, within `KILL_TIMEOUT` seconds.
 
-    When a child dies, this process adopts its children (`kernel.adopt_orphans`). So this takes one round for each level
-    of the tree. It gives up after `KILL_TIMEOUT` seconds.
+    When a child dies, this process adopts its children (`kernel.adopt_orphans`): one round for each level of the tree.
     """
     until = time.monotonic() + KILL_TIMEOUT
     while time.monotonic() < until:
@@ -113,11 +112,7 @@ class ProcessTrees:
         self._next_refresh = 0.0
 
     def measure(self, root: psutil.Process, limit: float) -> int:
-        """Return the memory of a child and its descendants, in bytes.
-
-        Below the limit it may be too large, because shared pages count several times; above the limit it is
-        `memory_lower_bound`.
-        """
+        """Return bytes of a child and its descendants, `memory_lower_bound` above the limit, perhaps too many below."""
         below = self._descendants.get(root.pid, ())
         total = resident_bytes(root) + sum(map(resident_bytes, below))
         return memory_lower_bound(root, below) if below and total > limit else total

@@ -75,8 +75,8 @@ class GlobalState:
     def _are_new_threads_idle(self) -> bool:
         """Return True once no new thread is left that could do anything by itself.
 
-        The threads of a pool spin for some milliseconds before they sleep. That takes longer if other processes occupy
-        the cores. So a thread that wants a core is granted CPU time (`IDLE_TIMEOUT`), and not only wall-clock time.
+        The threads of a pool spin before they sleep, for longer if other processes occupy the cores. So a thread that
+        wants a core is granted CPU time (`IDLE_TIMEOUT`), and not only wall-clock time.
         """
         until, most = time.monotonic() + IDLE_TIMEOUT, time.process_time() + IDLE_TIMEOUT
         while active := kernel.thread_ids() - self._threads:
@@ -147,23 +147,18 @@ class Worker:
         if os.getpid() != self._process.pid:
             os._exit(0)  # a fork made by the evaluation, which has returned here as well
         # A library whose helper processes were killed fails at its next call, so this worker takes no other job.
+        leaves_processes = has_children()
+        if leaves_processes:
+            kill_children()
         must_exit = (
-            self._kill_leftover_processes()
-            or self._has_global_state_changed()
+            leaves_processes
+            or self._state is None
+            or self._state.first_change() is not None
             or self._holds_too_much_memory(len(answer))
         )
         self._shared.finished = sequence
         channel.send(ANSWER_HEADER.pack(sequence, must_exit) + answer)
         return not must_exit
-
-    def _kill_leftover_processes(self) -> bool:
-        if not has_children():
-            return False
-        kill_children()
-        return True
-
-    def _has_global_state_changed(self) -> bool:
-        return self._state is None or self._state.first_change() is not None
 
     def _holds_too_much_memory(self, leaving: int) -> bool:
         """Return True if this process holds much more memory than intended; `leaving` bytes are about to be sent."""
@@ -210,21 +205,18 @@ def evaluate_request(evaluate: Evaluate, request: bytes) -> Answer:
 
 def pickle_answer(answer: Answer) -> bytes:
     """Pickle an answer; if that fails pickle a substitute with the reason, and if that fails return no bytes."""
+    seconds = float(getattr(answer, "cost", 0.0))
     try:
         return dumps(answer, HIGHEST_PROTOCOL)
     except MemoryError as error:
-        substitute: Answer = exception_failure(error, _answer_seconds(answer))
+        substitute: Answer = exception_failure(error, seconds)
     except Exception as error:  # noqa: BLE001 - pickling a user's result can raise anything
         reason = f"the result of the trial cannot be sent to the search: {describe_exception(error)}"
-        substitute = TransmissionFailure(Failure(Status.ERROR, reason, _answer_seconds(answer)))
+        substitute = TransmissionFailure(Failure(Status.ERROR, reason, seconds))
     try:
         return dumps(substitute)
     except Exception:  # noqa: BLE001 - nothing can be pickled; the search retries a job without a readable answer
         return b""
-
-
-def _answer_seconds(answer: Answer) -> float:
-    return float(getattr(answer, "cost", 0.0))
 
 
 IDLE_TIMEOUT: Final = 0.05
@@ -262,22 +254,10 @@ def _interpreter() -> object:
     return sys.getrecursionlimit(), threading.stack_size(), hooks, collection
 
 
-def _imports() -> object:
-    return list(sys.path), list(sys.meta_path), list(sys.path_hooks)
-
-
-def _streams() -> object:
-    return sys.stdin, sys.stdout, sys.stderr
-
-
 def _patches() -> object:
     return [dict(vars(_loaded_module(name))) for name in PATCHABLE_MODULES], dict(
         _loaded_module("copyreg").dispatch_table
     )
-
-
-def _warnings() -> object:
-    return list(warnings.filters), warnings.showwarning, warnings.formatwarning
 
 
 def _process_state() -> object:
@@ -300,10 +280,6 @@ def _arithmetic() -> object:
 def _numpy() -> object:
     numpy = _loaded_module("numpy")
     return numpy.geterr(), numpy.geterrcall(), numpy.getbufsize()
-
-
-def _pandas() -> object:
-    return dict(_flatten(_loaded_module("pandas").options.d))
 
 
 def _flatten(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -334,10 +310,10 @@ def thread_pools() -> tuple[Any, ...]:
 
 STATE_READERS: Final[Mapping[str, Callable[[], object]]] = {
     "interpreter": _interpreter,
-    "imports": _imports,
-    "streams": _streams,
+    "imports": lambda: (list(sys.path), list(sys.meta_path), list(sys.path_hooks)),
+    "streams": lambda: (sys.stdin, sys.stdout, sys.stderr),
     "patches": _patches,
-    "warnings": _warnings,
+    "warnings": lambda: (list(warnings.filters), warnings.showwarning, warnings.formatwarning),
     "environment": os.environ.copy,
     "working directory": os.getcwd,
     "locale": lambda: locale.setlocale(locale.LC_ALL),
@@ -345,7 +321,7 @@ STATE_READERS: Final[Mapping[str, Callable[[], object]]] = {
     "process": _process_state,
     "arithmetic": _arithmetic,
     "numpy": _numpy,
-    "pandas": _pandas,
+    "pandas": lambda: dict(_flatten(_loaded_module("pandas").options.d)),
     "scikit-learn": lambda: _loaded_module("sklearn").get_config(),
     "joblib": _joblib,
     "thread limits": _thread_limits,

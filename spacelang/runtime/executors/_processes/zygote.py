@@ -1,10 +1,7 @@
 """The zygote: a process that has loaded the evaluation, forks workers that share it, and enforces their limits.
 
-It is a process of its own for three reasons: it must not have used threads when it forks; it enforces deadlines while
-the search is busy; and it survives if the search is killed, and then ends all workers and itself.
-
-No descendant of a killed worker is lost. The kernel makes the zygote the parent of orphans, and the zygote kills every
-child that is not a worker.
+It must not have used threads when it forks; it enforces deadlines while the search is busy; and it ends all workers if
+the search is killed. The kernel makes it the parent of orphans, and it kills every child that is no worker.
 """
 
 import fcntl
@@ -17,7 +14,7 @@ import socket
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
@@ -37,6 +34,7 @@ from spacelang.runtime.errors import (
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import kernel, worker
 from spacelang.runtime.executors._processes.communication import (
+    THREAD_VARIABLES,
     Channel,
     ConfigureWorkers,
     EndUnreachableWorker,
@@ -52,7 +50,6 @@ from spacelang.runtime.executors._processes.communication import (
 )
 from spacelang.runtime.executors._processes.process_tree import ProcessTrees, kill_children, kill_tree, resident_bytes
 from spacelang.runtime.executors._processes.worker import GlobalState
-from spacelang.runtime.executors._processes.zygote_connection import THREAD_VARIABLES
 
 MEMORY_POLL_INTERVAL: Final = 0.025
 """The interval at which the memory of trials is measured, in seconds."""
@@ -74,48 +71,46 @@ EXIT_GRACE: Final = 0.2
 
 def main(control: int, lifeline: int, payload: int) -> NoReturn:
     """Load the evaluation and serve the coordinator until it disconnects; the arguments are open file descriptors."""
-    code = 1
-    try:
-        _ignore_stop_signals()
+
+    def load_and_serve() -> None:
         # Imports leave no garbage that is worth collecting.
         gc.disable()
         channel = Channel(socket.socket(fileno=control))
         _die_with_coordinator(lifeline)
         order = pickle.loads(channel.receive())
-        assert isinstance(order, ConfigureWorkers)
         evaluate = _load_evaluation(channel, payload)
-        _survive_coordinator(lifeline)
+        # From now on the zygote notices itself that the coordinator has ended, and cleans up.
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) & ~os.O_ASYNC)
         Zygote(channel, lifeline, evaluate, order).serve()
+
+    _exit_after(load_and_serve)
+
+
+def serve(control: socket.socket, lifeline: int, evaluate: Evaluate, environment: Mapping[str, str]) -> NoReturn:
+    """Serve the coordinator as `main` does, in a fork of it that has the evaluation already."""
+
+    def reset_and_serve() -> None:
+        _reset_process(environment)
+        channel = Channel(control)
+        Zygote(channel, lifeline, evaluate, pickle.loads(channel.receive())).serve()
+
+    _exit_after(reset_and_serve)
+
+
+def _exit_after(work: Callable[[], None]) -> NoReturn:
+    code = 1
+    try:
+        for stop in STOP_SIGNALS:
+            # The search handles them, and then ends this process.
+            signal.signal(stop, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        work()
         code = 0
     except EOFError:
         code = 0
     finally:
         # No exit handler that workers inherit may run at the end of this process.
         os._exit(code)
-
-
-def serve(control: socket.socket, lifeline: int, evaluate: Evaluate, environment: Mapping[str, str]) -> NoReturn:
-    """Serve the coordinator as `main` does, in a fork of it that has the evaluation already."""
-    code = 1
-    try:
-        _ignore_stop_signals()
-        _reset_process(environment)
-        channel = Channel(control)
-        order = pickle.loads(channel.receive())
-        assert isinstance(order, ConfigureWorkers)
-        Zygote(channel, lifeline, evaluate, order).serve()
-        code = 0
-    except EOFError:
-        code = 0
-    finally:
-        os._exit(code)
-
-
-def _ignore_stop_signals() -> None:
-    for stop in STOP_SIGNALS:
-        # The search handles them, and then ends this process.
-        signal.signal(stop, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 def _reset_process(environment: Mapping[str, str]) -> None:
@@ -135,17 +130,8 @@ def _die_with_coordinator(lifeline: int) -> None:
     """Have the kernel kill this process when the coordinator ends, even during an import: nothing to clean up yet."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-    if _is_readable(lifeline):
+    if select.select([lifeline], [], [], 0)[0]:
         raise EOFError
-
-
-def _survive_coordinator(lifeline: int) -> None:
-    """Stop being killed when the coordinator ends; from now on the zygote notices that itself and cleans up."""
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) & ~os.O_ASYNC)
-
-
-def _is_readable(descriptor: int) -> bool:
-    return bool(select.select([descriptor], [], [], 0)[0])
 
 
 def _load_evaluation(channel: Channel, payload: int) -> Evaluate:

@@ -22,7 +22,13 @@ from typing import IO, Final, NoReturn
 from spacelang.runtime.errors import InputError, describe_exception, signal_name
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import kernel
-from spacelang.runtime.executors._processes.communication import Channel, ConfigureWorkers, ZygoteCommand, ZygoteMessage
+from spacelang.runtime.executors._processes.communication import (
+    THREAD_VARIABLES,
+    Channel,
+    ConfigureWorkers,
+    ZygoteCommand,
+    ZygoteMessage,
+)
 
 BOOT_SCRIPT: Final = """
 import json, sys
@@ -82,11 +88,7 @@ class ForkedProcess:
 
 
 class ZygoteConnection:
-    """A zygote process and the connection to it.
-
-    With `forks` the zygote is a fork of this process if that is safe. Raises InputError if the evaluation cannot be
-    sent to another process, or if no process can be started.
-    """
+    """A zygote process, a fork if that is allowed (`forks`) and safe; raises InputError if it cannot be started."""
 
     def __init__(self, evaluate: Evaluate, order: ConfigureWorkers, *, forks: bool = False) -> None:
         self._owner_pid = os.getpid()
@@ -214,16 +216,6 @@ def _unnamed_file() -> IO[bytes]:
     return tempfile.TemporaryFile() if create is None else os.fdopen(create("spacelang"), "w+b")
 
 
-THREAD_VARIABLES: Final = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "LOKY_MAX_CPU_COUNT",
-)
-"""The environment variables that set the number of threads of libraries and the number of cores."""
 FORK_SAFE_THREADS: Final = frozenset({"jemalloc_bg_thd"})
 """Names of allocator threads, which handle forks correctly."""
 POLL_INTERVAL: Final = 0.002

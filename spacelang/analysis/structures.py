@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import field, replace
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from spacelang.analysis import alternatives, annotations
 from spacelang.analysis.alternatives import Alternative, alternatives_of, is_plain_word
@@ -24,9 +24,6 @@ from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import labels_of, title
 from spacelang.text import Span, unique_name
 
-if TYPE_CHECKING:
-    from spacelang.analysis.stages import StageReader
-
 
 @frozen
 class StructureContext:
@@ -36,12 +33,22 @@ class StructureContext:
     taken: dict[str, Span] = field(default_factory=dict)
 
 
-class StructureReader:
-    """A reader of the structures of one module."""
+class _Stages(Protocol):
+    def use_stage(self, home: Module, stage: ast.Stage, written: ast.OperatorReference) -> ir.Choice | None: ...
 
-    def __init__(
-        self, module: Module, operators: OperatorReader, stages: "StageReader", report: DiagnosticCollector
-    ) -> None:
+    def steps_of(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]: ...
+
+    def top_level(self, spot: StructureContext) -> StructureContext: ...
+
+    def report_unknown_step(self, module: Module, written: ast.OperatorReference) -> None: ...
+
+    def mark_incomplete(self) -> None: ...
+
+
+class StructureReader:
+    """A reader of the structures of one module; `stages` are those of all modules (`StageReader`)."""
+
+    def __init__(self, module: Module, operators: OperatorReader, stages: _Stages, report: DiagnosticCollector) -> None:
         self._module = module
         self._operators = operators
         self._stages = stages

@@ -157,7 +157,12 @@ class PluginRegistry:
     def options(plugin: type[Any]) -> tuple[Option, ...]:
         """Return the descriptions of the options of a plug-in class, in the order of its fields."""
         return tuple(
-            Option(entry.name, _type_name(entry, wanted), _shown_default(entry), entry.metadata["doc"])
+            Option(
+                entry.name,
+                _type_name(entry, wanted),
+                entry.metadata.get("default", entry.default),
+                entry.metadata["doc"],
+            )
             for entry, wanted in _typed_fields(plugin)
         )
 
@@ -227,10 +232,6 @@ def _type_name(entry: Any, wanted: Any) -> str:
     if "part" in entry.metadata:
         return str(entry.metadata["part"].plugins.kind)
     return "|".join(get_args(wanted)) if get_origin(wanted) is Literal else str(wanted.__name__)
-
-
-def _shown_default(entry: Any) -> object:
-    return entry.metadata.get("default", entry.default)
 
 
 def _default(entry: Any) -> object:

@@ -99,7 +99,8 @@ def _closest_by_edits(name: str, candidates: list[str]) -> str | None:
         edits = distance(folded, candidate.casefold(), limit)
         if edits is None or edits > max(1, _tolerance(*_without_shared_suffix(name, candidate))):
             continue
-        rank = (edits, _differing_capitals(name, candidate), candidate)
+        capitals = sum(left != right for left, right in zip(name, candidate, strict=False))
+        rank = (edits, capitals, candidate)
         best = rank if best is None else min(best, rank)
     return best[2] if best else None
 
@@ -134,10 +135,6 @@ def _is_abbreviation(name: tuple[str, ...], candidate: tuple[str, ...]) -> bool:
         return True
     spelled_out = all(min(len(left), len(right)) >= 3 or left == right for left, right in pairs)
     return spelled_out and len(name) == len(candidate) and all(left.startswith(right) for left, right in pairs)
-
-
-def _differing_capitals(name: str, candidate: str) -> int:
-    return sum(left != right for left, right in zip(name, candidate, strict=False))
 
 
 @lru_cache(CACHE_SIZE)

@@ -20,7 +20,7 @@ from spacelang.ir.expr import (
     references,
     with_children,
 )
-from spacelang.ir.value import NUMERIC_FUNCTIONS, NumberInterval, Value, is_number, to_fraction
+from spacelang.ir.value import NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
 from spacelang.ir.value import Number as Known
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
@@ -134,7 +134,7 @@ def evaluate(expression: Expr) -> Number:
 
 def resolve_infinities(expression: Expr) -> Expr | None:
     """Return the expression with `VERY_LARGE` for what is still infinite, or None if a part is undefined."""
-    if not any(isinstance(node, Constant) and _is_infinite(node.value) for node in nodes(expression)):
+    if not any(isinstance(node, Constant) and node.value in (math.inf, -math.inf) for node in nodes(expression)):
         return expression
     if not references(expression):
         number = evaluate(expression)
@@ -173,10 +173,6 @@ def find_infinite_constant(expression: Expr) -> Span | None:
         if not math.isfinite(evaluate(child)):
             return find_infinite_constant(child)
     return None
-
-
-def _is_infinite(value: Value) -> bool:
-    return isinstance(value, float) and math.isinf(value)
 
 
 def _exact(value: int | Number) -> Number:

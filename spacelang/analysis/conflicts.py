@@ -106,7 +106,6 @@ def _smallest_conflict(
 
 
 def _smallest_hitting_set(sets: Sequence[frozenset[int]], most: int) -> frozenset[int] | None:
-    """Return a smallest set of at most `most` numbers that contains one of each set, or None."""
     return next((found for size in range(most + 1) if (found := _hitting_set(sets, size)) is not None), None)
 
 

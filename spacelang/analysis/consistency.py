@@ -22,7 +22,7 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import Expr, Is, nodes, scope
 from spacelang.ir.membership import is_violated
-from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Node, Space
+from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
@@ -356,12 +356,10 @@ def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -
 
     choices = default_configuration(space)
     named = [space.variables[address] for address in scope(constraint.expression)]
-    notes = [_describe_default(variable.node, choices[variable.key]) for variable in named if variable.key in choices]
+    notes = [
+        f"the default of `{variable.key}` is `{'none' if choices[variable.key] is None else choices[variable.key]}`"
+        for variable in named
+        if variable.key in choices
+    ]
     premises = report.symbols.notes(report.symbols.mentioned_in(constraint.span))
     report.add(DefaultExcluded(primary=constraint.span, notes=(*notes, *premises)))
-
-
-def _describe_default(node: Node, value: object) -> str:
-    assert isinstance(node, Choice | Hyperparameter)
-    shown = "none" if value is None else value
-    return f"the default of `{node.key}` is `{shown}`"

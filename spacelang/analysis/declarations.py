@@ -35,7 +35,9 @@ def check_reusable_declarations(
     """Check the groups, abstract operators and imports of a file, and those of the files that it imports."""
     alone = DiagnosticCollector(report.symbols)
     for each in all_modules(module):
-        _check_abstracts(each, catalogue, report)
+        for name in (operator.name for operator in each.abstracts.values() if operator.name.text in catalogue):
+            title = TITLES.get(catalogue.name, catalogue.name)
+            report.add(ShadowingOperator(primary=name.span, name=name.text, catalogue=title))
         operators = OperatorReader(each, catalogue, Draft(ir.SKIPPED_STEP), alone)
         for group in each.groups.values():
             operators.check_group_members(groups.group_members(group, each))
@@ -65,14 +67,6 @@ def all_modules(first: Module) -> list[Module]:
                 found[id(module)] = module
                 left.append(module)
     return [*found.values()]
-
-
-def _check_abstracts(module: Module, catalogue: Catalogues, report: DiagnosticCollector) -> None:
-    for operator in module.abstracts.values():
-        name = operator.name
-        if name.text in catalogue:
-            title = TITLES.get(catalogue.name, catalogue.name)
-            report.add(ShadowingOperator(primary=name.span, name=name.text, catalogue=title))
 
 
 def _check_unused(module: Module, catalogue: Catalogues, report: DiagnosticCollector) -> None:

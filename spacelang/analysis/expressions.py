@@ -140,7 +140,9 @@ class ExpressionReader:
     def _membership(self, written: ast.Membership) -> Expr | None:
         item = self._operands.read(written.item)
         if isinstance(item, Choice):
-            return self._decision_membership(item, written)
+            found = [self._meant_alternatives(item, written.item, value) for value in written.values]
+            branches = tuple(dict.fromkeys(branch for several in found for branch in several))
+            return Is(item.address, branches, written.span) if all(found) else None
         values = [literal_value(value, self._report) for value in written.values]
         if item is None or any(isinstance(value, InvalidValue) for value in values):
             return None
@@ -151,12 +153,6 @@ class ExpressionReader:
             for value, place in zip(values, written.values, strict=True):
                 self._operands.expect_value(item.address, value, place)  # type: ignore[arg-type]
         return In(item, tuple(values), written.span)  # type: ignore[arg-type]
-
-    def _decision_membership(self, choice: Choice, written: ast.Membership) -> Expr | None:
-        """Read `decision in {A, B}`: the decision takes one of these alternatives."""
-        found = [self._meant_alternatives(choice, written.item, value) for value in written.values]
-        branches = tuple(dict.fromkeys(branch for several in found for branch in several))
-        return Is(choice.address, branches, written.span) if all(found) else None
 
     # ---- comparisons
 

@@ -200,17 +200,17 @@ class _FileReader:
         self._report.found.extend(parsed.diagnostics)
         torn = any(not isinstance(diagnostic, MissingSeparator) for diagnostic in parsed.diagnostics)
         imports: dict[str, Module] = {}
-        lost = 0
         spans: dict[str, Span] = {}
         for item in parsed.file.items:
             name = self._name(item, spans) if isinstance(item, ast.Import) else None
             if name is not None:
                 assert isinstance(item, ast.Import)
-                found = self._imported_module(item, (*chain, source))
-                lost += found is None
-                # If a file cannot be read, names that it might declare are not reported as unknown.
-                imports[name] = found or Module(source, ast.File((), item.span), is_torn=True)
-        torn |= lost > 0
+                found = self._load_module(item, (*chain, source))
+                if isinstance(found, Diagnostic):
+                    # If a file cannot be read, names that it might declare are not reported as unknown.
+                    self._report.add(found)
+                    found, torn = Module(source, ast.File((), item.span), is_torn=True), True
+                imports[name] = found
         return read_module(source, parsed.file, parsed.damaged, self._report, torn=torn, imports=imports)
 
     def _name(self, item: ast.Import, known: dict[str, Span]) -> str | None:
@@ -226,13 +226,6 @@ class _FileReader:
             self._report.add(DuplicateName(primary=span, kind="import", name=name, remedy=remedy, related=related))
             return None
         return name
-
-    def _imported_module(self, item: ast.Import, chain: tuple[Source, ...]) -> Module | None:
-        found = self._load_module(item, chain)
-        if isinstance(found, Module):
-            return found
-        self._report.add(found)
-        return None
 
     def _load_module(self, item: ast.Import, chain: tuple[Source, ...]) -> Module | Diagnostic:
         at, path = item.path.span, item.path.value

@@ -354,7 +354,10 @@ class BodyReader:
         if written.default is not None:
             # If an operator is unknown, a domain of plain values may have been meant: the default is not checked then.
             operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]
-            is_known = all(self._is_known(operator) for operator in operators)
+            is_known = all(
+                operator.catalogue == ir.ABSTRACT_CATALOGUE or self._operators.entry_of(operator) is not None
+                for operator in operators
+            )
             default = hyperparameter_defaults.read_decision_default(
                 written, written.default, branches, self._report, is_known=is_known
             )
@@ -406,9 +409,6 @@ class BodyReader:
         """Return True if a word names a known operator and the parameter takes operators."""
         takes_operators = parameter is not None and parameter.takes_operators
         return isinstance(value, ast.DottedName) and takes_operators and self._operators.is_operator(value)
-
-    def _is_known(self, operator: ir.Operator) -> bool:
-        return operator.catalogue == ir.ABSTRACT_CATALOGUE or self._operators.entry_of(operator) is not None
 
 
 def _with_one_value(written: ast.FixedParameter, value: ast.Value, condition: ast.Expression) -> ast.Parameter:

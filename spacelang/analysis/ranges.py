@@ -143,12 +143,11 @@ class RangeReader:
                 bound=bound.span.text,
                 domain="a range of integers",
                 expected="expected an integer",
-                remedy=f"write `float[…]`, or {whole}" if self._takes_floats(value) else f"write {whole}",
+                remedy=f"write `float[…]`, or {whole}"
+                if self._judge.range_rejection(Real(value, value)) is None
+                else f"write {whole}",
             )
         )
-
-    def _takes_floats(self, value: float) -> bool:
-        return self._judge.range_rejection(Real(value, value)) is None
 
     def _refuse(self, bound: ast.Expression) -> None:
         expected = "expected a number or arithmetic over numbers"

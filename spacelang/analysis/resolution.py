@@ -35,7 +35,8 @@ def resolve(space: Space, draft: Draft, report: DiagnosticCollector) -> Space:
     left_out = {stage_of(address) for address in declared} - reached if draft.is_whole else set()
     names = NameResolver(declared, draft, frozenset(left_out), report.symbols)
     reader = ExpressionReader(names, report)
-    conditions = _conditions(draft, reader, report)
+    read = {each.address: _read(each.expression, each.scope, reader, report) for each in draft.conditions}
+    conditions = {address: expression for address, expression in read.items() if expression is not None}
     draft.decision_conditions = _read_decision_conditions(draft, reader, report)
     _check_cycles(
         conditions | {each.address: each.condition for each in draft.decision_conditions.values()}, declared, report
@@ -77,11 +78,6 @@ def _with_decision_conditions(
             report.add(Undecidable(primary=presence.condition.span, kind="condition", reason=reason, remedy=remedy))
         found.extend(said or ())
     return with_fallback_defaults(replace(space, constraints=tuple(found)), presences)
-
-
-def _conditions(draft: Draft, reader: ExpressionReader, report: DiagnosticCollector) -> dict[str, Expr]:
-    read = {pending.address: _read(pending.expression, pending.scope, reader, report) for pending in draft.conditions}
-    return {address: expression for address, expression in read.items() if expression is not None}
 
 
 def _constraints(

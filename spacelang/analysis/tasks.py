@@ -308,7 +308,8 @@ class ScorerReader:
         kind = self._known.get(name)
         if kind is None:
             hint = self._hint(name)
-            near = None if hint else self._near(name)
+            plain = name.removesuffix("_score")
+            near = None if hint else plain if plain in self._known else nearest_name(name, self._known)
             self._report.add(UnknownScorer(primary=written.span, name=name, near=near, hint=hint))
             return None
         if self._kind is not None and kind != self._kind:
@@ -322,10 +323,6 @@ class ScorerReader:
     def is_scorer(self, name: str) -> bool:
         """Return True if the catalogue has a scorer of this name, for any kind of task."""
         return name in self._known
-
-    def _near(self, name: str) -> str | None:
-        plain = name.removesuffix("_score")
-        return plain if plain in self._known else nearest_name(name, self._known)
 
     def _hint(self, name: str) -> str | None:
         if name in ERROR_NAMES:

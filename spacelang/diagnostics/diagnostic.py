@@ -36,11 +36,6 @@ class Fix:
 _REQUIRED: Final = object()
 
 
-def _is_class_variable(annotation: object) -> bool:
-    origin: object = get_origin(annotation)
-    return origin is ClassVar
-
-
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class _Record:
     """A base class of frozen, keyword-only data classes that needs no generated methods.
@@ -53,7 +48,7 @@ class _Record:
     """The names of the fields with their defaults."""
 
     def __init_subclass__(cls) -> None:
-        own = [name for name, annotation in cls.__annotations__.items() if not _is_class_variable(annotation)]
+        own = [name for name, annotation in cls.__annotations__.items() if get_origin(annotation) is not ClassVar]
         cls.FIELDS = {**cls.FIELDS, **{name: cls.__dict__.get(name, _REQUIRED) for name in own}}
 
     def __init__(self, **values: object) -> None:

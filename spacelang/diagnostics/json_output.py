@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final, TypedDict
 
 from spacelang.diagnostics.conditions import AlwaysTrue, BadBound, NeverTogether, NeverTrue, WrongComparison
-from spacelang.diagnostics.diagnostic import Diagnostic, Fix, Related
+from spacelang.diagnostics.diagnostic import Diagnostic, Fix
 from spacelang.diagnostics.names import DuplicateValue
 from spacelang.diagnostics.parameters import (
     DeprecatedOperator,
@@ -75,13 +75,11 @@ def _to_record(diagnostic: Diagnostic) -> DiagnosticRecord:
         label=diagnostic.label,
         help=diagnostic.help,
         notes=list(diagnostic.notes),
-        related=[_to_related_record(related) for related in diagnostic.related],
+        related=[
+            RelatedRecord(message=related.message, **_to_place_record(related.span)) for related in diagnostic.related
+        ],
         fixes=[_to_fix_record(fix) for fix in find_fixes(diagnostic)],
     )
-
-
-def _to_related_record(related: Related) -> RelatedRecord:
-    return RelatedRecord(message=related.message, **_to_place_record(related.span))
 
 
 def _to_fix_record(fix: Fix) -> FixRecord:

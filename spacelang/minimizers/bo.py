@@ -4,18 +4,17 @@ See spacelang/optimizers/README.md, section "Minimizers".
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
 from spacelang.minimizers._proposal_loop import check_initial, start_with_design
 from spacelang.plugins import option
+from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.limits import POINTS_WHEN_FITTED
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +37,13 @@ class Bo:
         Pending points count with the median of all numbers. A point is not proposed again if it, or another point that
         rounds to the same members, is known or pending, as long as there is any other candidate.
         """
-        import numpy as np
-
         from spacelang.surrogates.dimensions import round_to_members
         from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
         from spacelang.surrogates.improvement import make_closeness_test, maximise_expected_improvement
 
         growing = IncrementalGaussianProcess()
 
-        def propose(seen: Observations, rng: "Generator") -> "Array":
+        def propose(seen: Observations, rng: Generator) -> Array:
             model = growing.model(seen.points, seen.numbers, seen.pending)
             is_close = make_closeness_test(round_to_members(box, np.vstack([seen.points, seen.pending])))
             best = float(model.standardise(seen.numbers.min()))

@@ -4,17 +4,15 @@ See spacelang/optimizers/README.md, section "Cubic spline".
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
 from spacelang.minimizers._proposal_loop import start_with_design
+from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.limits import POINTS_WHEN_FITTED
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class Rbf:
         """Evaluate a Latin hypercube of 2 (d + 1) points, at most half of the calls, then proposals of the spline."""
         from spacelang.surrogates.cubic_rbf import propose_point
 
-        def propose(seen: Observations, rng: "Generator") -> "Array":
+        def propose(seen: Observations, rng: Generator) -> Array:
             return propose_point(seen.points, seen.numbers, seen.pending, rng)
 
         proposals = start_with_design(max(1, min(2 * (len(box) + 1), calls // 2)), box, value.rng, propose)

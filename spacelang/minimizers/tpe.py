@@ -5,16 +5,14 @@ See spacelang/optimizers/README.md, section "Minimizers".
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
 from spacelang.plugins import OptionError, option
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from spacelang.sampling.value_codes import Array
+from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Tpe:
 
         parzen = ParzenSettings(self.startup, self.gamma, self.candidates)
 
-        def propose(seen: Observations, rng: "Generator") -> "Array":
+        def propose(seen: Observations, rng: Generator) -> Array:
             return parzen.suggest(box, seen.points, seen.numbers, rng)
 
         return minimize_with_proposals(propose, value, box, calls, start, seconds)

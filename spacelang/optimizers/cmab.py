@@ -4,24 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import inf
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal
+
+import numpy as np
+from numpy.random import Generator
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.ir.trial import Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._common_options import check
 from spacelang.optimizers._draws import RandomLeaves
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, run_candidates, search
 from spacelang.plugins import option
+from spacelang.sampling.value_codes import Array
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
-
-if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.random import Generator
-    from numpy.typing import NDArray
-
-Counts: TypeAlias = "NDArray[float64]"
-"""A number for each arm."""
 
 PATIENCE: Final = 10
 """After this many draws in a row of known or running pipelines a new pipeline is drawn uniformly."""
@@ -43,7 +38,7 @@ class Cmab:
 
     def __post_init__(self) -> None:
         for name, value in (("f_hat", self.f_hat), ("alpha0", self.alpha0), ("delta0", self.delta0)):
-            check(0 < value < inf, f"`{name}` is {value}", f"`{name}` must be greater than 0")
+            settings.check(0 < value < inf, f"`{name}` is {value}", f"`{name}` must be greater than 0")
 
     def search(self, problem: Problem) -> Search:
         """Run CMAB: pull pipelines until every leaf was evaluated, on all rows.
@@ -139,16 +134,14 @@ class _Pulls:
 class Bandit:
     """The posterior of every arm: counts of successes and failures, continued from an `earlier` bandit if given."""
 
-    def __init__(self, options: Cmab, tree: DiscrepancyTree, rng: "Generator", earlier: "Bandit | None" = None) -> None:
-        import numpy as np
-
+    def __init__(self, options: Cmab, tree: DiscrepancyTree, rng: Generator, earlier: "Bandit | None" = None) -> None:
         self._options = options
         self._tree = tree
         self._rng = rng
         ends = (0, *accumulate(len(layer.alternatives) for layer in tree.layers))
         self._slices = [slice(first, end) for first, end in pairwise(ends)]
         fresh = np.full(ends[-1], options.alpha0), np.full(ends[-1], options.delta0)
-        self._counts: tuple[Counts, Counts] = fresh if earlier is None else earlier._counts
+        self._counts: tuple[Array, Array] = fresh if earlier is None else earlier._counts
         """The parameters of the Beta posteriors: success counts, then failure counts."""
 
     def posterior_parameters(self, layer: int, place: int) -> tuple[float, float]:
@@ -163,12 +156,10 @@ class Bandit:
         return [weights[each] for each in self._slices]
 
     def choose(self, weights: list[list[float]]) -> Pipeline:
-        """Return the pipeline with the largest weight in each layer, the first of equal ones.
-
-        If an alternative leads to no admissible pipeline with the alternatives of earlier layers, the next best is
-        taken.
-        """
-        return self._tree.first_leaf([_best_first(layer) for layer in weights])
+        """Return the first pipeline with the largest weight in each layer; the next best where none is admissible."""
+        # Sorting is stable even in reverse: among equal weights the first comes first.
+        order = [sorted(range(len(layer)), key=layer.__getitem__, reverse=True) for layer in weights]
+        return self._tree.first_leaf(order)
 
     def pull(self, pipeline: Pipeline, standing: float) -> None:
         """Pull the arms of a pipeline: all of them succeed together with probability `reward`, or all fail."""
@@ -182,8 +173,3 @@ class Bandit:
 def reward(standing: float, f_hat: float) -> float:
     """Return the reward 1 - standing / f_hat of a normalized loss, clipped to [0, 1]."""
     return 1 - min(max(standing / f_hat, 0.0), 1.0)
-
-
-def _best_first(weights: list[float]) -> list[int]:
-    # Sorting is stable even in reverse: among equal weights the first comes first.
-    return sorted(range(len(weights)), key=weights.__getitem__, reverse=True)

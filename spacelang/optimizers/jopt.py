@@ -10,10 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
+from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
-from spacelang.ir.trial import Memo, Request, Trial
+from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers._proposal_loop import latin_hypercube
 from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import UniqueConfigurations
@@ -26,8 +27,6 @@ from spacelang.targets.admm import Admm, AdmmForm, AdmmPoints
 from spacelang.targets.blds import DiscrepancyTree
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
-
     from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
 
 
@@ -70,7 +69,6 @@ class _Run:
         self._design = self._joint.apply_advice(latin_hypercube(options.initial, self._joint.width, problem.rng))
         self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
         self._seen: set[Configuration] = set()
-        """The configurations that were started."""
         self._points: list[Array] = []
         self._values: list[float] = []
         self._pending: dict[Request | LazyRequest, Array] = {}
@@ -107,13 +105,13 @@ class _Run:
 
     # ---- proposals
 
-    def _propose(self, rng: "Generator") -> Request:
+    def _propose(self, rng: Generator) -> Request:
         with one_thread():
             place = self._with_inactive(_to_float32(self._propose_point(rng)))
         (configuration,) = self._joint.decode(place[None])
-        return Request(configuration, memo=_to_memo(place))
+        return Request(configuration, memo=(b64encode(place.astype("<f4").tobytes()).decode(),))
 
-    def _propose_point(self, rng: "Generator") -> Array:
+    def _propose_point(self, rng: Generator) -> Array:
         count = len(self._points) + len(self._pending)
         if not self._values or count < self._options.initial:
             return self._design_point(count, rng)
@@ -125,7 +123,7 @@ class _Run:
         best = float(model.standardise(numbers.min()))
         return maximise_expected_improvement(model.process, best, self._best, rng, self._are_seen)
 
-    def _design_point(self, count: int, rng: "Generator") -> Array:
+    def _design_point(self, count: int, rng: Generator) -> Array:
         """Return a point of the initial design or beyond it a random one, or a random one whose member is new."""
         place: Array = self._design[count] if count < len(self._design) else self._draw(1, rng)[0]
         if not self._are_seen(_to_float32(place)[None])[0]:
@@ -133,7 +131,7 @@ class _Run:
         others = _to_float32(self._draw(CHUNK, rng))
         return np.asarray(others[int(self._are_seen(others).argmin())])
 
-    def _draw(self, count: int, rng: "Generator") -> Array:
+    def _draw(self, count: int, rng: Generator) -> Array:
         return self._joint.apply_advice(rng.random((count, self._joint.width)))
 
     def _with_inactive(self, place: Array) -> Array:
@@ -172,10 +170,6 @@ class _Run:
 def _to_float32(place: Array) -> Array:
     """Return the point in single precision, since a run stores thousands; evaluated points have this precision."""
     return np.asarray(place, np.float32)
-
-
-def _to_memo(place: Array) -> Memo:
-    return (b64encode(place.astype("<f4").tobytes()).decode(),)
 
 
 def _from_memo(request: Request) -> Array:

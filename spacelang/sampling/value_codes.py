@@ -76,7 +76,8 @@ def decode_values(domain: Domain, codes: ValueCodes) -> list[Value]:
     """Return the values that codes stand for, as Python objects."""
     found: list[Value] = codes.codes.tolist()
     if codes.parts is None:
-        return _decode_part_values(parts(domain)[0], found)
+        part = parts(domain)[0]
+        return [part.values[code] for code in found] if isinstance(part, Categorical) else found
     is_float = codes.codes.dtype.kind == "f"
     for place, part in enumerate(parts(domain)):
         if isinstance(part, Real) or (isinstance(part, Grid) and not (part.is_integral and is_float)):
@@ -129,13 +130,6 @@ def _float_grid_codes_at(part: Grid, indices: Array) -> Array:
     return np.array([part.value_at(int(index)) for index in indices.ravel().tolist()], float).reshape(indices.shape)
 
 
-def _decode_part_values(part: SimpleDomain, codes: list[Any]) -> list[Value]:
-    if isinstance(part, Categorical):
-        values = part.values
-        return [values[code] for code in codes]
-    return codes
-
-
 def _part_code_type(part: SimpleDomain) -> DTypeLike:
     match part:
         case Grid(is_integral=True):
@@ -148,12 +142,12 @@ def _part_code_type(part: SimpleDomain) -> DTypeLike:
 
 def integer_type(lower: int, upper: int) -> DTypeLike:
     """Return the smallest signed integer type that holds `lower` to `upper`; `object` if there is none."""
-    fitting = (kind for kind in (np.int8, np.int16, np.int32, np.int64) if _fits(np.iinfo(kind), lower, upper))
+    fitting = (
+        kind
+        for kind in (np.int8, np.int16, np.int32, np.int64)
+        if np.iinfo(kind).min <= lower and upper <= np.iinfo(kind).max
+    )
     return next(fitting, object)
-
-
-def _fits(word: np.iinfo[Any], lower: int, upper: int) -> bool:
-    return int(word.min) <= lower and upper <= int(word.max)
 
 
 def is_exact_as_floats(part: Grid) -> bool:

@@ -6,7 +6,7 @@ with.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import assert_never
@@ -227,14 +227,14 @@ def join_pieces(domain: Domain, pieces: Sequence[SimpleDomain]) -> Domain:
     It has the order, scale and steps of `domain`. The pieces are those that `cut_into_cells` and `singleton_cells`
     return. All pieces together give the original domain.
     """
-    found = [part for whole in parts(domain) for part in _joined_part(whole, _pieces_within(whole, pieces))]
+    found = [
+        part
+        for whole in parts(domain)
+        for part in _joined_part(whole, [each for each in pieces if contains(whole, each.representative)])
+    ]
     if tuple(found) == parts(domain):
         return domain
     return found[0] if len(found) == 1 else Union(tuple(found))
-
-
-def _pieces_within(whole: SimpleDomain, pieces: Iterable[SimpleDomain]) -> list[SimpleDomain]:
-    return [piece for piece in pieces if contains(whole, piece.representative)]
 
 
 def _joined_part(whole: SimpleDomain, pieces: Sequence[SimpleDomain]) -> list[SimpleDomain]:
@@ -253,16 +253,12 @@ def _joined_part(whole: SimpleDomain, pieces: Sequence[SimpleDomain]) -> list[Si
 
 
 def _join_grid(whole: Grid, pieces: Sequence[SimpleDomain]) -> list[SimpleDomain]:
-    ends = sorted(_end_indices(whole, piece) for piece in pieces)
+    ends = sorted((whole.index_of(p.value_at(0)), whole.index_of(p.value_at(p.last_index))) for p in pieces)
     runs = [ends[0]]
     for first, last in ends[1:]:
         runs[-1:] = [(runs[-1][0], last)] if first == runs[-1][1] + 1 else [runs[-1], (first, last)]
     every = 0, whole.last_index
     return [whole if ends == every else subgrid(whole, *ends) for ends in runs]
-
-
-def _end_indices(whole: Grid, piece: SimpleDomain) -> tuple[int, int]:
-    return whole.index_of(piece.value_at(0)), whole.index_of(piece.value_at(piece.last_index))
 
 
 def _join_intervals(whole: Real, pieces: Sequence[SimpleDomain]) -> list[SimpleDomain]:

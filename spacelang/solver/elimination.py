@@ -184,7 +184,9 @@ def _eliminate_variables(
             continue  # outdated entry: the variable is eliminated or its cost has changed
         del costs[variable]
         bucket = _join(variable, states[variable], [alive.pop(number) for number in touching[variable]])
-        mine, message = touching.pop(variable), _message(bucket, semiring)
+        mine = touching.pop(variable)
+        sums = {rest: semiring.add(weights.values()) for rest, weights in bucket.weights.items()}
+        message = Factor(bucket.separator, sums)
         number = len(graph.factors) + len(buckets)
         buckets.append(bucket)
         told = {} if not keep_trivial and _is_trivial(message, states) else {number: message}
@@ -241,10 +243,6 @@ def _join_factor(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[
         for states, weight in joint.items()
         for rest, other in matching.get(keys[states], ())
     }
-
-
-def _message(bucket: Bucket, semiring: Semiring) -> Factor:
-    return Factor(bucket.separator, {rest: semiring.add(weights.values()) for rest, weights in bucket.weights.items()})
 
 
 def draw_states(

@@ -133,14 +133,15 @@ class Solver:
                     support = self._supported(network)
                     found |= {address: support[address] - {UNREACHED} for address in choices}
                 else:
-                    found |= {address: self._open_branches(variable) for address, variable in choices.items()}
+                    found |= {
+                        address: frozenset(
+                            place
+                            for place in range(len(variable.choice.branches))
+                            if self.total(context_below(variable, place))
+                        )
+                        for address, variable in choices.items()
+                    }
         return found
-
-    def _open_branches(self, variable: Variable) -> frozenset[int]:
-        """Return the branches of an otherwise unconstrained decision that have admissible contents."""
-        return frozenset(
-            place for place in range(len(variable.choice.branches)) if self.total(context_below(variable, place))
-        )
 
     def _supported(self, network: Network) -> dict[str, frozenset[State]]:
         kept = self.solve(network) if _is_small(network) else self._eliminated(network, keep_trivial=True)

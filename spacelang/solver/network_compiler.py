@@ -78,7 +78,8 @@ class _NetworkCompiler:
         self.tied = tied
         self.depth = len(tied.context)
         self.members = {member.address: member for member in tied.members}
-        self.atoms = _atoms(tied)
+        expressions = (*expressions_of((), tied.constraints), *expressions_of(tied.members, ()))
+        self.atoms = tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))
         self.literals: dict[Expr, Expr] = {}
         self.ranges: dict[str, Compare] = {}
         self.truths: list[str] = []
@@ -91,7 +92,10 @@ class _NetworkCompiler:
         enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
         for atom in related:
             if atom not in enumerable:
-                self._add_range(atom)
+                if not isinstance(atom, Compare) or difference(atom) is None:
+                    raise UndecidableError(atom)
+                literal = self.literals[atom] = self._new_truth()
+                self.ranges[literal.address] = atom
         self._add_states({address for atom in enumerable for address in references(atom)})
         for atom in enumerable:
             self.literals[atom] = self._define_truth(atom)
@@ -106,13 +110,6 @@ class _NetworkCompiler:
         domains = [self.members[address].hyperparameter.domain for address in references(atom)]
         sizes = [domain.size for domain in domains if domain.size is not None]
         return len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= MAX_ENUMERATED
-
-    def _add_range(self, atom: Expr) -> None:
-        if not isinstance(atom, Compare) or difference(atom) is None:
-            raise UndecidableError(atom)
-        literal = self._new_truth()
-        self.literals[atom] = literal
-        self.ranges[literal.address] = atom
 
     def _new_truth(self) -> Is:
         name = f"truth {len(self.truths)}"  # cannot clash with an address, since these contain no blanks
@@ -321,11 +318,6 @@ def evaluate_combinations(expression: Expr, options: Mapping[str, Sequence[Expre
         return
     for worths in product(*options.values()):
         yield is_true(expression, dict(zip(options, worths, strict=True)).__getitem__)
-
-
-def _atoms(tied: VariableGroup) -> tuple[Expr, ...]:
-    expressions = (*expressions_of((), tied.constraints), *expressions_of(tied.members, ()))
-    return tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))
 
 
 def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[Expr], *, compared: bool) -> tuple[SimpleDomain, ...]:

@@ -153,7 +153,9 @@ class _Numbering:
         if state == UNREACHED or variable in network.truths:
             return 0
         if variable in network.cells:
-            return _index_in_cell(network.cells[variable][state], values[variable])
+            value = values[variable]
+            assert not isinstance(value, InactiveValue)
+            return network.cells[variable][state].index_of(value)
         return self.rank(structure, values, context_below(self._space.variables[variable], state))
 
 
@@ -227,8 +229,3 @@ def _cell_of(cells: Sequence[SimpleDomain], value: ExpressionValue) -> State:
     if isinstance(value, InactiveValue):
         return UNREACHED
     return index_of_part(cells, value)
-
-
-def _index_in_cell(cell: SimpleDomain, value: ExpressionValue) -> int:
-    assert not isinstance(value, InactiveValue)
-    return cell.index_of(value)

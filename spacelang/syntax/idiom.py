@@ -46,7 +46,8 @@ class ForeignIdiomMatch:
     @property
     def remedy(self) -> str:
         """The help text: how to write the same in this language."""
-        return _fill_in(self.idiom.remedy, self.match)
+        remedy = self.idiom.remedy
+        return self.match.expand(remedy) if isinstance(remedy, str) else remedy(self.match)
 
     def rewrite(self, text: str) -> str | None:
         """Return the text, in its old length, with the idiom replaced, so that reading can go on; or None."""
@@ -63,10 +64,6 @@ class ForeignIdiomMatch:
     def _rewrite_one(self, found: re.Match[str]) -> str:
         own = self.idiom.pattern.fullmatch(found[0]) if found["whole"] is not None else None
         return found[0] if own is None else own.expand(self.idiom.instead or "").ljust(len(found[0]))
-
-
-def _fill_in(remedy: _RemedyTemplate, match: re.Match[str]) -> str:
-    return match.expand(remedy) if isinstance(remedy, str) else remedy(match)
 
 
 def idiom_of(
@@ -134,16 +131,11 @@ def with_unit(number: str, unit: str) -> str:
     return f"{number}{short or unit.replace('i', '')}"
 
 
-def _range_of(match: re.Match[str]) -> str:
-    """Return a range between two numbers: an `int` range if both are integers, else a `float` range."""
-    low, high = match["low"], match["high"]
-    is_whole = all(re.fullmatch(r"-?\d+", end) for end in (low, high))
-    return f"{'int' if is_whole else 'float'}[{low}, {high}]"
-
-
 def as_range(match: re.Match[str]) -> str:
     """Return a remedy that writes two numbers as the bounds of a range."""
-    return f"write `{_range_of(match)}`"
+    low, high = match["low"], match["high"]
+    is_whole = all(re.fullmatch(r"-?\d+", end) for end in (low, high))
+    return f"write `{'int' if is_whole else 'float'}[{low}, {high}]`"
 
 
 def as_range_or_set(match: re.Match[str]) -> str:

@@ -368,7 +368,8 @@ def title(structure: ast.Structure) -> str:
         case ast.JoinedStructures():
             return f" {structure.sign} ".join(map(title, structure.parts))
         case ast.Columns():
-            return f"columns({', '.join(f'{_selector_text(each)}: {title(part)}' for each, part in structure.parts)})"
+            columns = (f"{each.span.text or spell_selector(each)}: {title(part)}" for each, part in structure.parts)
+            return f"columns({', '.join(columns)})"
         case ast.Permute():
             return f"permute({', '.join(_labelled_steps(structure))})"
 
@@ -383,7 +384,3 @@ def _labelled_steps(permutation: ast.Permute) -> Iterator[str]:
     given = permutation.labels or (None,) * len(permutation.parts)
     for part, label in zip(permutation.parts, given, strict=True):
         yield f"{label.span.text or spell_label(label)}: {title(part)}" if label is not None else title(part)
-
-
-def _selector_text(selector: ast.Word | ast.Text) -> str:
-    return selector.span.text or spell_selector(selector)

@@ -177,11 +177,7 @@ def _node_factory(builder: object, name: str | None, parts: Sequence[int]) -> No
     if not name:
         return partial(_inline_lists, parts)
     method: NodeFactory = getattr(builder, name)
-    return partial(_call_with_inlined, method, parts) if parts else method
-
-
-def _call_with_inlined(method: NodeFactory, places: Sequence[int], parts: list[Any]) -> Any:
-    return method(_inline_lists(places, parts))
+    return (lambda given: method(_inline_lists(parts, given))) if parts else method
 
 
 def _inline_lists(places: Sequence[int], parts: list[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ After a change of the grammar, update the file with `python -m spacelang.syntax.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -134,7 +134,7 @@ def _number_states(
     order = {start: 0}
     queue = [start]
     for state in queue:
-        for _, target in _shifts(states[state].items(), Shift):
+        for _, target in sorted((symbol, target) for symbol, (kind, target) in states[state].items() if kind is Shift):
             if target not in order:
                 order[target] = len(order)
                 queue.append(target)
@@ -148,10 +148,6 @@ def _number_states(
     # The end of a completely read text is shifted like any other terminal.
     numbered[order[end]][END] = order[end]
     return numbered
-
-
-def _shifts(actions: Iterable[tuple[str, tuple[object, Any]]], shift: object) -> list[tuple[str, Any]]:
-    return sorted((symbol, target) for symbol, (kind, target) in actions if kind is shift)
 
 
 if __name__ == "__main__":

@@ -121,7 +121,8 @@ def _read_item(progress: _Progress, text: str, shift: int, known: SyntaxMistake 
         text = repaired
     if mistakes:
         progress.mistakes.extend(diagnose(mistake, progress.source) for mistake in mistakes)
-        progress.damaged.update(_declared_names(text))
+        if declared := _DECLARED_NAME.match(text):
+            progress.damaged.update(filter(None, declared.groups()))
 
 
 def _next_mistake(progress: _Progress, text: str, shift: int) -> SyntaxMistake | None:
@@ -131,11 +132,6 @@ def _next_mistake(progress: _Progress, text: str, shift: int) -> SyntaxMistake |
         return locate(reading.error, text, shift)
     progress.readings.append(reading)
     return None
-
-
-def _declared_names(text: str) -> list[str]:
-    found = _DECLARED_NAME.match(text)
-    return [name for name in found.groups() if name] if found else []
 
 
 def _repair(text: str, mistake: SyntaxMistake) -> str | None:

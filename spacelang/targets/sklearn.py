@@ -6,10 +6,11 @@ of configurations: the best parameters of a search are a configuration, from whi
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, assert_never
 
 from spacelang.grouping import group_by_key
@@ -20,19 +21,20 @@ from spacelang.ir.prior import Normal
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, identity_key, to_python_scalar
 from spacelang.plugins import OptionError, option
+from spacelang.reductions.domains import spaced_members
 from spacelang.reductions.questions import DrawnPiece, Piece, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter
-from spacelang.sampling.unit_scale import from_unit_function
 from spacelang.solver.counting import Structures
-from spacelang.targets._exports import python_nodes as _python
 from spacelang.targets._exports.python_nodes import (
     Code,
     DictNode,
     ListNode,
+    LiteralNode,
     assignment_source,
     call,
     evaluate,
-    literal_source,
+    literal_dict,
+    literal_list,
     names_used,
     one_line,
 )
@@ -122,9 +124,8 @@ class Sklearn:
         if self.points < 2:
             raise OptionError(f"`points` cannot be {self.points}", "a range has two ends: set `points` to 2 or more")
         if self.most < 1:
-            raise OptionError(
-                f"`most` cannot be {self.most}", "a search needs at least one dictionary: set `most` to 1 or more"
-            )
+            remedy = "a search needs at least one dictionary: set `most` to 1 or more"
+            raise OptionError(f"`most` cannot be {self.most}", remedy)
 
     def lower(self, structures: Structures) -> LoweringResult["SearchDictionaries", Parameters]:
         """Return the dictionaries of a space, built on first use; raise OptionError if a grid needs too many."""
@@ -148,9 +149,8 @@ class Sklearn:
             yield from (Finding(Construct.WEIGHTS, SHARED, span) for span in there.get(Construct.WEIGHTS, ()))
         if form.points is None:
             yield from findings_of(form.questions, Sklearn.preserves)
-            yield from (
-                Finding(Construct.PRIORS, NORMAL, node.span) for node in space.hyperparameters if _normal_of(node)
-            )
+            normal = filter(_normal_of, space.hyperparameters)
+            yield from (Finding(Construct.PRIORS, NORMAL, node.span) for node in normal)
             return
         for free, slot in form.questions.drawn_pieces():
             if _is_range(slot) and not _has_all_members(slot, form.points):
@@ -172,7 +172,7 @@ class SearchDictionaries(QuestionForm):
     @cached_property
     def native(self) -> list[dict[str, Any]]:
         """The value for `param_distributions` of `RandomizedSearchCV` or `param_grid` of `GridSearchCV`."""
-        found = evaluate(self._code, _distributions_by_name(names_used(self._code)))
+        found = evaluate(self._code, {name: getattr(_distributions(), name) for name in names_used(self._code)})
         return [found] if isinstance(found, dict) else list(found)
 
     def encode(self, configuration: Configuration) -> Parameters:
@@ -188,10 +188,8 @@ class SearchDictionaries(QuestionForm):
         """Return True if one of the dictionaries has exactly these parameters with these values."""
         if self.is_joint:
             return set(parameters) == {CONFIGURATION_KEY} and self._can_draw(self.decode(parameters))
-        return any(
-            all(self._contains(entry, parameters[key]) for key, entry in dictionary)
-            for dictionary in self._by_keys.get(frozenset(parameters), ())
-        )
+        alike = self._by_keys.get(frozenset(parameters), ())
+        return any(all(self._contains(entry, parameters[key]) for key, entry in each) for each in alike)
 
     def sample(self, count: int, rng: "Generator") -> list[Parameters]:
         """Draw with `ParameterSampler`; without distributions it does not replace, and starts again when exhausted."""
@@ -227,15 +225,10 @@ class SearchDictionaries(QuestionForm):
         used = names_used(self._code)
         blocks = [
             _HEAD.format(name=one_line(self.questions.space.name)),
-            *([_distributions_source()] if used else []),
+            *([inspect.getsource(_distributions()).split('"""', 2)[2].strip()] if used else []),  # without docstring
             assignment_source("dictionaries", self._code),
-            assignment_source(
-                "default", DictNode(tuple((key, _python.LiteralNode(value)) for key, value in self.default.items()))
-            ),
-            "\n"
-            + DECODE.format(
-                values=f"parameters[{literal_source(CONFIGURATION_KEY)}]" if self.is_joint else "parameters"
-            ),
+            assignment_source("default", literal_dict(self.default)),
+            "\n" + DECODE.format(values=f'parameters["{CONFIGURATION_KEY}"]' if self.is_joint else "parameters"),
         ]
         return "\n\n".join(blocks)
 
@@ -246,9 +239,8 @@ class SearchDictionaries(QuestionForm):
             return DictNode(((CONFIGURATION_KEY, call("JointDistribution", tree)),))
 
         def code(entry: FreeHyperparameter | tuple[str, ...]) -> Code:
-            if not isinstance(entry, FreeHyperparameter):
-                return ListNode(tuple(map(_python.LiteralNode, entry)))
-            return _as_list(self._values_code(entry))
+            found = self._values_code(entry) if isinstance(entry, FreeHyperparameter) else literal_list(entry)
+            return ListNode((found,)) if isinstance(found, LiteralNode) else found  # a dictionary needs a list
 
         return ListNode(tuple(DictNode(tuple((key, code(entry)) for key, entry in each)) for each in self._products))
 
@@ -283,8 +275,10 @@ class SearchDictionaries(QuestionForm):
         """Return the code of the values of an independent hyperparameter: a list of all, or a distribution."""
         draw = self.questions.draws[id(free)]
         if self.points is not None or not any(_is_range(piece) for piece in draw.pieces):
-            values = [value for piece in draw.pieces for value in _grid_values(piece, self.points or 0)]
-            return _value_choice(values, is_joint=self.is_joint)
+            listed = literal_list(value for piece in draw.pieces for value in _grid_values(piece, self.points or 0))
+            if not self.is_joint:
+                return listed
+            return call("OneOf", listed) if len(listed.items) > 1 else listed.items[0]
         normal = _normal_of(free.node)
         pieces = [_piece_code(piece, normal) for piece in draw.pieces]
         return call("OneOf", ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
@@ -296,23 +290,8 @@ class SearchDictionaries(QuestionForm):
         return ", ".join(sorted(names_used(self._values_code(part))) or ["list"])
 
 
-def _value_choice(values: Sequence[Value], *, is_joint: bool) -> Code:
-    literals = tuple(map(_python.LiteralNode, values))
-    if not is_joint:
-        return ListNode(literals)
-    return call("OneOf", ListNode(literals)) if len(literals) > 1 else literals[0]
-
-
-def _as_list(code: Code) -> Code:
-    """Return a single value as the one-element list that a dictionary needs, and other code unchanged."""
-    return ListNode((code,)) if isinstance(code, _python.LiteralNode) else code
-
-
 def _choice_code(_name: str, options: Sequence[Code], shares: Sequence[float] | None) -> Code:
-    listed = ListNode(tuple(options))
-    if shares is None:
-        return call("OneOf", listed)
-    return call("OneOf", listed, shares=ListNode(tuple(map(_python.LiteralNode, shares))))
+    return call("OneOf", ListNode(tuple(options)), **({} if shares is None else {"shares": literal_list(shares)}))
 
 
 def _normal_of(node: Hyperparameter) -> Normal | None:
@@ -321,20 +300,18 @@ def _normal_of(node: Hyperparameter) -> Normal | None:
 
 def _piece_code(piece: Piece, normal: Normal | None) -> Code:
     if not isinstance(piece, DrawnPiece):
-        return _python.LiteralNode(piece.value)
+        return LiteralNode(piece.value)
     match piece.domain:
         case Categorical(values=values):
-            return call("OneOf", ListNode(tuple(map(_python.LiteralNode, values))))
+            return call("OneOf", literal_list(values))
         case Grid(is_integral=True) as part:
             flags: dict[str, object] = {"step": part.step} if part.step != 1 else {}
             return call("UniformInteger", part.lower, part.greatest, **flags, **({"log": True} if part.log else {}))
         case Grid() as part:
             return call("UniformGrid", *affine_integer_coefficients(part), 0, part.last_index)
         case Real() as part:
-            log = {"log": True} if part.log else {}
-            if normal is None:
-                return call("Uniform", part.lower, part.upper, **log)
-            return call("Normal", part.lower, part.upper, normal.mean, normal.deviation, **log)
+            name, moments = ("Normal", (normal.mean, normal.deviation)) if normal else ("Uniform", ())
+            return call(name, part.lower, part.upper, *moments, **({"log": True} if part.log else {}))
         case _:
             assert_never(piece.domain)
 
@@ -357,25 +334,10 @@ def _grid_values(piece: Piece, points: int) -> list[Value]:
         case Grid() | Real() as part if _has_all_members(piece, points):
             return [*members(part)]
         case Grid() | Real() as part:
-            at = from_unit_function(part)
-            inner = (at(place / (points - 1)) for place in range(1, points - 1))
-            values = [part.least, *inner, part.greatest]
-            return list({identity_key(value): value for value in values}.values())
+            return spaced_members(part, points)
         case _:
             assert_never(piece.part)
 
 
-def _distributions_by_name(used: frozenset[str]) -> dict[str, Callable[..., Any]]:
-    """Return the distributions that code names, by name.
-
-    If it names none, scikit-learn is not imported.
-    """
-    if not used:
-        return {}
-    module = import_module("spacelang.targets._exports.sklearn_distributions")
-    return {name: getattr(module, name) for name in used}
-
-
-def _distributions_source() -> str:
-    text = inspect.getsource(import_module("spacelang.targets._exports.sklearn_distributions"))
-    return text.split('"""', 2)[2].strip()
+def _distributions() -> ModuleType:
+    return import_module("spacelang.targets._exports.sklearn_distributions")  # which imports scikit-learn

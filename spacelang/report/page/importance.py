@@ -11,19 +11,16 @@ everything below it, so that no configuration has the values of one alternative 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from spacelang.encodings.rows import VectorEncoding
+from spacelang.encodings.rows import VariableColumns, VectorEncoding
 from spacelang.ir.space import Choice
 from spacelang.report.page.axes import Axis
+from spacelang.report.page.run_data import RunData
+from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.forest import Forest
-
-if TYPE_CHECKING:
-    from spacelang.encodings.rows import VariableColumns
-    from spacelang.report.page.run_data import RunData
-    from spacelang.sampling.value_codes import Array
 
 MIN_TRIALS: Final = 50
 """The minimum number of trials for which importances are computed."""
@@ -98,7 +95,7 @@ class Importances:
         return f"{100 * max(0.0, self.explained):.0f} %"
 
 
-def importances(run_data: "RunData") -> Importances | None:
+def importances(run_data: RunData) -> Importances | None:
     """Return the importance of variables in a run, or None if its space is unknown or has no variables."""
     members = run_data.trials_in_space
     if run_data.space is None or not run_data.space.variables or members is None:
@@ -126,7 +123,7 @@ def importances(run_data: "RunData") -> Importances | None:
     )
 
 
-def _encode(run_data: "RunData", used: "Array") -> "tuple[Array, Sequence[VariableColumns]]":
+def _encode(run_data: RunData, used: Array) -> tuple[Array, Sequence[VariableColumns]]:
     """Return the encoded trials, and the fields of the variables; the last column is the share of training rows."""
     assert run_data.space is not None
     assert run_data.trials_in_space is not None
@@ -134,28 +131,24 @@ def _encode(run_data: "RunData", used: "Array") -> "tuple[Array, Sequence[Variab
     requests = [run_data.trials_in_space.records[row].trial.request for row in used]
     size = run_data.run.header.training_size
     shares = [[1.0 if each.fidelity is None or not size else each.fidelity / size] for each in requests]
-    points = coding.encode([each.configuration for each in requests])
-    return np.hstack([points, shares]), coding.fields
+    return np.hstack([coding.encode([each.configuration for each in requests]), shares]), coding.fields
 
 
-def _ranks(losses: "Array") -> "Array":
+def _ranks(losses: Array) -> Array:
     """Return the ranks of the losses, from 0 to 1. Equal losses share the middle of their ranks."""
     _, place, counts = np.unique(losses, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - counts / 2)[place] / len(losses))
 
 
-def _columns(field: "VariableColumns", fields: "Sequence[VariableColumns]") -> "Array":
+def _columns(field: VariableColumns, fields: Sequence[VariableColumns]) -> Array:
     address = field.variable.address
     mine = [each for each in fields if each is field or any(owner == address for owner, _ in each.variable.owners)]
     return np.concatenate([np.arange(each.start, each.end) for each in mine])
 
 
-def _repeat(
-    points: "Array", ranks: "Array", groups: "Sequence[Array]", rng: np.random.Generator
-) -> "tuple[float, Array]":
+def _repeat(points: Array, ranks: Array, groups: Sequence[Array], rng: np.random.Generator) -> tuple[float, Array]:
     """Return the share of variance that a new forest explains on held-out trials, and the drop for each group."""
-    order = rng.permutation(len(points))
-    held, fitted = np.split(order, [round(HELD_OUT * len(points))])
+    held, fitted = np.split(rng.permutation(len(points)), [round(HELD_OUT * len(points))])
     forest = Forest(TREES, FEATURES).fit(points[fitted], ranks[fitted], rng)
     asked, target = points[held], ranks[held]
     changed = [_permuted(asked, group, rng) for group in groups]
@@ -171,14 +164,14 @@ def _repeat(
     return 1 - float(errors.sum()) / whole, np.array(lost)
 
 
-def _permuted(points: "Array", group: "Array", rng: np.random.Generator) -> "tuple[Array, Array]":
+def _permuted(points: Array, group: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     at = np.flatnonzero(~np.isnan(points[:, group[0]]))
     rows = points[at]
     rows[:, group] = points[np.ix_(rng.permutation(at), group)]
     return at, rows
 
 
-def _variable_importance(field: "VariableColumns", points: "Array", lost: "Array") -> VariableImportance:
+def _variable_importance(field: VariableColumns, points: Array, lost: Array) -> VariableImportance:
     variable = field.variable
     low, high = np.quantile(lost, SPAN)
     active = int(np.count_nonzero(~np.isnan(points[:, field.start])))
@@ -186,7 +179,7 @@ def _variable_importance(field: "VariableColumns", points: "Array", lost: "Array
     return VariableImportance(variable.address, is_decision, active, float(lost.mean()), float(low), float(high))
 
 
-def _with_positions(rows: "Sequence[VariableImportance]", axis: Axis) -> Iterator[VariableImportance]:
+def _with_positions(rows: Sequence[VariableImportance], axis: Axis) -> Iterator[VariableImportance]:
     for each in rows:
         yield replace(
             each, middle=axis.position(each.mean), left=axis.position(each.low), right=axis.position(each.high)

@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from spacelang.encodings.rows import VectorEncoding, domain_of
+from spacelang.encodings.rows import VariableColumns, VectorEncoding, domain_of
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.report.page.axes import Tick, axis_of, format_number
+from spacelang.report.page.importance import Importances
+from spacelang.report.page.run_data import RunData, TrialsInSpace
 from spacelang.report.trial_results import value_text
-
-if TYPE_CHECKING:
-    from spacelang.encodings.rows import VariableColumns
-    from spacelang.report.page.importance import Importances
-    from spacelang.report.page.run_data import RunData, TrialsInSpace
-    from spacelang.sampling.value_codes import Array
+from spacelang.sampling.value_codes import Array
 
 MAX_AXES: Final = 9
 """The maximum number of variables with an axis, not counting the loss."""
@@ -58,7 +55,7 @@ class ParallelPlot:
     trials: int
 
 
-def parallel_plot(run_data: "RunData", importance: "Importances | None") -> ParallelPlot | None:
+def parallel_plot(run_data: RunData, importance: Importances | None) -> ParallelPlot | None:
     """Return the plot of successful trials on all rows; None with fewer than two trials, or nothing that varies."""
     members = run_data.trials_in_space
     if run_data.space is None or members is None:
@@ -82,9 +79,8 @@ def parallel_plot(run_data: "RunData", importance: "Importances | None") -> Para
 
 
 def _axis_fields(
-    run_data: "RunData", members: "TrialsInSpace", drawn: "Array", importance: "Importances | None"
-) -> "tuple[Sequence[VariableColumns], Array]":
-    """Return the fields of the variables with an axis, in the order of the space, and the encoded trials."""
+    run_data: RunData, members: TrialsInSpace, drawn: Array, importance: Importances | None
+) -> tuple[Sequence[VariableColumns], Array]:
     assert run_data.space is not None
     coding = VectorEncoding(run_data.space)
     points = coding.encode([members.records[row].trial.request.configuration for row in drawn])
@@ -96,7 +92,7 @@ def _axis_fields(
     return [each for each in coding.fields if each.variable.address in chosen], points
 
 
-def _heights(fields: "Sequence[VariableColumns]", points: "Array", losses: "Array") -> "tuple[Array, ParallelAxis]":
+def _heights(fields: Sequence[VariableColumns], points: Array, losses: Array) -> tuple[Array, ParallelAxis]:
     """Return the heights of the lines at all axes, in percent from above, and the axis of the loss."""
     axis = axis_of([float(each) for each in losses])
     last = np.array([100 - axis.position(float(each)) for each in losses])
@@ -105,7 +101,7 @@ def _heights(fields: "Sequence[VariableColumns]", points: "Array", losses: "Arra
     return np.column_stack([*columns, last]), ParallelAxis(100.0, "", "loss", "loss", ticks, has_inactive=False)
 
 
-def _heights_of(field: "VariableColumns", points: "Array") -> "Array":
+def _heights_of(field: VariableColumns, points: Array) -> Array:
     """Return the heights in percent from above. Parts of a union are equal bands; a single value is in the middle."""
     several = field.coding.parts
     active = ~np.isnan(points[:, field.start])
@@ -120,7 +116,7 @@ def _heights_of(field: "VariableColumns", points: "Array") -> "Array":
     return np.where(active, VALUES_END * (1 - np.nan_to_num(share)), 100.0)
 
 
-def _axis(field: "VariableColumns", place: int, count: int, points: "Array") -> ParallelAxis:
+def _axis(field: VariableColumns, place: int, count: int, points: Array) -> ParallelAxis:
     address = field.variable.address
     owners = [branch for _, branch in field.variable.owners]
     name = field.variable.node.name
@@ -158,7 +154,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
 
 
-def _path(heights: "Array") -> str:
+def _path(heights: Array) -> str:
     count = len(heights) - 1
     points = (f"{round(1000 * place / count)} {round(10 * height)}" for place, height in enumerate(heights))
     return "M" + "L".join(points)

@@ -27,7 +27,7 @@ from spacelang.ir.value import Value, is_number
 from spacelang.reductions.domains import IdentityReduction, MemberIndexReduction, MemberRenamingReduction
 from spacelang.reductions.questions import DrawnPiece, FixedPiece, FreeHyperparameterDraw
 from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
-from spacelang.solver.cells import log_ends, log_share, probability_of_cell
+from spacelang.solver.cells import log_share, probability_of_cell
 
 FlatValue: TypeAlias = str | bool | int | float
 """A value of a finite ConfigSpace hyperparameter, or a bound of a numeric one."""
@@ -183,18 +183,8 @@ def encode_domain(
 ) -> EncodedDomain:
     """Encode a domain as ConfigSpace hyperparameters; raise UnsupportedRangeError if that is impossible.
 
-    Parameters
-    ----------
-    domain : Domain
-        The domain to encode.
-    wish : str
-        The preferred name.
-    name : callable
-        Returns a unique name for a preferred one.
-    normal : tuple of float, optional
-        The mean and deviation of a normal prior; used only if the domain is a single range.
-    weights : tuple of float, optional
-        The weights of the parts of a union.
+    `name` makes a unique name of a preferred one, such as `wish`. `normal` is the mean and deviation of the prior of a
+    single range, and `weights` are those of the parts of a union.
     """
     several = parts(domain)
     if len(several) == 1:
@@ -249,13 +239,15 @@ def _encode_part(part: SimpleDomain, name: str, normal: tuple[float, float] | No
         case Real():
             return _encode_scaled(part, name, normal)
         case Grid(is_consecutive=True):
-            return HyperparameterPiece(
-                name,
-                ExactIntegerReduction(part),
-                _numeric_hyperparameter(name, "int", part.lower, part.upper, part.log, normal),
-            )
+            number = _numeric_hyperparameter(name, "int", part.lower, part.upper, part.log, normal)
+            return HyperparameterPiece(name, ExactIntegerReduction(part), number)
+        case Grid() if part.size <= MAX_LISTED:
+            weights = tuple(log_share(m, m, part) for m in map(part.value_at, range(part.size))) if part.log else None
+            return list_members(part, name, ordered=weights is None, weights=weights)
         case Grid():
-            return _encode_stepped(part, name)
+            places = MemberIndexReduction(part)
+            number = _numeric_hyperparameter(name, "int", 0, places.domain.upper, False, None)
+            return HyperparameterPiece(name, places, number)
         case _:
             assert_never(part)
 
@@ -265,20 +257,6 @@ def _numeric_hyperparameter(
 ) -> FlatHyperparameter:
     family: Kind = f"{'uniform' if normal is None else 'normal'}_{kind}"  # type: ignore[assignment]
     return FlatHyperparameter(name, family, (), lower, upper, log, normal=normal, default=lower)
-
-
-def _encode_stepped(part: Grid, name: str) -> HyperparameterPiece:
-    if part.size <= MAX_LISTED:
-        weights = _log_weights(part) if part.log else None
-        return list_members(part, name, ordered=weights is None, weights=weights)
-    places = MemberIndexReduction(part)
-    return HyperparameterPiece(name, places, _numeric_hyperparameter(name, "int", 0, places.domain.upper, False, None))
-
-
-def _log_weights(part: Grid) -> tuple[float, ...]:
-    lower, _ = log_ends(part)
-    assert math.isfinite(lower)
-    return tuple(log_share(member, member, part) for member in map(part.value_at, range(part.size)))
 
 
 def _encode_scaled(part: Real, name: str, normal: tuple[float, float] | None) -> HyperparameterPiece:

@@ -295,7 +295,6 @@ FORWARDED: Final[Mapping[str, Mapping[str, ParameterSupplement]]] = {
 Not listed are aliases of named parameters, and parameters that open files, talk to other machines, describe single
 features of one data set, or set a part of the random seed.
 """
-_XGBOOST_CLASSES: Final = ("binary:logistic", "binary:logitraw", "binary:hinge", "multi:softmax", "multi:softprob")
 _XGBOOST_NUMBERS: Final = (
     "reg:squarederror", "reg:squaredlogerror", "reg:logistic", "reg:pseudohubererror", "reg:absoluteerror",
     "count:poisson", "reg:gamma", "reg:tweedie",
@@ -303,15 +302,15 @@ _XGBOOST_NUMBERS: Final = (
 _LIGHTGBM_NUMBERS: Final = (
     "regression", "regression_l1", "huber", "fair", "poisson", "quantile", "mape", "gamma", "tweedie",
 )  # fmt: skip
-_CATBOOST_CLASSES: Final = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
-_CATBOOST_NUMBERS: Final = ("RMSE", "MAE", "Quantile", "LogLinQuantile", "MAPE", "Poisson", "LogCosh")
 OBJECTIVES: Final[Mapping[tuple[str, Role], tuple[str, ...]]] = {
-    ("xgboost", Role.CLASSIFIER): _XGBOOST_CLASSES,
+    ("xgboost", Role.CLASSIFIER): (
+        *("binary:logistic", "binary:logitraw", "binary:hinge", "multi:softmax", "multi:softprob"),
+    ),
     ("xgboost", Role.REGRESSOR): _XGBOOST_NUMBERS,
     ("lightgbm", Role.CLASSIFIER): ("binary", "multiclass", "multiclassova", "cross_entropy"),
     ("lightgbm", Role.REGRESSOR): _LIGHTGBM_NUMBERS,
-    ("catboost", Role.CLASSIFIER): _CATBOOST_CLASSES,
-    ("catboost", Role.REGRESSOR): _CATBOOST_NUMBERS,
+    ("catboost", Role.CLASSIFIER): ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll"),
+    ("catboost", Role.REGRESSOR): ("RMSE", "MAE", "Quantile", "LogLinQuantile", "MAPE", "Poisson", "LogCosh"),
 }
 """The names of the objectives, by catalogue and role."""
 OBJECTIVE_PARAMETER: Final[Mapping[str, str]] = {

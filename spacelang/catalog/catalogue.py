@@ -129,9 +129,7 @@ class Parameter:
         """A description of the accepted values, such as "an integer from 1 or `none`"."""
         if self.refused is not None:
             return f"no value, because {self.refused}"
-        if self.accepts is None:
-            return "any literal"
-        return describe_rules(self.accepts, self.named)
+        return "any literal" if self.accepts is None else describe_rules(self.accepts, self.named)
 
     def refusal_reason(self, value: Value) -> str | None:
         """Return the reason why a space may not use a value that the library would accept; None if it may."""
@@ -166,11 +164,8 @@ class Parameter:
     def check_operator(self, operator: "CatalogueEntry") -> str | None:
         """Return None if an operator can be the value (or one in a list), else a description of the legal values."""
         if self.takes_operator_list:
-            return (
-                None
-                if operator.methods.issuperset(_PREDICTOR_METHODS.methods)
-                else describe_rules((_PREDICTOR_METHODS,), ())
-            )
+            suits = operator.methods.issuperset(_PREDICTOR_METHODS.methods)
+            return None if suits else describe_rules((_PREDICTOR_METHODS,), ())
         if self.refused is not None or not self.takes_operators:
             return self.expected
         if self.accepts is None or any(_fits(operator, rule) for rule in self.accepts):
@@ -180,10 +175,10 @@ class Parameter:
     @property
     def takes_transformers(self) -> bool:
         """True if the value may be a transformer that does not predict."""
-        rules = (rule for rule in self.accepts or () if isinstance(rule, HasMethods))
-        return self.takes_operators and (
-            self.accepts is None or any({"transform", "fit"}.issuperset(r.methods) for r in rules)
+        suits = self.accepts is None or any(
+            isinstance(rule, HasMethods) and {"transform", "fit"}.issuperset(rule.methods) for rule in self.accepts
         )
+        return self.takes_operators and suits
 
     def to_python(self, value: Value) -> object:
         """Return the Python object for a legal value: a list for a tuple if the library accepts only lists."""
@@ -203,7 +198,6 @@ _PREDICTOR_METHODS: Final = HasMethods(("fit", "predict"))
 
 
 def _fits(operator: "CatalogueEntry", rule: Rule) -> bool:
-    """Return True if an operator satisfies a rule by its methods or its type."""
     match rule:
         case HasMethods(methods):
             return operator.methods.issuperset(methods)
@@ -244,11 +238,7 @@ class CatalogueEntry:
         return tuple(dict.fromkeys(found))
 
     def check_operator(self, parameter: Parameter, operator: "CatalogueEntry") -> str | None:
-        """Return None if an operator can be the value of a parameter, else a description of the legal values.
-
-        Besides the rules of the parameter, this checks that classifiers are combined with classifiers and regressors
-        with regressors.
-        """
+        """Return None if an operator (of the same task) can be the value, else a description of the legal values."""
         expected = parameter.check_operator(operator)
         if expected is not None or (self.name, parameter.name) in ACCEPTS_REGRESSORS:
             return expected
@@ -429,10 +419,7 @@ def join_elements(operator: CatalogueEntry, arguments: Mapping[str, Any]) -> dic
             continue
         if whole in composed:
             raise ValueError(f"`{whole}` of `{operator.name}` is given both as a whole and by its parts")
-        composed[whole] = tuple(_scaled_element(part, composed.pop(part.name, part.default)) for part in parts)
+        factors = (each.part.factor for each in parts if each.part is not None)
+        values = [composed.pop(each.name, each.default) for each in parts]
+        composed[whole] = tuple(factor * value for factor, value in zip(factors, values, strict=True))
     return composed
-
-
-def _scaled_element(parameter: Parameter, value: Any) -> Any:
-    assert parameter.part is not None
-    return parameter.part.factor * value

@@ -42,8 +42,7 @@ def translate(declared: Iterable[Any] | str | None) -> tuple[Rule, ...] | None:
     """
     if declared is None or isinstance(declared, str):
         return None
-    rules = [rule for constraint in declared for rule in _rules(constraint)]
-    return tuple(_merge(rules))
+    return tuple(_merge([rule for constraint in declared for rule in _rules(constraint)]))
 
 
 def _rules(constraint: Any) -> tuple[Rule, ...]:
@@ -86,9 +85,7 @@ def _interval(constraint: Any) -> Interval:
 
 
 def _options(constraint: Any) -> tuple[Rule, ...]:
-    if constraint.type is type:
-        return (InstanceOf(("type",)),)
-    return (AllowedValues(tuple(constraint.options)),)
+    return (InstanceOf(("type",)),) if constraint.type is type else (AllowedValues(tuple(constraint.options)),)
 
 
 def _merge(rules: list[Rule]) -> Iterable[Rule]:

@@ -148,8 +148,7 @@ def deprecated_class(docstring: str | None) -> Deprecation | None:
 
 def _parameters(docstring: str | None) -> str:
     pieces = _SECTION.split(inspect.cleandoc(docstring or ""))
-    sections = dict(zip(pieces[1::2], pieces[2::2], strict=True))
-    return sections.get("Parameters", "")
+    return dict(zip(pieces[1::2], pieces[2::2], strict=True)).get("Parameters", "")
 
 
 def _entries(section: str) -> Iterator[tuple[str, str]]:
@@ -166,6 +165,5 @@ def _normalize(text: str) -> str:
 
 def _deprecation(since: str, text: str) -> Deprecation:
     renamed = _RENAMED.search(text)
-    sentences = _SENTENCE.split(text.rstrip("."), maxsplit=1)
-    note = sentences[-1]
+    note = _SENTENCE.split(text.rstrip("."), maxsplit=1)[-1]
     return Deprecation(since, renamed["replacement"] if renamed else None, note[:1].lower() + note[1:])

@@ -1,8 +1,4 @@
-"""Create the catalogue of the installed scikit-learn, or of another package that builds on it, by introspection.
-
-This trusted code writes the snapshots. It imports the library and constructs operators with their defaults, but fits
-nothing.
-"""
+"""Create the catalogue of an installed package by introspection: construct operators with defaults, but fit nothing."""
 
 import importlib
 import inspect
@@ -124,15 +120,13 @@ def _public_classes(package: str) -> Iterator[tuple[str, type]]:
                 continue
             # Classes for dask need a cluster, which a space cannot name.
             is_operator = issubclass(found, BaseEstimator) or (
-                _is_predictor_by_tags(found) and name not in EXCLUDED_CLASSES
+                # The tags of CatBoost's classes say whether they are classifiers or regressors.
+                hasattr(found, "__sklearn_tags__")
+                and _role_by_tags(_tags_if_any(found)) is not None
+                and name not in EXCLUDED_CLASSES
             )
             if is_operator and not name.startswith(("_", "Dask")):
                 yield name, found
-
-
-def _is_predictor_by_tags(operator: type) -> bool:
-    """Return True if the tags of a class say that it is a classifier or regressor, as those of CatBoost do."""
-    return hasattr(operator, "__sklearn_tags__") and _role_by_tags(_tags_if_any(operator)) is not None
 
 
 def _role_by_tags(tags: Any) -> Role | None:
@@ -197,15 +191,9 @@ def _roles(operator: type, tags: Any) -> frozenset[Role]:
 
     if issubclass(operator, Kernel):
         return frozenset({Role.KERNEL})
-    roles = {
-        role
-        for mixin, role in (
-            (base.ClassifierMixin, Role.CLASSIFIER),
-            (base.RegressorMixin, Role.REGRESSOR),
-            (base.ClusterMixin, Role.CLUSTERER),
-        )
-        if issubclass(operator, mixin)
-    }
+    mixins = {Role.CLASSIFIER: base.ClassifierMixin, Role.REGRESSOR: base.RegressorMixin}
+    mixins[Role.CLUSTERER] = base.ClusterMixin
+    roles = {role for role, mixin in mixins.items() if issubclass(operator, mixin)}
     told = None if issubclass(operator, base.BaseEstimator) else _role_by_tags(tags)
     if told is not None:
         roles.add(told)
@@ -358,19 +346,15 @@ def _default(default: Any, rules: tuple[Rule, ...] | None) -> Default:
     if default is inspect.Parameter.empty:
         return NoDefault()
     if inspect.isroutine(default) or isinstance(default, type):
-        return _named_or_opaque(default)
+        is_named = default.__name__ in parameter_restrictions.FUNCTION_MODULES
+        path = f"{default.__module__}.{default.__qualname__}"
+        return NamedObjectDefault(default.__name__) if is_named else OpaqueDefault(path)
     literal = _literal(default)
     if rules is None or isinstance(literal, OpaqueDefault) or any(rule.accepts(literal) for rule in rules):
         return literal
     # A string that the library does not accept is a sentinel such as "warn". Any other default that the library
     # rejects (such as the estimator of SelfTrainingClassifier) means that a value is required.
     return OpaqueDefault(literal) if isinstance(literal, str) else NoDefault()
-
-
-def _named_or_opaque(default: Any) -> NamedObjectDefault | OpaqueDefault:
-    if default.__name__ in parameter_restrictions.FUNCTION_MODULES:
-        return NamedObjectDefault(default.__name__)
-    return OpaqueDefault(f"{default.__module__}.{default.__qualname__}")
 
 
 def _literal(default: Any) -> "Value | OpaqueDefault":

@@ -28,8 +28,7 @@ class NotInstalledError(Exception):
 
     def __init__(self, name: str, extra: str | None) -> None:
         super().__init__(f"the package `{name}` is not installed")
-        self.name = name
-        self.extra = extra
+        self.name, self.extra = name, extra
 
     @property
     def remedy(self) -> str:
@@ -44,8 +43,7 @@ class UnreadablePackageError(Exception):
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"cannot read the operators of `{name}`: {reason}")
-        self.name = name
-        self.reason = reason
+        self.name, self.reason = name, reason
 
 
 def open_package(name: str, folder: Path | None = None) -> Catalogue:

@@ -1,4 +1,4 @@
-"""What a space may not set (none of its values may run code or open a file), and the objects that it may name."""
+"""Parameters and values that a space may not set, so that none runs code or opens a file, and objects it may name."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,8 +1,4 @@
-"""Rules for the values of parameters, as declared by the library.
-
-A value is legal if one of the rules accepts it. Rules are data, written by introspection and read from a snapshot; this
-module depends on no library.
-"""
+"""Rules (data of snapshots) for the values of parameters; a value is legal if one of them accepts it."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -76,11 +72,7 @@ class AllowedValues:
 
 @frozen
 class InstanceOf:
-    """All values of some types, with the type names of the library's documentation.
-
-    Types without literals (`dict`, `callable`, `ndarray`, ...) accept no value. They are included so that the snapshot
-    shows everything that the library accepts.
-    """
+    """All values of some types of the library's documentation; those without literals, like `dict`, accept no value."""
 
     names: tuple[str, ...]
 
@@ -131,18 +123,14 @@ class NumberRange:
 
     def to_integers(self) -> "NumberRange":
         """Return the range of the same integers with both ends included."""
-        return NumberRange(
-            _lowest_integer(self.lower, excluded=self.lower_open),
-            _highest_integer(self.upper, excluded=self.upper_open),
-        )
+        lowest = _lowest_integer(self.lower, excluded=self.lower_open)
+        return NumberRange(lowest, -_lowest_integer(-self.upper, excluded=self.upper_open))
 
 
 def covers(rules: Iterable[Rule], wanted: NumberRange, *, integer: bool) -> bool:
     """Return True if every number (or every integer) in `wanted` is accepted by some rule."""
     pieces = [piece for rule in rules for piece in _ranges_of(rule, integer=integer)]
-    if integer:
-        return _covers_integers(pieces, wanted.to_integers())
-    return _covers_reals(pieces, wanted)
+    return _covers_integers(pieces, wanted.to_integers()) if integer else _covers_reals(pieces, wanted)
 
 
 def legal_ranges(rule: Rule, wanted: NumberRange, *, integer: bool) -> Iterator[NumberRange]:
@@ -203,13 +191,6 @@ def _lowest_integer(bound: float, *, excluded: bool) -> float:
         return bound
     whole = math.ceil(bound)
     return whole + 1 if excluded and whole == bound else whole
-
-
-def _highest_integer(bound: float, *, excluded: bool) -> float:
-    if math.isinf(bound):
-        return bound
-    whole = math.floor(bound)
-    return whole - 1 if excluded and whole == bound else whole
 
 
 MAX_LISTED: Final = 12
@@ -286,6 +267,4 @@ def _one_of(words: list[str]) -> list[str]:
 
 def _number(number: float) -> str:
     # A bound of 0.0 reads as 0; beyond 2**53 the integers of a float are no longer exact.
-    if abs(number) < 2**53 and number == int(number):
-        return str(int(number))
-    return repr(number)
+    return str(int(number)) if abs(number) < 2**53 and number == int(number) else repr(number)

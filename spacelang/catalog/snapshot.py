@@ -42,8 +42,7 @@ class SnapshotError(Exception):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"cannot read the catalogue {path}: {reason}")
-        self.path = path
-        self.reason = reason
+        self.path, self.reason = path, reason
 
 
 def load(name: str = "sklearn") -> Catalogue:
@@ -60,7 +59,10 @@ def _load(name: str, folder: Path) -> Catalogue:
         version = installed_version(BUNDLED[name])
         path = folder / f"{name}-{version}.json"
         if version is not None and path.is_file():
-            return _check_version(read(_text(path), str(path)), name, version, str(path))
+            found = read(_text(path), str(path))
+            if (found.name, found.version) != (name, version):
+                raise SnapshotError(str(path), f"it describes {found.name} {found.version}, not {name} {version}")
+            return found
     # The path is fast to find. `importlib.resources`, which also works in archives, takes as long to import as a
     # catalogue takes to read.
     resource = Path(__file__).parent / "snapshots" / f"{name}.json"
@@ -87,24 +89,15 @@ def _text(path: Path) -> str:
         raise SnapshotError(str(path), f"{error}") from error
 
 
-def _check_version(catalogue: Catalogue, name: str, version: str, path: str) -> Catalogue:
-    if (catalogue.name, catalogue.version) != (name, version):
-        raise SnapshotError(path, f"it describes {catalogue.name} {catalogue.version}, not {name} {version}")
-    return catalogue
-
-
 def dump(catalogue: Catalogue) -> str:
     """Return the catalogue as JSON with one operator a line, sorted, so that equal catalogues give equal text."""
     head = {
         "format": FORMAT,
-        "name": catalogue.name,
-        "distribution": catalogue.distribution,
-        "version": catalogue.version,
+        **{key: getattr(catalogue, key) for key in ("name", "distribution", "version")},
         "objects": dict(sorted(catalogue.objects.items())),
         "scorers": dict(sorted(catalogue.scorers.items())),
     }
-    lines = (f"{_line(name)}:{_line(_write_operator(catalogue.operators[name]))}" for name in catalogue)
-    body = ",\n".join(lines)
+    body = ",\n".join(f"{_line(name)}:{_line(_write_operator(catalogue.operators[name]))}" for name in catalogue)
     return f'{_line(head)[:-1]},"operators":{{\n{body}\n}}}}\n'
 
 
@@ -147,9 +140,7 @@ def _write_parameter(parameter: Parameter) -> dict[str, object]:
 
 
 def _write_deprecation(deprecation: Deprecation | None) -> list[str | None] | None:
-    if deprecation is None:
-        return None
-    return [deprecation.since, deprecation.replacement, deprecation.note]
+    return None if deprecation is None else [deprecation.since, deprecation.replacement, deprecation.note]
 
 
 def _write_default(default: Default) -> object:
@@ -220,9 +211,7 @@ class _Operators(Mapping[str, CatalogueEntry]):
     __slots__ = ("_decoded", "_library", "_path", "_raw")
 
     def __init__(self, raw: dict[str, Any], library: str, path: str) -> None:
-        self._raw = raw
-        self._library = library
-        self._path = path
+        self._raw, self._library, self._path = raw, library, path
         self._decoded: dict[str, CatalogueEntry] = {}
 
     def __getitem__(self, name: str) -> CatalogueEntry:

@@ -203,8 +203,7 @@ def evaluate_constants(condition: Condition, parameters: dict[str, ForeignParame
 def is_satisfied(test: ValueTest, parameter: ForeignParameter, value: Value) -> bool:
     """Return True if a comparison holds for a value of its hyperparameter."""
     if test.operator in ("in", "!="):
-        among = any(identity_key(value) == identity_key(own) for own in test.values)
-        return among == (test.operator == "in")
+        return any(identity_key(value) == identity_key(own) for own in test.values) == (test.operator == "in")
     left: Any = value
     right: Any = test.values[0]
     if isinstance(parameter.domain, ForeignValues) and parameter.domain.ordered:

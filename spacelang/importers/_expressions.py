@@ -31,8 +31,7 @@ class ExpressionWriter:
     """A writer of conditions as expressions inside a body."""
 
     def __init__(self, shape: SpaceTree, naming: NameAssignment) -> None:
-        self._shape = shape
-        self._naming = naming
+        self._shape, self._naming = shape, naming
         self.loose_tests: list[ValueTest] = []
         """The `!=` comparisons that also hold while their hyperparameter is not active."""
 
@@ -167,9 +166,7 @@ class ConstraintWriter:
     """A writer of the constraints of a space."""
 
     def __init__(self, shape: SpaceTree, naming: NameAssignment, expressions: ExpressionWriter) -> None:
-        self._shape = shape
-        self._naming = naming
-        self._expressions = expressions
+        self._shape, self._naming, self._expressions = shape, naming, expressions
         self.diagnostics: list[Diagnostic] = []
         self._left = MAX_CONSTRAINTS
 

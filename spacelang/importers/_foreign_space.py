@@ -171,7 +171,7 @@ def disjunction(terms: list[Condition]) -> Condition:
 def _joined(kind: type[AllOf] | type[AnyOf], deciding: Condition, terms: list[Condition]) -> Condition:
     if deciding in terms:
         return deciding
-    flat = [inner for term in terms for inner in (term.terms if isinstance(term, kind) else (term,))]
+    flat = (inner for term in terms for inner in (term.terms if isinstance(term, kind) else (term,)))
     unique = tuple(dict.fromkeys(flat))
     return unique[0] if len(unique) == 1 else kind(unique)
 
@@ -200,10 +200,7 @@ MAX_DIGITS: Final = 300
 
 
 def convert_words(words: tuple[str, ...]) -> tuple[Value, ...]:
-    """Return the values that bare words spell.
-
-    The words stay strings if two of them would become the same value.
-    """
+    """Return the values that bare words spell; all stay strings if two of them would become the same value."""
     return _convert_if_injective(words, _convert_word)
 
 
@@ -213,9 +210,7 @@ def convert_values(values: tuple[Value, ...]) -> tuple[Value, ...]:
     ConfigSpace could not hold these constants for years, so files contain them as strings. All values stay as they are
     if two of them would become the same.
     """
-    return _convert_if_injective(
-        values, lambda value: _CONSTANTS.get(value, value) if isinstance(value, str) else value
-    )
+    return _convert_if_injective(values, lambda each: _CONSTANTS.get(each, each) if isinstance(each, str) else each)
 
 
 def parse_number(text: str) -> int | float | None:
@@ -237,7 +232,6 @@ def _convert_word(word: Value) -> Value:
 
 
 def _convert_if_injective(values: tuple[Value, ...], reading: Callable[[Value], Value]) -> tuple[Value, ...]:
-    """Return the converted values, or the original ones if the conversion is not injective."""
     read = tuple(map(reading, values))
     return read if len(set(map(identity_key, read))) == len(values) else values
 

@@ -81,9 +81,7 @@ class BodyWriter:
     """A writer of the members of all bodies; it leaves out and reports hyperparameters that are never active."""
 
     def __init__(self, shape: SpaceTree, naming: NameAssignment, expressions: ExpressionWriter) -> None:
-        self._shape = shape
-        self._naming = naming
-        self._expressions = expressions
+        self._shape, self._naming, self._expressions = shape, naming, expressions
         self.diagnostics: list[Diagnostic] = []
 
     def write(self) -> dict[Path, list[ast.Member]]:
@@ -105,14 +103,12 @@ class BodyWriter:
         return [(path, member) for path, member in members if member is not None]
 
     def _report_loose_tests(self, name: str) -> None:
-        """Report the hyperparameters that need not be active for `name` to be active."""
         for test in {test.parameter: test for test in self._expressions.loose_tests}.values():
             told = ActiveWithoutParent(primary=test.span, child=name, parent=test.parameter)
             self.diagnostics += [] if told in self.diagnostics else [told]
         self._expressions.loose_tests.clear()
 
     def _report_lost_weights(self) -> None:
-        """Report the weights of values that cannot be imported as weights of alternatives."""
         for name, parameter in self._shape.space.parameters.items():
             weights = parameter.domain.weights if isinstance(parameter.domain, ForeignValues) else None
             is_kept = name in self._shape.decisions and weights is not None and min(weights) > 0

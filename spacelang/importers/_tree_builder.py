@@ -95,7 +95,6 @@ class _TreeBuilder:
         return SpaceTree(self.space, frozenset(self.decisions), variants, self.paths, self.conditions, frozenset(fixed))
 
     def _place(self, parameter: ForeignParameter, condition: Condition) -> None:
-        """Place a parameter in bodies; keep the part of its condition that these bodies do not imply."""
         name = parameter.name
         conjuncts = condition.terms if isinstance(condition, AllOf) else (condition,)
         paths = self._bodies(name, conjuncts)
@@ -126,9 +125,7 @@ class _TreeBuilder:
             path for path in best if all(any(are_compatible(path, p) for p in other) for other in candidates)
         )
         self._copies += len(best) - 1
-        if len(best) > 1 and self._copies > MAX_COPIES:
-            return (ROOT,)
-        return consistent or best
+        return (ROOT,) if len(best) > 1 and self._copies > MAX_COPIES else consistent or best
 
     def _required_bodies(self, term: Condition) -> tuple[Path, ...]:
         """Return bodies of which one is reached whenever a term holds; an empty tuple if the term requires none."""

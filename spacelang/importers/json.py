@@ -1,8 +1,9 @@
 """Importer for ConfigSpace's JSON format, as written by `ConfigurationSpace.to_json` of version 1 or older."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, TypeAlias
+from itertools import chain
+from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.other_tools import (
@@ -31,6 +32,7 @@ from spacelang.importers._json_positions import PositionedValue, parse_json
 from spacelang.ir.value import Value
 from spacelang.text import Source, Span
 
+T = TypeVar("T")
 MAX_COMBINATIONS: Final = 1_000
 """The maximal number of combinations that one forbidden clause may expand to."""
 _Order: TypeAlias = Literal["<", "<=", ">", ">="]
@@ -49,6 +51,10 @@ class _ProblemError(Exception):
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
         self.diagnostic = diagnostic
+
+
+def _unreadable(span: Span, problem: str, expected: str = "") -> _ProblemError:
+    return _ProblemError(UnreadableDeclaration(primary=span, problem=problem, expected=expected))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +79,29 @@ class _DocumentReader:
         """Return the contents of a parsed document."""
         parameters: list[ForeignParameter] = []
         conditionals: list[ForeignCondition] = []
-        clauses: list[ForbiddenClause] = []
+        clauses: list[list[ForbiddenClause]] = []
         name = ""
         try:
             members = _members(document, "an object with `hyperparameters`")
             given = members["name"].value if "name" in members else None
             name = given if isinstance(given, str) else ""
-            for item in _items(_member(document, "hyperparameters")):
-                self._collect_problem(item, lambda item: parameters.append(self._parameter(item)))
-            for item in _items(members.get("conditions")):
-                self._collect_problem(item, lambda item: conditionals.append(_conditional(item)))
-            for item in _items(members.get("forbiddens")):
-                self._collect_problem(item, lambda item: clauses.extend(_clauses(item)))
+            parameters = self._read_all(_items(_member(document, "hyperparameters")), self._parameter)
+            conditionals = self._read_all(_items(members.get("conditions")), _conditional)
+            clauses = self._read_all(_items(members.get("forbiddens")), _clauses)
         except _ProblemError as problem:
             self._diagnostics.append(problem.diagnostic)
         return ForeignSpace(
-            name, tuple(parameters), merge_by_child(conditionals), tuple(clauses), tuple(self._diagnostics)
+            name, tuple(parameters), merge_by_child(conditionals), tuple(chain(*clauses)), tuple(self._diagnostics)
         )
 
-    def _collect_problem(self, item: PositionedValue, action: Callable[[PositionedValue], None]) -> None:
-        try:
-            action(item)
-        except _ProblemError as problem:
-            self._diagnostics.append(problem.diagnostic)
+    def _read_all(self, items: list[PositionedValue], read: Callable[[PositionedValue], T]) -> list[T]:
+        found: list[T] = []
+        for item in items:
+            try:
+                found.append(read(item))
+            except _ProblemError as problem:
+                self._diagnostics.append(problem.diagnostic)
+        return found
 
     def _parameter(self, item: PositionedValue) -> ForeignParameter:
         name, kind = _text(item, "name"), _text(item, "type")
@@ -115,9 +121,10 @@ class _DocumentReader:
                 values = (_value(_member(item, "value")),)
                 return ForeignParameter(name, ForeignValues(values, convert_values(values)), values[0], item.span)
             case _:
-                problem = f"unknown hyperparameter type `{kind}`"
-                raise _ProblemError(UnreadableDeclaration(primary=_member(item, "type").span, problem=problem))
-        self._check_meta(item, name)
+                raise _unreadable(_member(item, "type").span, f"unknown hyperparameter type `{kind}`")
+        if _optional(item, "meta"):
+            span = _member(item, "meta").span
+            self._diagnostics.append(GuidanceDropped(primary=span, what="the metadata", name=name))
         return ForeignParameter(name, domain, _default(item, domain), item.span, prior)
 
     def _range(self, item: PositionedValue, name: str, is_integer: bool) -> ForeignRange:
@@ -140,11 +147,6 @@ class _DocumentReader:
             what = f"the {family} distribution"
             self._diagnostics.append(GuidanceDropped(primary=item.span, what=what, name=name))
         return None
-
-    def _check_meta(self, item: PositionedValue, name: str) -> None:
-        if _optional(item, "meta"):
-            span = _member(item, "meta").span
-            self._diagnostics.append(GuidanceDropped(primary=span, what="the metadata", name=name))
 
 
 def _weighted(item: PositionedValue) -> ForeignValues:
@@ -195,25 +197,30 @@ def _condition(item: PositionedValue) -> Condition:
     if kind in ("AND", "OR"):
         terms = [_condition(term) for term in _items(_member(item, "conditions"))]
         if not terms:
-            raise _ProblemError(UnreadableDeclaration(primary=item.span, problem="this condition has no terms"))
+            raise _unreadable(item.span, "this condition has no terms")
         return conjunction(terms) if kind == "AND" else disjunction(terms)
     return _test(item, "parent", kind, "condition")
 
 
 def _test(item: PositionedValue, role: str, kind: str, what: str) -> ValueTest:
     if kind not in _TESTS:
-        problem = f"unknown type `{kind}` of a {what}"
-        raise _ProblemError(UnreadableDeclaration(primary=_member(item, "type").span, problem=problem))
+        raise _unreadable(_member(item, "type").span, f"unknown type `{kind}` of a {what}")
     values = _values(_member(item, "values")) if kind == "IN" else (_value(_member(item, "value")),)
     return ValueTest(_text(item, role), _TESTS[kind], values, item.span)
 
 
-def _clauses(item: PositionedValue) -> Iterator[ForbiddenClause]:
-    for literals in _combinations(item):
-        yield ForbiddenClause(literals, item.span)
+_Literals: TypeAlias = tuple[ValueTest | ParameterComparison, ...]
 
 
-def _combinations(item: PositionedValue) -> list[tuple[ValueTest | ParameterComparison, ...]]:
+def _clauses(item: PositionedValue) -> list[ForbiddenClause]:
+    return [ForbiddenClause(each, item.span) for each in _combinations(item)]
+
+
+def _clauses(item: PositionedValue) -> list[ForbiddenClause]:
+    return [ForbiddenClause(each, item.span) for each in _combinations(item)]
+
+
+def _combinations(item: PositionedValue) -> list[_Literals]:
     """Return the combinations of literals that a clause forbids, each on its own (disjunctive normal form)."""
     kind = _text(item, "type")
     if kind == "OR":
@@ -227,15 +234,11 @@ def _combinations(item: PositionedValue) -> list[tuple[ValueTest | ParameterComp
     else:
         found = [(_test(item, "name", kind, "forbidden clause"),)]
     if not found or found == [()]:
-        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem="this forbidden clause has no terms"))
+        raise _unreadable(item.span, "this forbidden clause has no terms")
     return found
 
 
-def _product(
-    left: list[tuple[ValueTest | ParameterComparison, ...]],
-    right: list[tuple[ValueTest | ParameterComparison, ...]],
-    span: Span,
-) -> list[tuple[ValueTest | ParameterComparison, ...]]:
+def _product(left: list[_Literals], right: list[_Literals], span: Span) -> list[_Literals]:
     if len(left) * len(right) > MAX_COMBINATIONS:
         what = f"a clause that stands for more than {MAX_COMBINATIONS:,} combinations"
         raise _ProblemError(NotExpressible(primary=span, what=what))
@@ -245,23 +248,19 @@ def _product(
 def _relation(item: PositionedValue, kind: str) -> ParameterComparison:
     sign = kind.removeprefix("RELATION").lstrip("_") or _text(item, "lambda")
     if sign not in _RELATIONS:
-        problem = f"unknown relation `{sign}`"
-        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem))
+        raise _unreadable(item.span, f"unknown relation `{sign}`")
     return ParameterComparison(_text(item, "left"), _RELATIONS[sign], _text(item, "right"), item.span)
 
 
 def _members(item: PositionedValue, expected: str = "an object") -> dict[str, PositionedValue]:
     if not isinstance(item.value, dict):
-        problem = "this is not a declaration"
-        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem, expected=f"expected {expected}"))
+        raise _unreadable(item.span, "this is not a declaration", f"expected {expected}")
     return item.value
 
 
 def _member(item: PositionedValue, name: str) -> PositionedValue:
-    members = _members(item)
-    if name not in members:
-        problem = f"`{name}` is missing"
-        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem))
+    if name not in (members := _members(item)):
+        raise _unreadable(item.span, f"`{name}` is missing")
     return members[name]
 
 
@@ -274,15 +273,14 @@ def _items(item: PositionedValue | None) -> list[PositionedValue]:
     if item is None or item.value is None:
         return []
     if not isinstance(item.value, list):
-        problem = "this is not an array"
-        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem))
+        raise _unreadable(item.span, "this is not an array")
     return item.value
 
 
 def _text(item: PositionedValue, name: str) -> str:
     found = _member(item, name)
     if not isinstance(found.value, str):
-        raise _ProblemError(UnreadableDeclaration(primary=found.span, problem=f"`{name}` is not a string"))
+        raise _unreadable(found.span, f"`{name}` is not a string")
     return found.value
 
 
@@ -290,7 +288,7 @@ def _number(item: PositionedValue, name: str, *, is_integer: bool = False) -> fl
     found = _member(item, name)
     read = found.value
     if isinstance(read, bool) or not isinstance(read, int | float):
-        raise _ProblemError(UnreadableDeclaration(primary=found.span, problem=f"`{name}` is not a number"))
+        raise _unreadable(found.span, f"`{name}` is not a number")
     if is_integer:
         if read != int(read):
             raise _ProblemError(ContradictoryDeclaration(primary=found.span, problem=f"`{name}` is not an integer"))
@@ -303,9 +301,8 @@ def _number(item: PositionedValue, name: str, *, is_integer: bool = False) -> fl
 
 
 def _values(item: PositionedValue) -> tuple[Value, ...]:
-    values = tuple(map(_value, _items(item)))
-    if not values:
-        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem="no value is given"))
+    if not (values := tuple(map(_value, _items(item)))):
+        raise _unreadable(item.span, "no value is given")
     return values
 
 

@@ -69,7 +69,6 @@ class Pcs:
 
 
 def _lines(source: Source) -> Iterator[Span]:
-    """Yield the nonempty lines, without comments and surrounding white space."""
     for number_, start in enumerate(source.line_starts, start=1):
         text = source.line(number_).partition("#")[0]
         if text.strip():
@@ -85,9 +84,7 @@ def _line(span: Span) -> _Line | None:
         return _conditional(text, span)
     if text.startswith("{"):
         return _clause(text, span)
-    if _HEADING.fullmatch(text.strip()):
-        return None
-    return _parameter(text, span)
+    return None if _HEADING.fullmatch(text.strip()) else _parameter(text, span)
 
 
 def _unquoted(line: Span) -> str:
@@ -166,13 +163,11 @@ def _conditional(text: str, span: Span) -> ForeignCondition | Diagnostic:
     end = span.start + len(child) + 1
     terms = [_conjunction(*part, span.source) for part in _split(condition, "||", end)]
     if len(child.split()) != 1 or any(term is None for term in terms):
-        problem = "this condition cannot be read"
-        return UnreadableDeclaration(primary=span, problem=problem, expected=_EXAMPLES["|"])
+        return UnreadableDeclaration(primary=span, problem="this condition cannot be read", expected=_EXAMPLES["|"])
     return ForeignCondition(child.strip(), disjunction([term for term in terms if term is not None]), span)
 
 
 def _split(text: str, sign: str, start: int) -> Iterator[tuple[str, int]]:
-    """Yield the parts between separators, each with its start offset."""
     for part in text.split(sign):
         yield part, start
         start += len(part) + len(sign)

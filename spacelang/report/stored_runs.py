@@ -9,7 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from math import isfinite, isnan
+from math import isnan
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -20,7 +20,6 @@ from spacelang.report.trial_results import (
     describe_constraints,
     describe_counts,
     describe_interval,
-    finite_or_none,
     format_value,
     most_frequent,
     score_document,
@@ -32,12 +31,12 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.header import RESUME_OPTIONS, UNNAMED_SPACE
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
+from spacelang.runtime.storage.trial_columns import trial_document
 from spacelang.serialization.json_fields import decision_keys
 from spacelang.text import count_with_noun, pad_columns
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import Measurement, Trial
-    from spacelang.ir.value import Value
     from spacelang.runtime.history import TrialRecord
     from spacelang.runtime.storage.header import RunHeader
     from spacelang.runtime.storage.stored_run import StoredRun
@@ -99,9 +98,9 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
         "reasons": sum_by_reason(failures),
         "infeasible": run.infeasible,
         "trial": best[0].index if best else None,
-        "configuration": _jsonable(best[0].trial.request.configuration) if best else None,
+        "configuration": trial_document(best[0])["configuration"] if best else None,
         "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
-        "best": [_trial(each) for each in best],
+        "best": [*map(trial_document, best)],
         "tested": None if test is None else test.trial,
     }
 
@@ -114,31 +113,6 @@ def best_records(run: "StoredRun", count: int = SHOWN_TRIALS) -> "list[TrialReco
 def _session(session: Any) -> dict[str, object]:
     names = ("number", "started", "ended", "ending", "seconds", "trials", "workers")
     return {name: getattr(session, name) for name in names} | {"versions": dict(session.versions)}
-
-
-def _trial(record: "TrialRecord") -> dict[str, object]:
-    trial = record.trial
-    return {
-        "trial": record.index,
-        "loss": trial.loss,
-        "fidelity": trial.request.fidelity,
-        "feasible": trial.is_feasible,
-        "constraints": {each.bound.name: finite_or_none(each.value) for each in trial.constraints},
-        "metrics": {name: finite_or_none(value) for name, value in trial.metrics},
-        "training_loss": trial.training_loss,
-        "cost": trial.cost,
-        "finished": record.finished,
-        "configuration": _jsonable(trial.request.configuration),
-    }
-
-
-def _jsonable(value: "Value | Configuration") -> object:
-    """Return a configuration or value with numbers that JSON cannot represent, such as infinity, as strings."""
-    if isinstance(value, Configuration):
-        return {key: _jsonable(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return [*map(_jsonable, value)]
-    return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def count_failures_by_status(failures: Counter[tuple[Status, str]]) -> Counter[Status]:

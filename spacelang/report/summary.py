@@ -17,7 +17,6 @@ from spacelang.report.trial_results import (
     count_failures_by_reason,
     count_failures_by_status,
     describe_counts,
-    finite_or_none,
     format_value,
     most_frequent,
     score_document,
@@ -26,6 +25,7 @@ from spacelang.report.trial_results import (
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.storage.header import LossName
+from spacelang.runtime.storage.trial_columns import finite_or_none
 from spacelang.text import count_with_noun, pad_columns
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.domain import literal
@@ -12,6 +11,7 @@ from spacelang.ir.trial import Status
 from spacelang.ir.value import Value
 from spacelang.runtime.errors import TIMEOUT_PREFIX
 from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.storage.trial_columns import finite_or_none
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import TestScore, Trial, UnseenMeasurement
@@ -95,11 +95,7 @@ def score_document(score: "TestScore") -> dict[str, object]:
     it `holds`. `feasible` is True if all hold, and None if nothing was measured. Infinite numbers become None.
     """
     return {
-        "loss": score.loss,
-        "low": score.low,
-        "high": score.high,
-        "rows": score.rows,
-        "reason": score.reason,
+        **{name: getattr(score, name) for name in ("loss", "low", "high", "rows", "reason")},
         "feasible": score.is_feasible,
         "constraints": {each.bound.name: _document(each) for each in score.constraints},
     }
@@ -125,11 +121,6 @@ def describe_interval(score: "TestScore", formula: str) -> str:
 def _document(each: "UnseenMeasurement") -> dict[str, object]:
     numbers = {"value": finite_or_none(each.value), "low": finite_or_none(each.low), "high": finite_or_none(each.high)}
     return {**numbers, "bound": each.bound.limit, "holds": each.holds, "reason": each.reason}
-
-
-def finite_or_none(value: float | None) -> float | None:
-    """Return the number, or None if it is infinite or NaN, which JSON cannot represent."""
-    return None if value is None or not isfinite(value) else value
 
 
 def describe_constraints(score: "TestScore", searched: "Trial") -> Iterator[str]:
@@ -160,9 +151,7 @@ def _verdict(each: "UnseenMeasurement", held: bool) -> str:
         return ""
     if each.holds:
         return f"{'' if held else ', which satisfies the bound, unlike in the search'}{chance}"
-    if not held:
-        return f", which violates the bound, as in the search{chance}"
-    return f", which violates the bound, unlike in the search{chance}"
+    return f", which violates the bound, {'unlike' if held else 'as'} in the search{chance}"
 
 
 def _missing_interval(each: "UnseenMeasurement") -> str:

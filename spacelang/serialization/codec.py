@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from spacelang.ir.value import to_json as value_to_json
+from spacelang.serialization import json_fields
 from spacelang.serialization.document_context import (
     MAX_LINES,
     JsonObject,
@@ -22,19 +23,8 @@ from spacelang.serialization.json_fields import (
     DefinitionError,
     check_keys,
     combine_errors,
-    expect_boolean,
-    expect_float,
-    expect_integer,
-    expect_name,
     expect_object,
-    expect_one_of,
-    expect_parameter_name,
-    expect_plain_word,
-    expect_positive_float,
-    expect_positive_number,
-    expect_string,
     expect_type,
-    expect_value,
     find_tag,
     first_duplicate,
 )
@@ -313,18 +303,18 @@ class UnionCodec(Generic[T]):
         return {**about, "anyOf": [form.schema(defined) for form in forms]}
 
 
-TEXT: Final = ScalarCodec(expect_string, {"type": "string"})
-NAME: Final = ScalarCodec(expect_name, {"type": "string", "minLength": 1})
-PLAIN_WORD: Final = ScalarCodec(expect_plain_word, NAME.json_schema)
-PARAMETER_NAME: Final = ScalarCodec(expect_parameter_name, NAME.json_schema)
-BOOLEAN: Final = ScalarCodec(expect_boolean, {"type": "boolean"})
-FLOAT: Final = ScalarCodec(expect_float, {"type": "number"})
-POSITIVE_NUMBER: Final = ScalarCodec(expect_positive_number, {"type": "number", "exclusiveMinimum": 0})
-POSITIVE_FLOAT: Final = ScalarCodec(expect_positive_float, POSITIVE_NUMBER.json_schema)
+TEXT: Final = ScalarCodec(json_fields.expect_string, {"type": "string"})
+NAME: Final = ScalarCodec(json_fields.expect_name, {"type": "string", "minLength": 1})
+PLAIN_WORD: Final = ScalarCodec(json_fields.expect_plain_word, NAME.json_schema)
+PARAMETER_NAME: Final = ScalarCodec(json_fields.expect_parameter_name, NAME.json_schema)
+BOOLEAN: Final = ScalarCodec(json_fields.expect_boolean, {"type": "boolean"})
+FLOAT: Final = ScalarCodec(json_fields.expect_float, {"type": "number"})
+POSITIVE_NUMBER: Final = ScalarCodec(json_fields.expect_positive_number, {"type": "number", "exclusiveMinimum": 0})
+POSITIVE_FLOAT: Final = ScalarCodec(json_fields.expect_positive_float, POSITIVE_NUMBER.json_schema)
 VALUE: Final = NamedCodec(
     "value",
     lambda: ScalarCodec(
-        expect_value,
+        json_fields.expect_value,
         {
             "description": "A value of a hyperparameter: null, a boolean, a number, a string, or a list that stands "
             "for a tuple of values.",
@@ -359,9 +349,11 @@ POSITION_KEYS: Final = (
 
 def integer_from(least: int) -> ScalarCodec[int]:
     """Return a codec for integers of at least `least`."""
-    return ScalarCodec(lambda value, path: expect_integer(value, path, least), {"type": "integer", "minimum": least})
+    return ScalarCodec(
+        lambda value, path: json_fields.expect_integer(value, path, least), {"type": "integer", "minimum": least}
+    )
 
 
 def one_of_words(*known: str) -> ScalarCodec[str]:
     """Return a codec for strings that must be one of some words."""
-    return ScalarCodec(lambda value, path: expect_one_of(value, path, known), {"enum": [*known]})
+    return ScalarCodec(lambda value, path: json_fields.expect_one_of(value, path, known), {"enum": [*known]})

@@ -216,28 +216,17 @@ PRIOR: Final[JsonCodec[Prior]] = NamedCodec(
 )
 
 
-def _key_of_expression(expression: Expr) -> str:  # noqa: PLR0911 - one for each kind
+_EXPRESSION_KEYS: Final[dict[type[Expr], str]] = {
+    Constant: "", Reference: "hyperparameter", Is: "is", Active: "active", In: "in", Not: "not", And: "and", Or: "or",
+}  # fmt: skip
+
+
+def _key_of_expression(expression: Expr) -> str:
     match expression:
-        case Constant():
-            return ""
-        case Reference():
-            return "hyperparameter"
-        case Is():
-            return "is"
-        case Active():
-            return "active"
-        case In():
-            return "in"
-        case Not():
-            return "not"
-        case And():
-            return "and"
-        case Or():
-            return "or"
         case Compare(relation=sign) | Arithmetic(operation=sign) | Call(function=sign):
             return sign
         case _:
-            assert_never(expression)
+            return _EXPRESSION_KEYS[type(expression)]
 
 
 def _binary_codec(kind: Callable[..., Expr], sign: str, about: str) -> ObjectCodec[Expr]:

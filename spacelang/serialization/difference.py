@@ -217,7 +217,6 @@ def _facts_of_fixed(value: FixedValue, address: str) -> Iterator[tuple[_FactKey,
 
 
 def _outline(node: Node) -> str:
-    """Return a one-line outline of a structure, with decisions and operators by name."""
     match node:
         case Choice() | Hyperparameter() | Operator():
             return node.name
@@ -268,10 +267,7 @@ class _SpaceUnion:
         """For each of the two spaces, its addresses and their new addresses in the union."""
 
     def may_share_structure(self, contexts: _Contexts) -> bool:
-        """Return True if the spaces may share a structure below two contexts, ignoring constraints.
-
-        Both must have the same decisions there, and each decision a common branch for which this holds again.
-        """
+        """Return True if, without constraints, both have the same decisions here and common branches, recursively."""
         ours, theirs = self._decisions(contexts)
         return ours.keys() == theirs.keys() and all(
             any(
@@ -350,7 +346,6 @@ class _SpaceUnion:
                 yield replace(node, address=names[node.address], key=names[node.address], condition=condition)
 
     def _decisions(self, contexts: _Contexts) -> tuple[dict[str, Variable], dict[str, Variable]]:
-        """Return the decisions of both spaces below two contexts, by configuration key."""
         ours, theirs = (
             {each.key: each for each in space.by_context.get(context, ()) if isinstance(each.node, Choice)}
             for space, context in zip(self.spaces, contexts, strict=True)

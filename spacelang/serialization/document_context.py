@@ -61,10 +61,7 @@ class WritingContext:
 
 @dataclass(frozen=True, slots=True)
 class ReadingContext:
-    """The context for reading a part: the enclosing source line, and what was read of the document before.
-
-    `known_lines` are the lines whose text is available; `paths` collects the paths of addresses and expressions.
-    """
+    """The context for reading: enclosing source line, lines with known text, and paths of what was read before."""
 
     position: FileLine = ("", 0)
     sources: Mapping[str, Source] = field(default_factory=dict)

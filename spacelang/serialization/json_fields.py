@@ -24,9 +24,7 @@ class DefinitionError(ValueError):
 
     def __init__(self, path: str, problem: str, remedy: str = "") -> None:
         super().__init__(f"`{path}` {problem}")
-        self.path = path
-        self.problem = problem
-        self.remedy = remedy
+        self.path, self.problem, self.remedy = path, problem, remedy
         self.others: tuple[DefinitionError, ...] = ()
 
 
@@ -89,8 +87,7 @@ def expect_name(value: object, path: str) -> str:
     found = expect_string(value, path)
     if not found:
         raise DefinitionError(path, "is empty, expected a name")
-    character = forbidden_character(found)
-    if character is not None:
+    if (character := forbidden_character(found)) is not None:
         raise DefinitionError(path, f"contains the character {character}, which is not allowed in names")
     return found
 
@@ -106,8 +103,7 @@ def expect_plain_word(value: object, path: str) -> str:
 def expect_parameter_name(value: object, path: str) -> str:
     """Return a value that must be a name of a parameter, as the language allows it in backticks."""
     found = expect_string(value, path)
-    reason = parameter_name_problem(found)
-    if reason is not None:
+    if (reason := parameter_name_problem(found)) is not None:
         raise DefinitionError(path, f"is `{found}`, which {reason}" if found else f"{reason}, expected a name")
     return found
 
@@ -182,19 +178,12 @@ def expect_one_of(value: object, path: str, known: Sequence[str]) -> str:
 
 def describe_json_value(value: object) -> str:
     """Return a description of a JSON value for messages, such as "a number"."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string"
-        case list():
-            return "a list" if value else "an empty list"
-        case _:
-            return "an object"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    names = {type(None): "null", int: "a number", float: "a number", str: "a string"}
+    return names.get(type(value), "an object")
 
 
 REQUIRED_KEYS: Final = ("target", "definition")

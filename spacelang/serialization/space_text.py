@@ -52,6 +52,10 @@ class UnwritableSpaceError(ValueError):
     """Exception for a space that the language cannot express; the message names the part of the space."""
 
 
+def _unwritable(what: str) -> UnwritableSpaceError:
+    return UnwritableSpaceError(f"the language cannot express {what}")
+
+
 def as_text(space: Space) -> str:
     """Return the space as text that reads back to the same configurations, defaults and annotations.
 
@@ -92,19 +96,14 @@ class _SpaceWriter:
         """Return the syntax tree of the whole file."""
         space = self._space
         called = None if not space.title else ast.Text(space.title, NO_SPAN)
-        head: list[ast.Item] = (
-            [ast.SpaceName(make_word(space.name), called, NO_SPAN)] if is_bare_word(space.name) else []
-        )
+        head: list[ast.Item] = []
+        if is_bare_word(space.name):
+            head.append(ast.SpaceName(make_word(space.name), called, NO_SPAN))
         used = {(operator.catalogue, operator.name) for operator in operators(space.root)}
-        head += [
-            ast.CatalogueUse(make_dotted_name(each), NO_SPAN)
-            for each in sorted({name for name, _ in used} - {DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE})
-        ]
-        head += [
-            ast.AbstractOperator(make_word(name), None, NO_SPAN)
-            for catalogue, name in sorted(used)
-            if catalogue == ABSTRACT_CATALOGUE
-        ]
+        packages = sorted({name for name, _ in used} - {DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE})
+        abstract = sorted(name for catalogue, name in used if catalogue == ABSTRACT_CATALOGUE)
+        head += [ast.CatalogueUse(make_dotted_name(each), NO_SPAN) for each in packages]
+        head += [ast.AbstractOperator(make_word(name), None, NO_SPAN) for name in abstract]
         pipeline = ast.Pipeline(self._step(space.root, ""), NO_SPAN)
         stages = [item for stage in self._stages.values() for item in stage]
         rules = [
@@ -115,7 +114,6 @@ class _SpaceWriter:
         return ast.File((*head, *stages, pipeline, *self._forbidden, *rules, *task), NO_SPAN)
 
     def _structure(self, node: Node, prefix: str) -> ast.Structure:
-        """Return the structure for a node; `prefix` is the address of the place that it is in."""
         match node:
             case Operator():
                 return self._operator(node, prefix)
@@ -131,7 +129,7 @@ class _SpaceWriter:
             case Product(kind=ProductKind.PERMUTATION):
                 return self._permutation(node, prefix)
             case _:
-                raise UnwritableSpaceError("the language cannot express a hyperparameter outside of any operator")
+                raise _unwritable("a hyperparameter outside of any operator")
 
     def _sequence(self, children: Sequence[Node], prefix: str) -> ast.Structure:
         """Return steps joined by `->`; neighbouring steps whose addresses share a group name form a named group."""
@@ -159,7 +157,7 @@ class _SpaceWriter:
         order, *steps = node.children
         assert isinstance(order, Choice)
         if order.first or any(branch.weight != 1.0 for branch in order.branches):
-            raise UnwritableSpaceError(f"the language cannot express an annotation of the orders of `{order.key}`")
+            raise _unwritable(f"an annotation of the orders of `{order.key}`")
         natural = self._reserve_name("order", order.name, order.address, prefix)
         labels = next(e for e in permutations(node.labels) if order_name(e) == order.branches[order.default].name)
         parts = tuple(self._step(steps[node.labels.index(label)], prefix) for label in labels)
@@ -167,10 +165,8 @@ class _SpaceWriter:
             None if unique_name(title(part), labels[:place]) == label else make_word(label)
             for place, (part, label) in enumerate(zip(parts, labels, strict=True))
         )
-        missing = [
-            *{order_name(each): None for each in permutations(labels) if order_name(each) not in order.branch_indices}
-        ]
-        if missing:
+        names = dict.fromkeys(map(order_name, permutations(labels)))
+        if missing := [each for each in names if each not in order.branch_indices]:
             forbidden = make_choice_test(self._wording.path_of(order.address), missing)
             self._forbidden.append(ast.ConstraintStatement(True, forbidden, NO_SPAN))
         written = ast.Permute(parts, (), NO_SPAN, tuple(given))
@@ -192,18 +188,16 @@ class _SpaceWriter:
         """Return a reference to the stage of a decision; declare the stage at the first reference."""
         called = choice.address
         if not is_bare_word(called):
-            raise UnwritableSpaceError(f"the language cannot express a decision named `{choice.key}`")
+            raise _unwritable(f"a decision named `{choice.key}`")
         self._used_names.setdefault("", set()).add(called)
         name = self._stage_of[called]
         if name not in self._stages:
             self._stages[name] = []
             alternatives = _joined("|", self._alternatives(choice))
-            self._stages[name].append(
-                ast.Stage(make_word(name), _annotations(first=choice.first), alternatives, NO_SPAN)
-            )
-        return ast.OperatorReference(
-            make_dotted_name(name), None if name == called else make_word(called), None, (), NO_SPAN
-        )
+            marks = _annotations(first=choice.first)
+            self._stages[name].append(ast.Stage(make_word(name), marks, alternatives, NO_SPAN))
+        alias = None if name == called else make_word(called)
+        return ast.OperatorReference(make_dotted_name(name), alias, None, (), NO_SPAN)
 
     def _alternatives(self, choice: Choice) -> tuple[Alternative, ...]:
         return tuple(self._alternative(branch, choice) for branch in choice.branches)
@@ -213,9 +207,7 @@ class _SpaceWriter:
         marks = _annotations(weight=branch.weight, default=is_default)
         prefix, node = f"{choice.address}.{branch.name}", branch.node
         if branch.value is not None:
-            raise UnwritableSpaceError(
-                f"the language cannot express the plain value `{branch.name}` as an alternative of `{choice.key}`"
-            )
+            raise _unwritable(f"the plain value `{branch.name}` as an alternative of `{choice.key}`")
         if isinstance(node, Product) and not node.children and branch.name == "none":
             return ast.NoneStep(marks, NO_SPAN)
         if isinstance(node, Operator) and operator_address(node) in ("", prefix):
@@ -241,24 +233,16 @@ class _SpaceWriter:
     def _value(self, branch: Branch, choice: Choice) -> ast.Domain:
         """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
         if branch.weight != 1.0 or branch.name != value_name(branch.value) or not _has_structures(choice):
-            raise UnwritableSpaceError(
-                f"the language cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
-            )
+            raise _unwritable(f"the value `{branch.name}` of `{choice.key}` with its name and weight")
         return ast.Values((make_value(branch.value),), False, NO_SPAN)
 
     def _range(self, branch: Branch, node: Hyperparameter, choice: Choice) -> ast.Domain:
-        """Return a range that is an alternative of a decision.
-
-        Only a range without annotations can be written. If another alternative is the default, the default of the range
-        must be its middle, which is implied.
-        """
+        """Return a range, which has no annotations; if it is not the default, its own default is the implied middle."""
         is_plain = (node.condition, node.prior, node.split, branch.weight) == (None, None, None, 1.0)
         is_usual = choice.branches[choice.default] is branch or node.default == node.domain.representative
         is_own = node.address == f"{choice.address}.{RANGE_NAME}.value" and _has_structures(choice)
         if not (is_own and is_plain and is_usual):
-            raise UnwritableSpaceError(
-                f"the language cannot express the range of `{choice.key}` with its default and annotations"
-            )
+            raise _unwritable(f"the range of `{choice.key}` with its default and annotations")
         return domain_node(node.domain)
 
     def _stage_names(self) -> dict[str, str]:
@@ -278,9 +262,7 @@ class _SpaceWriter:
     def _reserve_name(self, usual: str, called: str, address: str, prefix: str) -> bool:
         """Reserve a name; return if reading gives it anyway. Raises UnwritableSpaceError for another address."""
         if address != join_address(prefix, called) or not is_bare_word(called):
-            raise UnwritableSpaceError(
-                f"the language cannot express `{address}` as the name of a step in `{prefix or 'the pipeline'}`"
-            )
+            raise _unwritable(f"`{address}` as the name of a step in `{prefix or 'the pipeline'}`")
         taken = self._used_names.setdefault(prefix, set())
         name, number, stages = usual, 1, {*self._stage_of.values()}
         while name in taken or (name in stages and (number > 1 or usual == FIRST_CHOICE_NAME)):
@@ -297,10 +279,7 @@ class _SpaceWriter:
         return ast.OperatorReference(_operator_name(operator), alias, self._body(operator, base), (), NO_SPAN)
 
     def _free_name(self, operator: Operator, prefix: str) -> str:
-        """Return an unused name for an operator that no address refers to."""
-        needed = (
-            self._required_names.get(prefix, set()) | self._used_names.get(prefix, set()) | {*self._stage_of.values()}
-        )
+        needed = {*self._required_names.get(prefix, ()), *self._used_names.get(prefix, ()), *self._stage_of.values()}
         return unique_name(operator.name, needed)
 
     def _body(self, operator: Operator, base: str) -> ast.Body | None:
@@ -324,10 +303,8 @@ class _SpaceWriter:
         if child.condition is not None:
             shadowed = self._wording.find_shadowed(child.condition, shadowing)
             if shadowed is not None:
-                raise UnwritableSpaceError(
-                    f"the language cannot express a condition of `{child.key}` on the stage `{shadowed}`: "
-                    "a parameter of the operator has the same name"
-                )
+                about = f"a condition of `{child.key}` on the stage `{shadowed}`"
+                raise _unwritable(f"{about}: a parameter of the operator has the same name")
             around = child.address.removesuffix(f".{child.name}")
             condition = self._wording.expression_node(child.condition, around, siblings)
         marks = _annotations(prior=child.prior, split=child.split)
@@ -389,11 +366,8 @@ def _annotations(
 
 
 def _operator_name(operator: Operator) -> ast.DottedName:
-    return make_dotted_name(
-        operator.name
-        if operator.catalogue in (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
-        else f"{operator.catalogue}.{operator.name}"
-    )
+    is_plain = operator.catalogue in (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
+    return make_dotted_name(operator.name if is_plain else f"{operator.catalogue}.{operator.name}")
 
 
 def _selector(selector: ColumnSelector) -> ast.Word | ast.Text:

@@ -40,7 +40,7 @@ _HOMES = {
     "ObjectiveConformance": "objectives", "OptimizerConformance": "optimizers", "SelectorConformance": "selectors",
     "TargetConformance": "targets",
 }  # fmt: skip
-_WITH_ASSERTIONS = (*_HOMES.values(), "driving", "resume_tests", "target_laws")
+_WITH_ASSERTIONS = (*_HOMES.values(), "driving", "resume_tests", "suite")
 
 for _old, _new in {
     "crews": "simulated_workers",

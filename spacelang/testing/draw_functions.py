@@ -1,8 +1,4 @@
-"""Functions that draw single values with Hypothesis.
-
-Creating and validating a strategy costs more than drawing from it. Creating strategies inside a drawn function would do
-that thousands of times, so these strategies are cached.
-"""
+"""Functions that draw single values with Hypothesis, from cached strategies, as creating strategies is slow."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -71,12 +71,9 @@ class SimulatedWorkers:
         return len(self.waiting) + len(self.finished_requested) + sum(is_wanted for _, is_wanted in self.running)
 
     def _is_new(self, request: Request) -> bool:
-        going = (
-            *self.waiting,
-            *(each for each, _ in self.running),
-            *(each.request for each in self.finished_requested),
-        )
-        return request not in self.reported and request not in self.finished_speculative and request not in going
+        going = [*self.waiting, *(each for each, _ in self.running)]
+        going += [each.request for each in self.finished_requested]
+        return all(request not in each for each in (self.reported, self.finished_speculative, going))
 
     def _drop_speculative(self) -> bool:
         """Drop the latest running speculative request, if any, and return True if there was one."""

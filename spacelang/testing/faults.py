@@ -1,7 +1,4 @@
-"""An evaluation that performs the action named in the configuration, including the worst ones a pipeline can do.
-
-The actions are bounded (`MAX_BYTES` bytes, `MAX_SECONDS` seconds), in case nothing else bounds them.
-"""
+"""An evaluation that does what the configuration names, even the worst, within `MAX_BYTES` and `MAX_SECONDS`."""
 
 import ctypes
 import os
@@ -54,12 +51,10 @@ class Fault:
 
 
 def segfault(_: Request) -> None:
-    """Read from address 0."""
     ctypes.string_at(0)
 
 
 def abort(_: Request) -> NoReturn:
-    """Abort the process."""
     os.abort()
 
 
@@ -69,27 +64,22 @@ def exit_at_once(_: Request) -> NoReturn:
 
 
 def exit_with_status(_: Request) -> NoReturn:
-    """Exit with a status."""
     sys.exit(4)
 
 
 def exit_with_message(_: Request) -> NoReturn:
-    """Exit with a message."""
     sys.exit("enough of this")
 
 
 def kill_own_process(_: Request) -> None:
-    """Kill the own process with SIGKILL."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def stop_own_process(_: Request) -> None:
-    """Stop the own process with SIGSTOP."""
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def sleep(_: Request) -> None:
-    """Sleep longer than the limit."""
     time.sleep(MAX_SECONDS)
 
 
@@ -99,21 +89,18 @@ def sleep_in_c(_: Request) -> None:
 
 
 def spin(_: Request) -> None:
-    """Loop longer than the limit."""
     until = time.monotonic() + MAX_SECONDS
     while time.monotonic() < until:
         pass
 
 
 def ignore_signals(_: Request) -> None:
-    """Ignore the usual signals and sleep."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)
     time.sleep(MAX_SECONDS)
 
 
 def allocate_beyond_limit(_: Request | None = None) -> None:
-    """Allocate memory beyond the limit and keep it."""
     eaten: list[bytearray] = []
     while sum(map(len, eaten)) < MAX_BYTES:
         eaten.append(bytearray(b"x") * 10_000_000)
@@ -128,7 +115,6 @@ def allocate_in_several_children(_: Request) -> None:
 
 
 def hold_memory(size: int) -> None:
-    """Allocate `size` bytes and keep them."""
     held = bytearray(b"x") * size
     time.sleep(MAX_SECONDS)
     assert held
@@ -144,12 +130,10 @@ def share_memory_with_children(_: Request) -> None:
 
 
 def allocate_beyond_limit_in_a_child(_: Request) -> None:
-    """Allocate memory beyond the limit in a child."""
     os.waitpid(run_in_child(allocate_beyond_limit), 0)
 
 
 def hang_in_a_child(_: Request) -> None:
-    """Wait for a child that sleeps."""
     os.waitpid(run_in_child(lambda: time.sleep(MAX_SECONDS)), 0)
 
 
@@ -166,7 +150,6 @@ def raise_an_error(_: Request) -> NoReturn:
 
 
 def interrupt(_: Request) -> NoReturn:
-    """Raise KeyboardInterrupt."""
     raise KeyboardInterrupt
 
 
@@ -186,7 +169,6 @@ class UnpicklableError(Exception):
 
 
 def raise_the_unpicklable(_: Request) -> NoReturn:
-    """Raise an error that cannot be pickled."""
     raise UnpicklableError(3, lock=threading.Lock())
 
 
@@ -198,17 +180,14 @@ class UnprintableError(Exception):
 
 
 def raise_unprintable_error(_: Request) -> NoReturn:
-    """Raise an error whose `str` raises."""
     raise UnprintableError
 
 
 def recurse(request: Request) -> None:
-    """Recurse without end."""
     recurse(request)
 
 
 def return_the_unpicklable(request: Request) -> Trial:
-    """Return a trial that cannot be pickled."""
     return Trial(request, 0.0, predictions=threading.Lock())
 
 
@@ -220,12 +199,10 @@ class UnreadablePickle:
 
 
 def raise_import_error() -> NoReturn:
-    """Raise ImportError."""
     raise ImportError("no such thing")
 
 
 def return_unreadable_pickle(request: Request) -> Trial:
-    """Return a trial that can be pickled but not unpickled."""
     return Trial(request, 0.0, predictions=UnreadablePickle())
 
 
@@ -241,7 +218,6 @@ def close_file_descriptors(_: Request) -> None:
 
 
 def write_large_output(_: Request) -> None:
-    """Write megabytes to standard output and standard error."""
     for _time in range(20):
         os.write(1, b"x" * 1_000_000)
         print("y" * 1_000_000, file=sys.stderr)
@@ -249,17 +225,14 @@ def write_large_output(_: Request) -> None:
 
 
 def return_large_trial(request: Request) -> Trial:
-    """Return a trial with megabytes of predictions."""
     return Trial(request, float(str(request.configuration["number"])), predictions=b"x" * 20_000_000)
 
 
 def fork_and_both_return(_: Request) -> None:
-    """Fork, and return in the parent and in the child."""
     os.fork()
 
 
 def leave_a_child(_: Request) -> None:
-    """Leave a child running."""
     run_in_child(lambda: time.sleep(MAX_SECONDS))
 
 
@@ -292,7 +265,6 @@ def run_in_child(act: Callable[[], Any]) -> int:
 
 
 def leak_memory(_: Request) -> None:
-    """Allocate memory and never free it."""
     LEAKED.append(bytearray(b"x") * 60_000_000)
 
 
@@ -341,7 +313,7 @@ ACTIONS: dict[str, Callable[[Request], Trial | None]] = {
 }
 """All actions by name, which is the name of the function."""
 __getattr__ = make_module_getattr(__name__, {
-    "DEEDS": "ACTIONS", "LONG": "MAX_SECONDS", "MOST": "MAX_BYTES", "MuteError": "NoMessageError",
+    "DEEDS": "ACTIONS", "LONG": "MAX_SECONDS", "MOST": "MAX_BYTES", "MuteError": "UnprintableError",
     "OneWay": "UnreadablePickle", "in_a_child": "run_in_child", "leave": "exit_with_status",
     "refuse": "raise_import_error", "wanted": "make_request", "well": "successful_trial",
 })  # fmt: skip

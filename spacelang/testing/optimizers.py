@@ -2,7 +2,7 @@
 
 import tracemalloc
 from contextlib import suppress
-from dataclasses import FrozenInstanceError, fields, is_dataclass
+from dataclasses import FrozenInstanceError, fields
 
 import pytest
 from hypothesis import strategies as st
@@ -13,7 +13,6 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Request
 from spacelang.optimizers import HyperparameterMode, hyperparameter_mode
-from spacelang.plugins import PluginRegistry
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import LossFunction, drive, failing_loss, flaky_loss, hash_loss
@@ -33,6 +32,7 @@ from spacelang.testing.small_spaces import (
     plain_space,
     spaces,
 )
+from spacelang.testing.suite import check_plugin_class
 
 
 class OptimizerConformance(ResumeTests):
@@ -44,13 +44,10 @@ class OptimizerConformance(ResumeTests):
     """
 
     def test_is_a_frozen_dataclass_with_documented_options(self) -> None:
-        optimizer = self.optimizer
-        assert is_dataclass(optimizer)
+        check_plugin_class(self.optimizer)
         assert self.optimizer.paper
-        assert self.optimizer.__doc__
-        assert all(option.doc for option in PluginRegistry.options(self.optimizer))
         with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
-            setattr(self.configure(), next((each.name for each in fields(optimizer)), "field"), 1)
+            setattr(self.configure(), next((each.name for each in fields(self.optimizer)), "field"), 1)
 
     @pytest.mark.parametrize("space", SMALL, ids=space_name)
     @pytest.mark.parametrize("objective", [hash_loss, flaky_loss], ids=["arbitrary", "moody"])
@@ -113,8 +110,7 @@ class OptimizerConformance(ResumeTests):
         assert len(drive(self.start(space), failing_loss, 100).trials) == 100
 
     def test_an_empty_space_is_exhausted_at_once(self) -> None:
-        space = plain_space(2)
-        empty = make_space("empty", *space.stages, constraints=(forbid(Is("s0", ("a0", "a1"))),))
+        empty = make_space("empty", *plain_space(2).stages, constraints=(forbid(Is("s0", ("a0", "a1"))),))
         driven = drive(self.start(empty), hash_loss, 10)
         assert driven.returned
         assert not driven.trials

@@ -245,8 +245,7 @@ class SelectorConformance(ConformanceSuite):
     def test_forget_removes_only_the_given_pipelines(self) -> None:
         def law(space: Space, seed: int, place: int) -> None:
             assume(has_leaves(space))
-            tree = DiscrepancyTree(Structures(space))
-            leaves = [*tree.iter_leaves()]
+            leaves = [*DiscrepancyTree(Structures(space)).iter_leaves()]
             leaf = leaves[place % len(leaves)]
             one = self.run_calls(
                 space, CallArguments(iterations=None), CallArguments(iterations=None, forgotten=(leaf,)), seed=seed

@@ -198,8 +198,7 @@ def spaces(draw: st.DrawFn) -> Space:
     left = {"decisions": 2, "hyperparameters": 3}
     stages = tuple(_draw_choice(draw, f"s{n}", f"s{n}", count, left) for n, count in enumerate(shapes))
     space = make_space("drawn", *stages)
-    constraints = tuple(_draw_constraint(draw, space) for _ in range(draw_integer(draw, 0, 3)))
-    return Space("drawn", space.root, constraints)
+    return Space("drawn", space.root, tuple(_draw_constraint(draw, space) for _ in range(draw_integer(draw, 0, 3))))
 
 
 _SHAPES = st.lists(st.integers(1, 3), min_size=1, max_size=3)

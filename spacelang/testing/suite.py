@@ -2,10 +2,20 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from typing import Any, ClassVar
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
+
+from spacelang.plugins import PluginRegistry
+
+
+def check_plugin_class(kind: Any) -> None:
+    """Check that a plug-in is a documented dataclass with documented options."""
+    assert is_dataclass(kind)
+    assert kind.__doc__
+    assert all(option.doc for option in PluginRegistry.options(kind))
 
 
 class ConformanceSuite:

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,6 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.plugins import PluginRegistry
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import (
@@ -48,7 +47,7 @@ from spacelang.testing.small_spaces import (
     spaces,
     span_of,
 )
-from spacelang.testing.suite import ConformanceSuite
+from spacelang.testing.suite import ConformanceSuite, check_plugin_class
 
 OVERSIZED_DOMAINS: tuple[Domain, ...] = (
     Grid(0, 2**53),
@@ -61,7 +60,6 @@ OVERSIZED_DOMAINS: tuple[Domain, ...] = (
 
 
 def space_name(space: Space) -> str:
-    """Return the name of a space, as a test id."""
     return space.name
 
 
@@ -104,10 +102,7 @@ class TargetConformance(ConformanceSuite):
         return [member for structure in all_structures(space) for member in brute_force_members(space, structure)]
 
     def test_is_a_dataclass_with_documented_options(self) -> None:
-        target = self.target
-        assert is_dataclass(target)
-        assert self.target.__doc__
-        assert all(option.doc for option in PluginRegistry.options(self.target))
+        check_plugin_class(self.target)
 
     def test_it_declares_verdicts_for_every_construct(self) -> None:
         assert set(self._preserves) == set(Construct)

@@ -1,5 +1,1 @@
-"""Stored runs as one HTML page that opens offline, in any browser, without a script.
-
-`run_data` reads a run once. There is a module for each section of the page, which computes its content as plain data.
-`rendering` passes this data to the templates, which escape every text.
-"""
+"""Stored runs as one HTML page that opens offline without a script; each module is the data of a section."""

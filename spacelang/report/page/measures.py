@@ -125,25 +125,19 @@ def alternative_costs(run_data: RunData) -> AlternativeCosts | None:
         if (counted & (taken == place)).any()
     ]
     rows.sort(key=lambda each: (each.decision, -each.share))
-    return AlternativeCosts(
-        axis.ticks_with_labels(format_seconds),
-        tuple(rows[:MAX_ALTERNATIVES]),
-        bool(whole.any()),
-        max(0, len(rows) - MAX_ALTERNATIVES),
-    )
+    left = max(0, len(rows) - MAX_ALTERNATIVES)
+    shown = tuple(rows[:MAX_ALTERNATIVES])
+    return AlternativeCosts(axis.ticks_with_labels(format_seconds), shown, bool(whole.any()), left)
 
 
 def _cost(stage: Choice, place: int, alone: Array, taken: Array, counted: Array, axis: Axis) -> AlternativeCost:
     mine = taken == place
     ends = [float(each) for each in np.quantile(alone[mine & counted], (0.25, 0.5, 0.75))]
     total, everything = float(alone[mine].sum()), float(alone.sum())
-    low, at, high = map(axis.position, ends)
     count = int(np.count_nonzero(mine & counted))
     share = 100 * total / everything if everything > 0 and isfinite(total) else 0.0
-    name = stage.branches[place].name
-    return AlternativeCost(
-        stage.name, name, count, format_seconds(ends[1]), format_seconds(total), share, low, at, high
-    )
+    names, times = (stage.name, stage.branches[place].name), (format_seconds(ends[1]), format_seconds(total))
+    return AlternativeCost(*names, count, *times, share, *map(axis.position, ends))
 
 
 @dataclass(frozen=True, slots=True)

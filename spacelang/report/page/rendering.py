@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.report.page.axes import Tick, evenly_spaced
+from spacelang.report.page.axes import evenly_spaced
 from spacelang.report.page.run_data import read_run_data
 from spacelang.report.page.view_model import compare_runs, run_view
 from spacelang.report.stored_runs import MAX_LENGTH
@@ -48,23 +48,19 @@ def render_page(
     """Return the HTML page of runs, and of `others` that cannot be read, with reasons; raise StoreError if damaged."""
     data = [read_run_data(run) for run in runs]
     pages = [run_view(each, number, is_one_of_several=len(data) > 1) for number, each in enumerate(data, start=1)]
-    markup = _markup()
+    markup, template = _markup(), _environment().get_template("page.html")
     running = "" if live is None else live.script
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=_title([each.summary for each in data]),
-            policy=markup(security_policy(style(), running)),
-            style=markup(style()),
-            script=markup(running),
-            live=live,
-            runs=pages,
-            sections=[*pages[0].sections],
-            comparison=compare_runs(data),
-            others=[*others],
-            made=_footer(),
-        )
+    return template.render(
+        title=_title([each.summary for each in data]),
+        policy=markup(security_policy(style(), running)),
+        style=markup(style()),
+        script=markup(running),
+        live=live,
+        runs=pages,
+        sections=[*pages[0].sections],
+        comparison=compare_runs(data),
+        others=[*others],
+        made=_footer(),
     )
 
 
@@ -82,14 +78,8 @@ def script() -> str:
 
 def security_policy(style: str, script: str = "") -> str:
     """Return the content security policy: only this style and script, and connections to its own server only."""
-    parts = [
-        "default-src 'none'",
-        f"style-src {_hash(style)}",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-    ]
-    return "; ".join(parts + ([f"script-src {_hash(script)}", "connect-src 'self'"] if script else []))
+    policy = f"default-src 'none'; style-src {_hash(style)}; img-src data:; base-uri 'none'; form-action 'none'"
+    return f"{policy}; script-src {_hash(script)}; connect-src 'self'" if script else policy
 
 
 def _hash(text: str) -> str:
@@ -100,8 +90,7 @@ def _title(runs: "Sequence[RunSummary]") -> str:
     first, *others = runs
     if not others:
         return f"{first.space} on {first.data.name} by {first.optimizer}"
-    names = {each.space for each in runs}
-    return f"{len(runs)} runs of {first.space}" if len(names) == 1 else f"{len(runs)} runs"
+    return f"{len(runs)} runs of {first.space}" if len({each.space for each in runs}) == 1 else f"{len(runs)} runs"
 
 
 def _footer() -> str:
@@ -131,7 +120,8 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    environment.filters.update(drawn=_svg_path, percent=_percent, count=_count, fixed=_fixed, few=_few)
+    environment.filters.update(drawn=_svg_path, percent="{:.2f}%".format, count="{:,}".format, fixed=_fixed)
+    environment.filters["few"] = lambda ticks: evenly_spaced(ticks, 3)
     return environment
 
 
@@ -149,18 +139,6 @@ def _svg_path(path: str) -> "Markup":
     return _markup()(path)
 
 
-def _percent(value: float) -> str:
-    return f"{value:.2f}%"
-
-
-def _count(value: int) -> str:
-    return f"{value:,}"
-
-
 def _fixed(value: float) -> str:
     # Adding 0.0 avoids "-0.000".
     return f"{round(value, 3) + 0.0:.3f}"
-
-
-def _few(ticks: Sequence[Tick]) -> Sequence[Tick]:
-    return evenly_spaced(ticks, 3)

@@ -5,17 +5,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from spacelang.report.page import measures
 from spacelang.report.page.axes import format_seconds
 from spacelang.report.page.curves import Curves, curve_of, curves_of, line_css_classes
 from spacelang.report.page.importance import Importances, importances
-from spacelang.report.page.measures import (
-    AlternativeCosts,
-    ConstraintChart,
-    FailureReason,
-    alternative_costs,
-    constraint_charts,
-    failure_reasons,
-)
 from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
 from spacelang.report.page.ranking import RankedPipeline, constraints_on_test_set, held_out_rows, ranking
 from spacelang.report.page.run_data import RunData
@@ -64,9 +57,9 @@ class RunView:
     parallel: ParallelPlot | None
     tree: StructureTree | None
     searched: StructureTree | None
-    bounds: tuple[ConstraintChart, ...]
-    costs: AlternativeCosts | None
-    failures: tuple[FailureReason, ...]
+    bounds: tuple[measures.ConstraintChart, ...]
+    costs: measures.AlternativeCosts | None
+    failures: tuple[measures.FailureReason, ...]
     more_failures: int
     source: tuple[tuple[Piece, ...], ...]
     facts: tuple[tuple[str, str], ...]
@@ -102,7 +95,7 @@ class RunView:
 def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunView:
     """Return the data of a run's page. Raises StoreError for a damaged store."""
     importance = importances(run_data)
-    reasons, more = failure_reasons(run_data)
+    reasons, more = measures.failure_reasons(run_data)
     return RunView(
         number=number,
         is_one_of_several=is_one_of_several,
@@ -120,8 +113,8 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
         parallel=parallel_plot(run_data, importance),
         tree=tree_of_decisions(run_data),
         searched=searched_tree(run_data),
-        bounds=constraint_charts(run_data),
-        costs=alternative_costs(run_data),
+        bounds=measures.constraint_charts(run_data),
+        costs=measures.alternative_costs(run_data),
         failures=reasons,
         more_failures=more,
         source=space_lines(run_data.space),

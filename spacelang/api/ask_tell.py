@@ -238,10 +238,7 @@ class Suggestion:
 
 
 class AskAndTell(Closeable, Iterator[Suggestion]):
-    """A search that asks for configurations: iterate over it, or call `ask` to get as many as may be out at once.
-
-    As a context manager it closes the search at the end.
-    """
+    """A search that asks for configurations: iterate over it, or call `ask`; a `with` block closes it."""
 
     def __init__(self, run: "_Run") -> None:
         self._run = run

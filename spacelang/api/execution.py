@@ -63,10 +63,7 @@ def make_executor(objective: "Evaluator", workers: WorkerSettings = ONE_WORKER, 
 
 
 def use_one_thread() -> None:
-    """Make this process and its children use one thread, so that it can fork (see `make_executor`).
-
-    Call it before numerical libraries are imported; those already imported are not affected.
-    """
+    """Make this process and its children use one thread, so that it can fork; call it before numerical imports."""
     from spacelang.runtime.executors._processes import zygote_connection
 
     zygote_connection.use_one_thread()

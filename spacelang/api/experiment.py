@@ -21,6 +21,7 @@ from spacelang.api.space import Space
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
+from spacelang.ir.space import Space as CheckedSpace
 from spacelang.ir.task import Fidelity, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._initial_trials import with_initial_trials
@@ -31,7 +32,7 @@ from spacelang.runtime.executors import ONE_WORKER, HasSimulatedClock, WorkerSet
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.loop import Steps, run_to_completion
 from spacelang.runtime.objective import Evaluator, HasMetaFeatures, PartiallyDefinedObjective
-from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header
+from spacelang.runtime.storage.header import PLAIN_LAW, UNNAMED_SPACE, RunHeader, make_header
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -69,10 +70,7 @@ class EvaluationData(Protocol):
         return False
 
     def bind_space(self, experiment: "Experiment") -> "tuple[Space, ObjectiveInfo]":
-        """Return the space with its symbols bound for this data, and the objective.
-
-        Raises SpaceError if the space has errors for this data, and InputError.
-        """
+        """Return the space bound for this data, and the objective; raises SpaceError for its errors, and InputError."""
 
     def stored_options(self, experiment: "Experiment") -> Mapping[str, str]:  # noqa: ARG002 - only files have some
         """Return the options with which the data was read, so that a store can describe how to read it again."""
@@ -250,7 +248,9 @@ class PreparedExperiment:
         best = NullTrialStorage() if said.recorded.predictions else BestPredictions(self.objective.training_size)
         with open_run_store(self, store, StartConditions(initial, allowed), resume=resume) as kept:
             terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions
-            outcome = yield from self._run_loop(executor, terms, best if kept is None else kept, listener)
+            plain_draws = kept is not None and kept.header.law == PLAIN_LAW
+            searched = replace(self.space.checked, plain_draws=plain_draws)
+            outcome = yield from self._run_loop(executor, searched, terms, best if kept is None else kept, listener)
         predictions = best.predictions if isinstance(best, BestPredictions) else {}
         return self.make_result(outcome, store, terms.initial or (), predictions)
 
@@ -268,7 +268,12 @@ class PreparedExperiment:
         return Result(outcome, self.objective, self.experiment, searched, place, kept=predictions or {})
 
     def _run_loop(
-        self, executor: "Executor", terms: StartConditions, journal: "TrialStorage", listener: "Listener | None"
+        self,
+        executor: "Executor",
+        space: CheckedSpace,
+        terms: StartConditions,
+        journal: "TrialStorage",
+        listener: "Listener | None",
     ) -> "Steps[Outcome]":
         from numpy.random import default_rng
 
@@ -280,7 +285,7 @@ class PreparedExperiment:
             # Continue at the end of the earlier session, so that the times equal those of an uninterrupted run exactly.
             executor.now, clock = journal.seconds, executor.clock
         of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault)
-        problem = Problem(self.space.checked, size, default_rng(seed), *of_run)
+        problem = Problem(space, size, default_rng(seed), *of_run)
         return steps(
             with_initial_trials(self.optimizer.plugin, problem),
             executor,

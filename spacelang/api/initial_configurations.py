@@ -42,10 +42,7 @@ class InitialError(SpaceError):
 
 @dataclass(frozen=True, slots=True)
 class InitialConfiguration:
-    """A configuration as it was given, with the positions of the configuration and of its values, as far as known.
-
-    If `values` is None, it is the default configuration of the space.
-    """
+    """A configuration as given (None: the default), with positions of it and of its values as far as known."""
 
     values: Configuration | None
     span: Span
@@ -57,10 +54,7 @@ InitialItem: TypeAlias = InitialConfiguration | InvalidConfigurationFile
 
 
 def read_initial(initial: Initial) -> tuple[InitialItem, ...]:
-    """Read initial configurations without checking that they belong to a space.
-
-    Raises InitialError for a file that cannot be read, and TypeError for a value that no configuration can have.
-    """
+    """Read initial configurations of any space; raises InitialError, and TypeError for impossible values."""
     match initial:
         case "default":
             return (InitialConfiguration(None, Span(Source(DEFAULT, ""), 0, 0)),)

@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
-    from spacelang.runtime.history import Outcome, TrialRecord
+    from spacelang.runtime.history import Outcome
     from spacelang.runtime.objective import PositiveClass
     from spacelang.runtime.pipelines import PipelineInput
 
-COLUMNS = ("loss", "status", "reason", "rows", "cost", "cost_alone", "seconds", "worker", "configuration")
 """The columns of every table of trials."""
 
 
@@ -264,10 +263,7 @@ class Result:
         return found
 
     def with_ensemble(self, executor: "Executor") -> "Result":
-        """Return the result with the ensemble fitted now, if one is requested.
-
-        Nothing is done after an interruption or if the executor fails; then the ensemble is fitted on first access.
-        """
+        """Return the result with any requested ensemble fitted now; if that fails, it is fitted on first access."""
         votes = self.experiment.ensemble
         if votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
             return self
@@ -286,10 +282,7 @@ class Result:
         return fit_ensemble(choice, self.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
 
     def with_final_fit(self, executor: "Executor") -> "Result":
-        """Return the result with the best pipeline fitted and tested now, if there are test rows.
-
-        Nothing is done after an interruption or if the executor fails; then it is done on first access.
-        """
+        """Return the result with the best pipeline fitted and tested now if there are test rows, else on access."""
         has_test_rows = self._refittable is not None and self._refittable.test_rows > 0
         if self.outcome.ended == "interrupted" or self.outcome.best is None or not has_test_rows:
             return self
@@ -352,35 +345,24 @@ class Result:
 
     @property
     def trials(self) -> "pd.DataFrame":
-        """A table with one row for each trial: loss, status, reason, rows, cost, seconds, worker, configuration.
+        """A table with one row for each trial, indexed by `trial` from 1, with the columns of `runs --export`.
 
-        `rows` is the number of training rows, `cost` the seconds of the trial. `cost_alone` is the cost without savings
-        from work shared with other trials. `seconds` is when the trial finished. Each bound of the task has a column
-        with its measured value, in seconds, bytes or differences of scores. Recorded metrics have columns
-        `metric.NAME`; `training_loss` is there if it was recorded.
+        `fidelity` is the number of training rows, missing for all of them; `cost` the seconds of the trial, and
+        `cost_alone` those without savings from work shared with other trials; `finished` is in seconds of the run. Each
+        bound of the task has a column `constraint.NAME`, each recorded metric `metric.NAME`, and each decision and
+        hyperparameter `param_KEY`, missing where it is inactive. All columns: `runtime/storage/trial_columns.py`.
         """
-        import pandas as pd
+        from spacelang.runtime.storage.trial_columns import trials_frame
 
-        further = [bound.name for bound in self.objective.bounds]
-        columns = [*COLUMNS, *further, *self.objective.recorded]
-        return pd.DataFrame(map(self._row, self.outcome.records), columns=columns)
+        recorded = (name.removeprefix("metric.") for name in self.objective.recorded if name.startswith("metric."))
+        return trials_frame(
+            self.outcome.records, bounds=[bound.name for bound in self.objective.bounds], metrics=recorded
+        )
 
-    def _row(self, record: "TrialRecord") -> dict[str, Any]:
-        trial = record.trial
-        return {
-            "loss": trial.loss,
-            "status": trial.status.value,
-            "reason": trial.reason,
-            "rows": trial.request.fidelity or self.objective.training_size,
-            "cost": trial.cost,
-            "cost_alone": trial.unshared_seconds,
-            "seconds": record.finished,
-            "worker": record.worker,
-            "configuration": trial.request.configuration.to_dict(),
-            **{measured.bound.name: measured.value for measured in trial.constraints},
-            **{f"metric.{name}": value for name, value in trial.metrics},
-            "training_loss": trial.training_loss,
-        }
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The configurations of all trials, in the order of `trials`."""
+        return tuple(record.trial.request.configuration for record in self.outcome.records)
 
     def predictions(self, trial: int) -> "npt.NDArray[Any] | None":
         """Return the predictions of a trial, numbered from 1, for the rows of `objective.held_out`.

@@ -104,11 +104,7 @@ class CrossValidatedSearch:
         return self.seconds is None or perf_counter() - self.started < self.seconds
 
     def splits_on(self, rows: int) -> FixedSplitter:
-        """Return the splits with only `rows` training rows each; the held-out rows stay.
-
-        The rows of a smaller subset are contained in those of a larger one. For classification the rows are stratified,
-        so that every class is represented.
-        """
+        """Return the splits with nested subsets of `rows` training rows, stratified for classification."""
         objective = self.prepared.objective
         assert isinstance(objective, DataObjective)
         target, few = objective.dataset.target.to_numpy(), []

@@ -179,10 +179,7 @@ class Space(CachedPropertyMixin):
         return ConfigurationNumbers(self.counted)
 
     def structure(self, number: int) -> dict[str, str]:
-        """Return the structure with a number from 0 to `structures` - 1.
-
-        It maps the key of each decision that is reached to its alternative. Raises IndexError for another number.
-        """
+        """Return the structure with a number below `structures`, as alternatives by key; raises IndexError."""
         from spacelang.solver.numbering import structure_at
 
         found = structure_at(self.counted, number)

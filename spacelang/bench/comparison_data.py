@@ -75,10 +75,7 @@ class ComparisonDataset:
     experiment: Experiment
 
     def check(self, seed: int, contestants: Iterable[ConfiguredOptimizer]) -> EvaluationCriteria:
-        """Check that the runs can start, and return the criteria, from the first seed.
-
-        Other seeds differ only in the split. Raises InputError and SpaceError for everything that would end every run.
-        """
+        """Return the criteria, from the first seed; raises InputError and SpaceError for what would end every run."""
         entered = sorted((each.optimizer for each in contestants), key=needs_training_loss, reverse=True)
         prepared, remarks = self._prepare(entered[0], seed), list[str]()
         space, objective = prepared.space, prepared.objective
@@ -185,11 +182,7 @@ def read_comparison_data(
 
 
 def label_references(references: Iterable[str]) -> dict[str, str]:
-    """Return the references of data by label.
-
-    The label is the file name without its suffix if that is unique, else the whole reference. Raises
-    ComparisonDataError if a reference is given twice.
-    """
+    """Return references by label, the file name if that is unique; raises ComparisonDataError for repetitions."""
     given = tuple(references)
     short = [_short_label(reference) for reference in given]
     found: dict[str, str] = {}

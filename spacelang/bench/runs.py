@@ -244,10 +244,7 @@ def claim_folder(folder: Path, plan: "ComparisonPlan") -> Path:
 
 
 def write_results(results: "Results", curves: "pd.DataFrame", folder: Path) -> tuple[str, ...]:
-    """Write `comparison.json`, `comparison.csv` and the plots to the folder.
-
-    Returns notes for the user about what could not be written and why. Raises InputError if the folder is not writable.
-    """
+    """Write JSON, CSV and plots to the folder; return notes on what could not be written. Raises InputError."""
     from spacelang.bench.comparison import document
     from spacelang.bench.comparison.plots import is_available, render_plots
 
@@ -326,10 +323,7 @@ class ComparisonPlan:
         return ComparisonPlan(**facts | {"seeds": tuple(facts["seeds"])})
 
     def differences(self, later: "ComparisonPlan") -> list[str]:
-        """Return one line for the user for each difference that prevents `later` from continuing this comparison.
-
-        A later comparison may add data, optimizers and seeds, but must not leave any out.
-        """
+        """Return a line for each difference that prevents `later`, which may only add, from continuing this one."""
         later, found = ComparisonPlan.from_json(later.to_json()), []
         if self.identity != later.identity:
             what = f"`{self.space}` in the folder and `{later.space}` now have different definitions"

@@ -14,7 +14,7 @@ from spacelang.api.result import Result, check_success
 from spacelang.api.search_data import BlackBoxData, TabularData
 from spacelang.api.space import Space, open_space
 from spacelang.ir.task import UNLIMITED, describe_validation
-from spacelang.ir.trial import Trial
+from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._fidelity import rungs
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import Budget
@@ -158,10 +158,7 @@ def tabulation_search(
 def table_of(
     space: Space, objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", *, seed: int
 ) -> "LossTable | int":
-    """Return the table of all trials of a tabulation, or the number of trials that are missing.
-
-    The cost of a trial is what it takes alone, as if it shared no work with other trials.
-    """
+    """Return the table, with costs as if trials shared no work, or the number of missing trials."""
     import json
 
     from spacelang.bench.tables import TableMetadata
@@ -238,12 +235,13 @@ class SimulatedExecutor(JobSlots):
         del self.busy[finished.worker]
         return (finished,)
 
-    def _evaluate_job(self, job: Job[Any]) -> Trial:
+    def _evaluate_job(self, job: Job[Request]) -> Trial:
         """Return the trial of a job; it is a timeout if its cost exceeds what the job allows."""
-        trial, allowed = self._evaluate(job.work), job.allowed_seconds(UNLIMITED)
-        return (
-            trial if allowed is None or trial.cost <= allowed else timeout_failure(allowed, allowed).result_of(job.work)
-        )
+        trial: Trial = self._evaluate(job.work)
+        allowed = job.allowed_seconds(UNLIMITED)
+        if allowed is not None and trial.cost > allowed:
+            return timeout_failure(allowed, allowed).result_of(job.work)
+        return trial
 
     def stop(self, workers: Collection[str] | None = None) -> None:
         """Drop the jobs of these workers, or all jobs."""

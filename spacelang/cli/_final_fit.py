@@ -88,10 +88,7 @@ class FinishedSearch:
         return self._fit_ensemble(finale, status, as_json=False)[1]
 
     def _final_fit(self, announce: Announce = lambda *_: None) -> "tuple[FinalFit | None, int]":
-        """Fit the best pipeline on all rows, and store its score on unseen rows; return the result and exit status.
-
-        The result is None if the search or the fit was interrupted, or no trial succeeded.
-        """
+        """Fit the best pipeline and store its score; return the result, None if there is none, and the status."""
         from spacelang.api.result import store_score
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.final_fit import fit_best_pipeline
@@ -149,10 +146,7 @@ class FinishedSearch:
     def _fit_ensemble(
         self, finale: "FinalFit | None", status: int, *, as_json: bool
     ) -> "tuple[dict[str, object] | None, int]":
-        """Select and fit the ensemble, and print it unless `as_json`; return its JSON document and the exit status.
-
-        The document is None if no ensemble was asked for or none could be built.
-        """
+        """Fit the ensemble and print it unless `as_json`; return its document, None without one, and the status."""
         from spacelang.report.summary import ensemble_document
         from spacelang.runtime.ensembles.construction import fit_ensemble, select_members
         from spacelang.runtime.errors import InputError

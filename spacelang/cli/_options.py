@@ -133,11 +133,7 @@ class SpaceOptions:
 
     @property
     def bindings(self) -> dict[str, int]:
-        """The numbers given by `--bind`, by name.
-
-        Ends the program if an option is not of the form NAME=NUMBER or a name occurs twice. Raises BindingError if a
-        name or a number is invalid.
-        """
+        """The numbers of `--bind` by name; ends the program for another form, raises BindingError for a wrong one."""
         from spacelang.analysis.context import check_bindings
 
         found: dict[str, int] = {}

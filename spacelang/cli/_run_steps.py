@@ -70,11 +70,7 @@ def choose_space(
 
 
 def prepare(experiment: "Experiment") -> "PreparedExperiment":
-    """Return the experiment with its data read.
-
-    Prints the warnings about its space, the class that is taken as positive, and the parts of the space that the
-    optimizer does not search.
-    """
+    """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
     from spacelang.api.execution import check_rungs
     from spacelang.api.result import positive_class_of
 

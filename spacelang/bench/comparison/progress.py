@@ -23,10 +23,7 @@ from spacelang.runtime.listeners import Closeable, Listener, SilentListener
 
 
 class ComparisonListener(Listener, Protocol):
-    """A listener for the progress of a comparison.
-
-    Between `run_started` and `run_finished` of a run it also receives the events of that run.
-    """
+    """A listener of a comparison; between `run_started` and `run_finished` it gets the events of that run."""
 
     def runs_planned(self, runs: int, done: int) -> None:
         """Receive the number of all runs and of those that are already done."""

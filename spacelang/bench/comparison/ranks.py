@@ -73,10 +73,7 @@ def _first_of_group(ascending: Array, tolerance: float) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True)
 class LeadInterval:
-    """An interval, from `start` to `end` in seconds, in which the optimizers in `leaders` led.
-
-    `leaders` is empty where no optimizer has a score, or where a difference is within noise.
-    """
+    """An interval in seconds in which `leaders` led: nobody without a score or where a difference is noise."""
 
     start: float
     end: float

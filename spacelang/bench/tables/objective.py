@@ -30,11 +30,7 @@ DIGITS: Final = 12
 
 
 class TableObjective:
-    """The objective of a search over one space and one loss table.
-
-    Raises DataError on construction if the table has other pipelines than the space, or lacks a measurement that the
-    task bounds.
-    """
+    """The objective of a search over a space and a loss table; raises DataError if the table lacks something."""
 
     is_cheap = True
     further: Mapping[str, str] = MappingProxyType({})

@@ -37,11 +37,7 @@ REMAKE_HELP: Final = "get the file again, or make the table again with `spacelan
 
 
 def read_table(path: Path) -> LossTable:
-    """Read a table from an `.npz` file.
-
-    Raises DataError if the file does not exist, is truncated or is not a table, and if arrays are missing, pickled,
-    inconsistent, or have impossible values.
-    """
+    """Read a table from an `.npz` file; raises DataError for anything missing, damaged, pickled or impossible."""
     name = path.name
     found = _Arrays(name, _read(path))
     sizes = _sizes(found)
@@ -275,7 +271,7 @@ def _known_metadata(entries: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def write_table(table: LossTable, path: Path) -> None:
-    """Write a table to an `.npz` file in place of any earlier one; raises DataError, which leaves that as it was."""
+    """Write a table to an `.npz` file in place of any earlier one, which stays if that fails with DataError."""
     try:
         with replace_atomically(path) as new, new.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **_arrays(table))

@@ -48,7 +48,6 @@ __all__ = [
     "search",
     "search_table",
 ]
-
 _HOMES = {
     "SpaceSearchCV": "spacelang.api.search_cv",
     "Configuration": "spacelang.ir.configuration",

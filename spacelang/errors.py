@@ -6,14 +6,12 @@ from typing import Any, Final
 OPTION_PATTERN: Final = re.compile(r"`--(?P<set>set )?(?P<name>[a-z][a-z_-]*)(?:[ =](?P<value>[^`]*))?`")
 """Matches a command-line option in a remedy: its name and its value, if it has one."""
 OPTIONS_WITHOUT_VALUE: Final = frozenset({"resume"})
-"""Options without a value that remedies mention."""
 
 
 class PicklableError(Exception):
-    """An error that is equal to the original after pickling, whatever arguments its constructor takes.
+    """An error that pickling preserves, whatever arguments its constructor takes.
 
-    By default Python rebuilds an unpickled exception from `args`, which holds only the message. An error with another
-    constructor signature would then raise a TypeError in the receiving process and hide the real cause.
+    Python would call it with `args`, which raises a TypeError in the receiving process and hides the real cause.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:

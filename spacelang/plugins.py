@@ -32,7 +32,6 @@ class OptionError(UserError, ValueError):
 
 
 PRESET: Final = "preset"
-"""The option that selects a preset."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,9 @@ from functools import lru_cache
 from typing import Final
 
 MAX_EDITS: Final = 4
-"""The largest edit distance at which a name is suggested, however long the names are."""
-
 MAX_LENGTH: Final = 100
-"""The longest name, in characters, for which a suggestion is sought."""
-
 CACHE_SIZE: Final = 8192
 """The size of the caches: a file with thousands of mistakes compares the same names again and again."""
-
 MIN_ABBREVIATION: Final = 4
 """The fewest characters that are accepted as an abbreviation."""
 

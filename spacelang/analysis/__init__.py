@@ -52,10 +52,7 @@ class CheckResult:
 
 
 def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResult:
-    """Check a text and report every independent mistake in one run.
-
-    No exception is raised, whatever the text is. The text may also be the JSON document of a compiled space.
-    """
+    """Return every independent mistake of a text (or of the JSON document of a space). Nothing is raised."""
     try:
         document = parse_document(source.text, source.name)
     except DefinitionError as error:

@@ -28,31 +28,25 @@ from spacelang.text import Span
 
 Number: TypeAlias = Fraction | float
 """A float is an infinity, or nan if the value is undefined. All other numbers are exact decimals, as written."""
-
 VERY_LARGE: Final = 1e200
 """The number that replaces an infinity where arithmetic must be exact.
 
 It is larger than any number that comes from data, and its products with most other numbers are still finite.
 """
-
 MAX_BITS: Final = 5_000
 """The maximum size of exact numbers. Longer results count as undefined, because a file could make them endless."""
 
 
 _INFINITY_NAMES: Final = frozenset({"inf", "infinity", "infinite", "nan"})
-"""The names of infinities and of nan in other languages."""
 
 
 Refuse: TypeAlias = Callable[[ast.Expression], object]
-"""A function that reports an expression that is not arithmetic."""
 
 
 def fold_arithmetic(written: ast.Expression, report: DiagnosticCollector, reason: str, refuse: Refuse) -> Expr | None:
-    """Return arithmetic over numbers and symbols of the data as an expression.
+    """Return arithmetic over numbers and symbols of the data, or None after reporting anything else.
 
-    The result is None if the arithmetic uses anything else, which is reported. `reason` is the label of the diagnostic
-    about an unknown name. If it is empty, an unknown name is passed to `refuse`, like everything else that is not
-    arithmetic.
+    An unknown name is reported with the label `reason`, or passed to `refuse` like everything else if that is empty.
     """
     match written:
         case ast.Number():

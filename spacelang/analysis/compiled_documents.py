@@ -44,11 +44,9 @@ MAX_PAIRS: Final = 1_000_000
 def check(
     document: Mapping[str, Any], source: Source, surroundings: CheckContext
 ) -> tuple[Structures | None, tuple[Diagnostic, ...], dict[str, int | None]]:
-    """Return the structures of the space in a document, all diagnostics, and the bindings of its symbols.
+    """Return the structures of the space in a document (None if there is an error), all diagnostics, and its bindings.
 
-    The structures are None if there is an error. The bindings map each symbol of the data that the text mentions to the
-    number that it was compiled for, or to None. `source` is the document without its text. No exception is raised for
-    any JSON document.
+    The text of `source` is empty. Bindings map the mentioned symbols of the data to numbers or None. Nothing is raised.
     """
     report = DiagnosticCollector()
     start = Span(source, 0, 0)

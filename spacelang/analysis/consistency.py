@@ -36,11 +36,9 @@ MAX_SHOWN: Final = 8
 
 
 def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures | None:
-    """Report useless conditions and constraints, and return the structures of the space if they can be counted.
+    """Report useless conditions and constraints, and return the structures of the space, with an admissible default.
 
-    The structures have the default configuration that the space has for this data (see
-    `ensure_admissible_default`). The result is None if an expression cannot be decided exactly,
-    or if conditions or constraints relate too many decisions.
+    Return None if an expression cannot be decided exactly, or if too many decisions are related.
     """
     try:
         structures = Structures(space)
@@ -324,11 +322,9 @@ class _AlternativeChecks:
 def ensure_admissible_default(
     structures: Structures, report: DiagnosticCollector
 ) -> tuple[Structures, tuple[Constraint, ...]]:
-    """Return the structures with an admissible default, and the constraints that exclude the written default.
+    """Return the structures with an admissible default, and the constraints that exclude the written one, as mistakes.
 
-    These constraints are reported as mistakes. A constraint that depends on the data is no mistake: the default then
-    moves to the nearest configuration of the space (see `nearest_to_default`), like a default that the data puts
-    outside its domain.
+    If a constraint depends on the data, it is no mistake: the default moves (see `nearest_to_default`).
     """
     space = structures.space
     taken = default_structure(space)

@@ -30,7 +30,6 @@ class CheckContext:
 
 
 NO_CONTEXT = CheckContext()
-"""The context of a text without bindings and without additional packages."""
 
 
 class BindingError(UserError, ValueError):

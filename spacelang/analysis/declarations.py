@@ -139,7 +139,6 @@ def _plain_hyperparameters(operator: ast.AbstractOperator) -> tuple[ast.Paramete
 
 
 SYNONYMS: Final = {"imbalanced": "imblearn", "imbalanced_learn": "imblearn", "lgbm": "lightgbm", "xgb": "xgboost"}
-"""Synonyms of known packages."""
 
 
 def read_catalogues(

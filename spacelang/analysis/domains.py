@@ -35,7 +35,6 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 MAX_LENGTH: Final = 80
-"""The maximum length of a domain in messages, in characters."""
 
 
 class DomainReader:

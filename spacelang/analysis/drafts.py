@@ -24,9 +24,8 @@ BranchKey: TypeAlias = tuple[str, str]
 class StageNames:
     """The names of the stages of a module in the space, and how the text of the module refers to them.
 
-    A stage that is used once has its own name in the space. Further uses are called `scaler_2`, `scaler_3`, ..., or by
-    the name after `as`. In the body of a stage, its name refers to the use that is being read (`own`), elsewhere to the
-    first use.
+    Further uses are called `scaler_2`, ... or by the name after `as`. A name means the use being read (`own`),
+    else the first one.
     """
 
     module: Module | None = None
@@ -71,11 +70,9 @@ class StageNames:
 
 @frozen
 class DecisionCondition:
-    """The condition of the nested decision at an address, and its fallback alternative.
+    """The condition of the nested decision at an address; `left` is the alternative where it does not hold.
 
-    `left` is the name of the alternative that is taken where the condition does not hold. If `is_own` is True, the
-    author wrote this alternative, so that it may be taken where the condition holds as well. `span` covers the whole
-    definition of the parameter.
+    If `is_own`, its author wrote that alternative, for elsewhere as well. `span` is the parameter's whole definition.
     """
 
     address: str
@@ -95,15 +92,11 @@ class Scope:
     constants: dict[str, Value] = field(default_factory=dict)
     """The values of fixed siblings. In an expression, the name of a fixed sibling stands for its value."""
     operators: dict[str, str] = field(default_factory=dict)
-    """The names of the operators that siblings are fixed to."""
     fixed: dict[str, Span] = field(default_factory=dict)
-    """The spans of the names of fixed siblings."""
     values: dict[str, Span] = field(default_factory=dict)
-    """The spans of the values that siblings are fixed to."""
     dubious: set[str] = field(default_factory=set)
     """Names that are declared but could not be read. Expressions about them are not checked."""
     names: StageNames = field(default_factory=StageNames)
-    """The names of the stages in this text."""
     through: Related | None = None
     """The `include` or the use that brought the text here, if it was included."""
     branch: BranchKey | None = None
@@ -166,9 +159,7 @@ class Draft:
     is_whole: bool = True
     """False if a part of the pipeline is missing because of a mistake. The positions of steps are not checked then."""
     domains: dict[str, str] = field(default_factory=dict)
-    """The domains of hyperparameters as they are written, by address."""
     nested: set[str] = field(default_factory=set)
-    """The addresses of decisions that are values of parameters."""
     conditions: list[PendingCondition] = field(default_factory=list)
     pending_decision_conditions: list[PendingDecisionCondition] = field(default_factory=list)
     rules: list[PendingConstraint] = field(default_factory=list)
@@ -202,9 +193,7 @@ MAX_CASES: Final = 64
 def condition_constraints(presence: DecisionCondition, variables: Mapping[str, Variable]) -> list[Constraint] | None:
     """Return the constraints that express a condition, or None if there would be too many.
 
-    A condition has a truth value even if hyperparameters in it are inactive, but a constraint does not apply then. So
-    there are separate constraints for each combination of active and inactive hyperparameters, which name only the
-    active ones.
+    A constraint does not apply if it names something inactive, so each combination of active names has constraints.
     """
     known = variables[presence.address]
     found = [*islice(activity_cases(presence.condition, known.owners, variables), MAX_CASES + 1)]

@@ -17,10 +17,8 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 ORDER_OPERATORS: Final = ("<", "<=", ">", ">=")
-
 MAX_NODES: Final = 10_000
 """The maximum number of nodes of an expression. A comparison of truth values contains both of its sides twice."""
-
 LIMIT: Final = f"{MAX_NODES:,} parts (both sides of the comparison count twice)"
 
 

@@ -16,13 +16,9 @@ from spacelang.syntax import ast
 
 MAX_CHAIN: Final = 64
 """The maximum length of a chain of groups that include each other."""
-
 MAX_DEPTH: Final = 16
-"""The maximum nesting depth of included members."""
-
 MAX_MEMBERS: Final = 20_000
 """The maximum number of included members in a space. Without it, a few lines could include millions."""
-
 NamedMember: TypeAlias = ast.Parameter | ast.FixedParameter
 
 
@@ -60,11 +56,7 @@ class GroupReader:
         self._brought = 0
 
     def members(self, body: ast.Body, module: Module) -> tuple[BodyMember, ...]:
-        """Return the members of a body in order, with groups expanded, every name once.
-
-        `module` is the module whose text has the body. A member of the body itself replaces an included one of the same
-        name. A name that the body has twice, or that two groups have, is reported, and the first one stays.
-        """
+        """Return the members of a body in order, each name once, groups expanded; own ones replace included ones."""
         return tuple(self._members(body, module))
 
     def members_of_use(

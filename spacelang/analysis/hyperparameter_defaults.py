@@ -24,11 +24,7 @@ from spacelang.syntax import ast
 def read_default(
     written: ast.Parameter, domain: Domain, parameter: Parameter | None, report: DiagnosticCollector
 ) -> Value:
-    """Return the default of a hyperparameter.
-
-    It is the value after `=`, else the default of the library if the domain contains it, else the middle of the domain.
-    A written default outside the domain is reported. `parameter` is None if no catalogue knows the parameter.
-    """
+    """Return the value after `=` (reported if outside the domain), else the library's default or the middle."""
     if written.default is not None:
         value = _value(written.default, domain, report)
         report.symbols.record_default(written.name.span, written.default.span)
@@ -186,11 +182,9 @@ _FIXED: Final = "fixed value"
 def read_value(
     written: ast.Value | ast.Expression, report: DiagnosticCollector, *, what: str, words: Domain | None = None
 ) -> ast.Value | InvalidValue:
-    """Return the written value, with arithmetic replaced by its result. Report anything else and return `NO_VALUE`.
+    """Return the written value, with arithmetic replaced by its result (maybe infinite), or `NO_VALUE` after a report.
 
-    The result is infinite if it grows without limit with data of unknown size. A word that `words` contains is a
-    string, even if it is also a symbol of the data. `what` names the purpose of the value in messages, such as
-    "default".
+    A word in `words` is a string, even if it is also a symbol of the data. `what` names the value in messages.
     """
     match written:
         case ast.DottedName() if not all(is_bare_word(word.text) for word in written.words):
@@ -210,10 +204,9 @@ def read_value(
 
 
 def read_fixed_value(written: ast.Value | ast.Expression, report: DiagnosticCollector) -> ast.Value | InvalidValue:
-    """Return the constant that a parameter is fixed to, or `NO_VALUE` after reporting a mistake.
+    """Return the finite constant that a parameter is fixed to, or `NO_VALUE` after reporting a mistake.
 
-    The constant is read as by `read_value`, but it must be finite. A result without a fractional part is a float if one
-    of its operands is written as a float: `2 * 0.5` is 1.0.
+    A whole result is a float if an operand is written as a float: `2 * 0.5` is 1.0.
     """
     found = read_value(written, report, what=_FIXED)
     if not isinstance(found, ast.Number) or isinstance(written, ast.Number):

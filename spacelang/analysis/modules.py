@@ -24,10 +24,9 @@ Declared = TypeVar("Declared", ast.Stage, ast.ParameterGroup, ast.AbstractOperat
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """One file: its declarations by name, and the modules of the files that it imports, by their names in this file.
+    """One file: its declarations and imported modules by name.
 
-    `damaged` are the names of the stages that could not be parsed; using them is no mistake. `is_torn` is True if some
-    part of the file could not be parsed, so that any name may have been declared there.
+    Names in `damaged` could not be parsed; if `is_torn`, neither could some part that may declare any name.
     """
 
     source: Source

@@ -42,7 +42,6 @@ from spacelang.text import parameter_name_problem
 ReadOperator = Callable[[ast.DottedName, ast.Body | None, AddressPrefix], ir.Operator]
 ReadAlternatives = Callable[[Sequence[Alternative], AddressPrefix, ReadOperator], tuple[tuple[ir.Branch, ...], int]]
 MAX_LISTED: Final = 12
-"""The maximum number of names that a message lists."""
 
 
 class OperatorReader:
@@ -63,7 +62,6 @@ class OperatorReader:
         self.finder = OperatorFinder(catalogue, report)
         self.groups = GroupReader(report) if groups is None else groups
         self.read_alternatives: ReadAlternatives | None = None
-        """A function that reads structures that are values, set by the reader of structures."""
         self.reader_of_module: Callable[[Module], OperatorReader] | None = None
         """A function that returns the reader of another module, set by the reader of stages."""
 
@@ -98,11 +96,7 @@ class OperatorReader:
         hint: str | None = None,
         others: Collection[str] = (),
     ) -> ir.Operator:
-        """Return the operator with its body.
-
-        If its name is unknown, this is reported and its body is read without a catalogue. `hint` is the remedy in that
-        message, and `others` are words that are allowed at the same place and may be suggested.
-        """
+        """Return the operator with its body, without a catalogue after reporting an unknown name (`hint`, `others`)."""
         home, word = self._module.home_of(name)
         declaration = home.abstracts.get(word)
         if declaration is not None:

@@ -46,7 +46,6 @@ _CONSTANTS: Final[Mapping[str, Value]] = {
     "None": None,
     "nothing": None,
 }
-"""The names of the three constants in other languages."""
 
 
 class ParameterChecker:

@@ -148,11 +148,9 @@ def find_cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]
 def restrict_to_branch(
     written: Constraint, branch: BranchKey | None, space: Space
 ) -> tuple[Constraint, DraftConstraint]:
-    """Return the constraint restricted to the branch whose body it stands in, and the constraint as it was written.
+    """Return the constraint restricted to the innermost branch around its body (None: no branch), and as written.
 
-    `branch` is the innermost branch around the body, or None if the body is in no alternative. No test is added if a
-    hyperparameter of the constraint is active in that branch only, or if the constraint never excludes anything
-    elsewhere.
+    No test is added if its hyperparameters are active in that branch only, or if it excludes nothing elsewhere.
     """
     owners = () if branch is None else _enclosing_branches(branch, space.variables)
     named = {owner for address in references(written.expression) for owner in space.variables[address].owners}

@@ -157,7 +157,6 @@ _STRUCTURE_NAMES: Final = {
     ProductKind.COLUMNS: "columns(…)",
     ProductKind.PERMUTATION: "permute(…)",
 }
-"""The names of structures in messages."""
 
 
 class _ColumnNameTracker:

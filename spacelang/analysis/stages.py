@@ -23,8 +23,6 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 MAX_DEPTH: Final = 32
-"""The maximum nesting depth of stages."""
-
 MAX_USES: Final = 500
 """The maximum number of repeated uses of stages in a space."""
 

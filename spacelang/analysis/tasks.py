@@ -287,9 +287,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "rmse": "neg_root_mean_squared_error",
     "rmsle": "neg_root_mean_squared_log_error",
 }
-"""Common abbreviations that are not names of scorers in scikit-learn."""
 ERROR_NAMES: Final = frozenset({"error", "error_rate", "err", "misclassification", "zero_one_loss"})
-"""Common names of the share of wrong predictions."""
 
 
 class ScorerReader:
@@ -342,7 +340,6 @@ MEASURE_SYNONYMS: Final[Mapping[str, Measure]] = {
     "model_size": Measure.SIZE,
     "size": Measure.SIZE,
 }
-"""Synonyms of the measures."""
 _MIRRORED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
 
 

@@ -123,15 +123,11 @@ class OperatorFinder:
 NONE_SYNONYMS: Final = frozenset(
     {"passthrough", "nothing", "null", "identity", "Identity", "skip", "drop", "noop", "off"}
 )
-"""The names in other tools of an alternative that leaves its step out."""
-
 MAX_PROBLEMS_WITH_SUGGESTIONS: Final = 500
 """After this many problems names are no longer suggested, to keep the check fast."""
-
 TITLES: Final = {
     "sklearn": "scikit-learn",
     "imblearn": "imbalanced-learn",
     "lightgbm": "LightGBM",
     "catboost": "CatBoost",
 }
-"""The names of catalogues in messages, if they differ from the names of their packages."""

@@ -87,7 +87,6 @@ class Diagnostic(_Record):
     MESSAGE: ClassVar[str]
     LABEL: ClassVar[str] = ""
     HELPS: ClassVar[tuple[str, ...]] = ()
-
     primary: Span
     related: tuple[Related, ...] = ()
     notes: tuple[str, ...] = ()

@@ -36,10 +36,9 @@ class RelatedRecord(PlaceRecord):
 
 
 class FixRecord(PlaceRecord):
-    """A text replacement that an editor may offer under its title. It solves the problem by itself.
+    """A text replacement that solves a problem by itself, under its title; an empty range inserts.
 
-    The range is given twice: `start` and `end` are the same range as offsets in characters, counted from 0. A range of
-    length zero means that the text is inserted.
+    `start` and `end` are the same range again, as offsets in characters from 0.
     """
 
     title: str

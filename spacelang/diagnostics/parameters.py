@@ -137,7 +137,6 @@ class UnexpectedOperator(Diagnostic):
     parameter: str
     expected: str
     kind: str = "operator"
-    """`operator`, or `such operator` if the parameter takes other operators."""
 
 
 class MissingParameter(Diagnostic):

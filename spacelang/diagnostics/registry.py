@@ -11,7 +11,6 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 
 WIDTH: Final = 88
 """The line length of explanations. Prose is hard to read on longer lines."""
-
 _MODULES: Final = (files, other_tools, syntax, names, parameters, conditions, structure, tasks)
 
 
@@ -43,4 +42,3 @@ def _declared_kinds(module: ModuleType) -> Iterator[type[Diagnostic]]:
 
 
 KINDS: Final[dict[str, type[Diagnostic]]] = _collect_kinds()
-"""All kinds of diagnostics by code, sorted by code."""

@@ -14,20 +14,14 @@ MAX_LINE_DISTANCE: Final = 3
 
 LABEL_EDGE: Final = 115
 """Labels end before this cell, so that few lines are longer than 120 characters with the line numbers."""
-
 MAX_MESSAGE_LENGTH: Final = 400
 """Messages are cut to this many characters, as their quotations may be as long as the whole source."""
-
 SHORT_LABEL_CELLS: Final = 24
 """Labels of at most this many cells always stand to the right of their underline."""
 
 
 def render(diagnostics: Iterable[Diagnostic], *, color: bool) -> str:
-    """Return all diagnostics as text, followed by a line that counts them.
-
-    The text does not end with a newline. It is empty if there are no diagnostics. Control characters of a source or its
-    name never reach the terminal; they are replaced by visible signs.
-    """
+    """Return all diagnostics and their count, without a last newline; empty without diagnostics."""
     shown = tuple(diagnostics)
     if not shown:
         return ""

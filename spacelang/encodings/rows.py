@@ -1,21 +1,87 @@
-"""Encoding of configurations as rows of floats, many at once, with a missing value for inactive variables."""
+"""Encodings of values and of configurations as rows of floats, many at once, and the limits of floats."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spacelang.encodings.domains import DomainEncoding, EncodedRows, unit_encoding
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Domain
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, affine_integer_coefficients, parts
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.ir.walk import assemble, walk_reached
 from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column
-from spacelang.sampling.value_codes import Array, ValueCodes, decode_values
+from spacelang.sampling.unit_scale import UnitScale, unit_scale
+from spacelang.sampling.value_codes import (
+    EXACT_INTEGER_LIMIT,
+    Array,
+    ValueCodes,
+    code_type,
+    codes_at,
+    decode_values,
+    is_exact_as_floats,
+)
+
+EncodedRows: TypeAlias = NDArray[np.float64]
+"""Floats with one row for each value or configuration, and one column for each number."""
+PartFunction: TypeAlias = Callable[[SimpleDomain, Array], Array]
+"""A function that maps an array of numbers to another one, for a given part of a domain."""
+
+
+class DomainEncoding:
+    """An encoding of the values of one domain as rows of floats; `decode(encode(values))` returns the same values.
+
+    If the domain is a union, the first column has the index of the part. The value follows; `columns` maps the index of
+    a part to its column. `exact_encoding` and `unit_encoding` create the two kinds of encodings.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        number: PartFunction,
+        code: PartFunction,
+        *,
+        has_part: bool = False,
+        is_apart: bool = False,
+    ) -> None:
+        """Create an encoding; `number` maps the codes of a part to numbers, and `code` maps these back.
+
+        `has_part` adds the column with the index of the part even if the domain is not a union. `is_apart` gives every
+        part with several values a column of its own.
+        """
+        self.parts = parts(domain)
+        self.has_part = has_part or len(self.parts) > 1
+        told = [place for place, part in enumerate(self.parts) if not (is_apart and self.has_part and part.size == 1)]
+        self.columns = {place: self.has_part + is_apart * turn for turn, place in enumerate(told)}
+        self.width = 1 + max(self.columns.values(), default=0)
+        self._to_number, self._to_code = number, code
+        self._selector = Categorical(tuple(range(len(self.parts))))
+        self._type = code_type(domain)
+
+    def encode(self, values: ValueCodes) -> EncodedRows:
+        """Return the rows of values of the domain, shape (n, width), with NaN in the columns of all other parts."""
+        found = np.full((len(values), self.width), np.nan, order="F")
+        if self.has_part:
+            found[:, 0] = 0 if values.parts is None else self._to_number(self._selector, values.parts)
+        for place, column in self.columns.items():
+            mine = _rows_in_part(place, values.parts)
+            found[mine, column] = self._to_number(self.parts[place], values.codes[mine])
+        return found
+
+    def decode(self, rows: EncodedRows) -> ValueCodes:
+        """Return the values that rows of shape (n, width) stand for."""
+        marks = self._to_code(self._selector, rows[:, 0]).astype(np.int8) if self.has_part else None
+        codes = np.empty(len(rows))
+        for place, part in enumerate(self.parts):
+            mine = _rows_in_part(place, marks)
+            given = rows[mine, self.columns[place]] if place in self.columns else np.zeros(len(codes[mine]))
+            codes[mine] = self._to_code(part, given)
+        return ValueCodes(codes.astype(self._type), marks if len(self.parts) > 1 else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +113,8 @@ class RowEncoding:
         variables: Iterable[Variable] | None = None,
         missing: float = math.nan,
     ) -> None:
-        """Create the encoding of a space; `coding` returns the encoding of each domain.
-
-        Without `variables`, it includes all variables of the space in the order of its text.
-        """
-        self.space = space
-        self.missing = missing
+        """Create the encoding of `variables` (all, in the order of the text); `coding` returns that of each domain."""
+        self.space, self.missing = space, missing
         fields: list[VariableColumns] = []
         for variable in space.variables.values() if variables is None else variables:
             fields.append(VariableColumns(variable, coding(domain_of(variable)), fields[-1].end if fields else 0))
@@ -71,15 +133,13 @@ class RowEncoding:
             drawn = _column_of(columns, field.variable)
             if drawn is None:
                 continue
-            rows = slice(None) if len(drawn.rows) == len(columns) and _is_in_order(drawn.rows) else drawn.rows
+            is_whole = len(drawn.rows) == len(columns) and (drawn.rows == np.arange(len(columns))).all()
+            rows = slice(None) if is_whole else drawn.rows
             found[rows, field.start : field.end] = field.coding.encode(drawn.values)
         return found
 
     def decode(self, rows: EncodedRows) -> Batch:
-        """Return the batch of configurations that rows stand for.
-
-        Raises ValueError with the address of the variable if a number stands for no value.
-        """
+        """Return the batch of configurations; raise ValueError with the variable whose number stands for no value."""
         decisions: dict[str, Array] = {}
         hyperparameters: dict[str, Column] = {}
         for field in self.fields:
@@ -104,9 +164,8 @@ class RowEncoding:
                 (found,) = self.decode(np.asarray(row, float).reshape(1, -1)).configurations()
         except (IndexError, ValueError, OverflowError):
             return False
-        return first_exclusion(self.space, found) is None and np.array_equal(
-            self.encode([found])[0], row, equal_nan=True
-        )
+        is_member = first_exclusion(self.space, found) is None
+        return is_member and np.array_equal(self.encode([found])[0], row, equal_nan=True)
 
     def is_active(self, field: VariableColumns, rows: EncodedRows) -> Array:
         """Return a boolean array: True for the rows in which a field is not missing."""
@@ -125,7 +184,6 @@ def domain_of(variable: Variable) -> Domain:
 
 
 def _column_of(columns: Batch, variable: Variable) -> Column | None:
-    """Return the values of a variable and their rows; None if no row has a value."""
     if not isinstance(variable.node, Choice):
         return columns.hyperparameters.get(variable.address)
     places = columns.decisions.get(variable.address)
@@ -133,10 +191,6 @@ def _column_of(columns: Batch, variable: Variable) -> Column | None:
         return None
     rows = np.flatnonzero(places >= 0)
     return Column(rows, ValueCodes(places[rows]))
-
-
-def _is_in_order(rows: Array) -> bool:
-    return bool((rows == np.arange(len(rows))).all())
 
 
 class VectorEncoding:
@@ -167,13 +221,11 @@ class VectorEncoding:
         return self._rows.encode(configurations)
 
     def decode(self, vectors: EncodedRows) -> Iterator[Configuration | None]:
-        """Yield the configurations that vectors without NaN stand for, shape (n, width).
-
-        Yields None in place of a configuration that a constraint excludes.
-        """
-        values = {
-            field.variable.address: _decode_field(field, vectors[:, field.start : field.end]) for field in self.fields
-        }
+        """Yield the configurations of vectors without NaN, shape (n, width), or None where constraints exclude one."""
+        values = {}
+        for field in self.fields:
+            found = field.coding.decode(np.asarray(vectors[:, field.start : field.end]))
+            values[field.variable.address] = decode_values(domain_of(field.variable), found)
         return (self._assemble(values, row) for row in range(len(vectors)))
 
     def _assemble(self, values: dict[str, list[Value]], row: int) -> Configuration | None:
@@ -188,5 +240,102 @@ class VectorEncoding:
         return None if self.space.constraints and first_exclusion(self.space, found) is not None else found
 
 
-def _decode_field(field: VariableColumns, columns: EncodedRows) -> list[Value]:
-    return decode_values(domain_of(field.variable), field.coding.decode(np.asarray(columns)))
+def exact_encoding(domain: Domain, *, has_part: bool = False) -> DomainEncoding:
+    """Return the encoding as part index (only if `has_part` or a union) and value; decoding may raise ValueError."""
+    return DomainEncoding(domain, lambda _, codes: codes, _require_member, has_part=has_part)
+
+
+def unit_encoding(domain: Domain) -> DomainEncoding:
+    """Return the encoding in [0, 1] with a column per part of several values; decoded to the nearest member."""
+    return DomainEncoding(domain, to_unit, from_unit, is_apart=True)
+
+
+def _rows_in_part(place: int, marks: Array | None) -> "Array | slice":
+    return slice(None) if marks is None else np.flatnonzero(marks == place)
+
+
+def _require_member(part: SimpleDomain, given: Array) -> Array:
+    found = nearest_codes(part, given)
+    if not (found == given).all():
+        raise ValueError("a number encodes no value of the domain")
+    return found
+
+
+MAX_EXACT_STEPS: Final = 2**50
+"""If all members of a grid lie within this many steps of 0, rounding changes an index by less than a quarter."""
+
+
+def round_half_up(numbers: Array) -> Array:
+    """Return the nearest integers as floats, the upper one in a tie."""
+    given = np.asarray(numbers, float)
+    below = np.floor(given)
+    return np.asarray(below + (given - below >= 0.5))  # adding 0.5 to a large float may round up to the next integer
+
+
+def nearest_index(part: SimpleDomain, codes: Array) -> Array:
+    """Return the indices of the nearest members of a finite domain, beyond its indices for codes outside the range."""
+    match part:
+        case Categorical():
+            return round_half_up(codes)
+        case Grid(is_integral=True):
+            return round_half_up((np.asarray(codes, float) - part.lower) / part.step)
+        case Grid():
+            given, (start, step, below) = np.asarray(codes, float), affine_integer_coefficients(part)
+            if max(abs(start), abs(start + step * part.last_index)) < step * MAX_EXACT_STEPS:
+                return round_half_up((given * below - start) / step)
+            return np.array([part.index_of(code) for code in given.ravel().tolist()], float).reshape(given.shape)
+        case Real():
+            return np.zeros(np.shape(codes))
+
+
+def nearest_codes(domain: SimpleDomain, numbers: Array) -> Array:
+    """Return the codes of the members nearest to some numbers (the upper one in a tie), never of an excluded end."""
+    given = np.asarray(numbers, float)
+    if isinstance(domain, Categorical):
+        return round_half_up(_clip(given, 0, domain.last_index))
+    inside = _clip(given, domain.least, domain.greatest)
+    if domain.size is None:
+        return inside + 0.0
+    if isinstance(domain, Grid) and domain.is_consecutive:
+        return round_half_up(inside)
+    return codes_at(domain, nearest_index(domain, inside))
+
+
+def to_unit(part: SimpleDomain, codes: Array) -> Array:
+    """Return (x - lower) / (upper - lower), clipped to [0, 1], of logarithms under `log` and of indices for sets."""
+    return _clip(_scale_of(part).to_unit(np.asarray(codes, float)), 0.0, 1.0)
+
+
+def from_unit(part: SimpleDomain, places: Array) -> Array:
+    """Return the codes of the members nearest to positions in [0, 1]; 0 and 1 are the first and the last member."""
+    given = _clip(np.asarray(places, float), 0.0, 1.0)
+    found = nearest_codes(part, _scale_of(part).from_unit(given))
+    first, last = (0, part.last_index) if isinstance(part, Categorical) else (part.least, part.greatest)
+    return np.where(given <= 0.0, float(first), np.where(given >= 1.0, float(last), found))
+
+
+def _scale_of(part: SimpleDomain) -> UnitScale:
+    if isinstance(part, Categorical):
+        return unit_scale(0, part.last_index, log=False, functions=np)
+    return unit_scale(part.lower, part.upper, log=part.log, functions=np)
+
+
+def _clip(numbers: Array, lower: float, upper: float) -> Array:
+    """Return the numbers clipped to a range, like `np.clip` but five times as fast for small arrays."""
+    return np.asarray(np.minimum(np.maximum(numbers, lower), upper))
+
+
+FLOAT_LIMIT_REASON: Final = "values are encoded as floats, which are exact for integers only up to 2^53"
+
+
+def is_encodable(part: SimpleDomain) -> bool:
+    """Return True if floats distinguish all members of a domain and all of their indices."""
+    if isinstance(part, Grid) and not is_exact_as_floats(part):
+        return False
+    return part.size is None or part.last_index < EXACT_INTEGER_LIMIT
+
+
+def unencodable_domains(space: Space) -> Iterator[tuple[Hyperparameter, SimpleDomain]]:
+    """Yield the hyperparameters of a space that cannot be encoded as floats, each with the responsible domain part."""
+    for node in space.hyperparameters:
+        yield from ((node, part) for part in parts(node.domain) if not is_encodable(part))

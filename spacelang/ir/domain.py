@@ -239,10 +239,7 @@ class Categorical(CachedPropertyMixin):
 
 @dataclass(frozen=True, eq=False)
 class Ordinal(Categorical):
-    """A finite set of values with an order.
-
-    It inherits its equality from `Categorical`: a generated `__eq__` would treat `true` and 1 as equal.
-    """
+    """A finite set of values with an order; equality is inherited, because a generated one equates `true` and 1."""
 
     @property
     def representative(self) -> Value:
@@ -300,7 +297,6 @@ def exact_integer(value: Value) -> int | None:
 
 SimpleDomain: TypeAlias = Grid | Real | Categorical | Ordinal
 Domain: TypeAlias = SimpleDomain | Union
-
 BOOLEANS: Final = Categorical((True, False))
 
 
@@ -412,11 +408,8 @@ def spell_parameter_name(name: str) -> str:
 
 
 KEYWORDS: Final = frozenset({"none", "true", "false", "and", "or", "not", "in", "is", "when", "as"})
-"""Keywords, which cannot be used as bare words for strings."""
-
 _PYTHON_KEYWORDS: Final = frozenset({"True", "False", "None"})
 """Python's spellings of three keywords; they have no meaning in the language."""
-
 DATA_SIZE_NAMES: Final = ("n_classes", "n_features", "n_samples")
 """Names that denote the size of the data in expressions, unless something else has the same name."""
 

@@ -39,7 +39,6 @@ ComputedValue: TypeAlias = ExpressionValue | Fraction | NumberInterval
 """The result of an expression; arithmetic may give numbers that no value literal can express."""
 Lookup: TypeAlias = Callable[[str], ExpressionValue]
 """A function that returns the value at an address: a branch name for a decision, INACTIVE for anything not active."""
-
 ComparisonSign: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 Operation: TypeAlias = Literal["+", "-", "*", "/"]
 Function: TypeAlias = Literal["min", "max", "ceil", "floor", "sqrt", "log2"]
@@ -153,7 +152,6 @@ class Call:
 
 
 Expr: TypeAlias = Constant | Reference | Is | Active | Compare | In | Not | And | Or | Arithmetic | Call
-
 COMPARISON_FUNCTIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,

@@ -40,15 +40,10 @@ class Unknown:
 
 UNKNOWN: Final = Unknown()
 KnownValues: TypeAlias = Callable[[str], ExpressionValue | Unknown]
-"""A function that returns the known value at an address, or OPEN if nothing is known."""
 
 
 def partially_evaluate(expression: Expr, known: KnownValues) -> Expr:
-    """Return what remains of a condition after known values are substituted.
-
-    The result is `Constant(True)` or `Constant(False)` if the known values decide the condition. For example, `n < 3 or
-    s is A` becomes `n < 3` if `s` is known to take B, and true if it takes A.
-    """
+    """Return what remains of a condition with known values, `Constant(True)` or `Constant(False)` if decided."""
     return fold_constants(_substitute(expression, known))
 
 
@@ -68,10 +63,8 @@ class ConditionCase:
 def activity_cases(condition: Expr, owners: Context, variables: Mapping[str, Variable]) -> Iterator[ConditionCase]:
     """Yield the cases of a condition, one for every combination of hyperparameters that may be inactive.
 
-    The first case is the one in which nothing is inactive. Taken together, the cases express the condition in terms of
-    what is active. This is needed because a constraint does not apply if a hyperparameter that it names is inactive.
-    `owners` are branches that are known to be taken. Hyperparameters that are always active together form one set, so
-    there are 2^n cases for n sets.
+    The first has nothing inactive. Together they express the condition by what is active, because a constraint does not
+    apply if it names something inactive. `owners` are taken. Sets that are always active together count once.
     """
     doubtful = _possibly_inactive(condition, owners, variables)
     for places in product((False, True), repeat=len(doubtful)):

@@ -69,18 +69,12 @@ class Operator:
 
 ABSTRACT_CATALOGUE: Final = "abstract"
 """The `catalogue` of operators that the space itself declares; no library provides them, so they are never built."""
-
 FixedValue: TypeAlias = Value | NamedObject | Operator
-"""A value that `name = value` fixes a parameter to."""
 
 
 @frozen
 class Branch:
-    """One alternative of a decision.
-
-    `node` is an empty product if the step is skipped. In a nested decision such a branch stands for a plain `value` of
-    the parameter, most often None.
-    """
+    """One alternative of a decision; `node` is an empty product for `none` or for a plain `value` of a parameter."""
 
     name: str
     node: "Node"
@@ -109,10 +103,7 @@ class Choice(CachedPropertyMixin):
 
 @frozen
 class ColumnSelector:
-    """A selector of the columns for one part of `columns(…)`: a kind of columns, or a pattern.
-
-    `kind` is one of COLUMN_KINDS or `pattern`. A pattern selects the columns in whose names it is found.
-    """
+    """A selector for one part of `columns(…)`: one of COLUMN_KINDS, or a `pattern` found in names."""
 
     kind: str
     pattern: str = ""
@@ -120,7 +111,6 @@ class ColumnSelector:
 
 COLUMN_KINDS: Final = ("numeric", "categorical", "text", "datetime", "all", "rest")
 """The kinds of columns that `columns(…)` can select by name."""
-
 MAX_PERMUTED_STEPS: Final = 7
 """The maximum number of permuted steps: 7 steps have 5,040 orders."""
 
@@ -258,6 +248,8 @@ class Space(CachedPropertyMixin):
     constraints: tuple[Constraint, ...] = ()
     title: str = ""
     task: "Task | None" = None
+    plain_draws: bool = field(default=False, compare=False)
+    """True in a run whose store was started before random draws followed priors and weights: they still ignore them."""
 
     @cached_property
     def variables(self) -> dict[str, Variable]:

@@ -113,7 +113,6 @@ class FunctionBound:
 
 
 AnyBound: TypeAlias = Bound | FunctionBound
-"""Any bound that a run can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +139,7 @@ class PredefinedSplits:
 
 
 DeclaredValidation: TypeAlias = Holdout | CrossValidation
-"""A validation that a task block can declare."""
-
 Validation: TypeAlias = DeclaredValidation | PredefinedSplits
-"""The way in which trials are validated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +190,6 @@ SECONDS: Final[Mapping[str, Fraction]] = {
     "m": Fraction(60),
     "h": Fraction(3600),
 }
-"""The units of time."""
-
 BYTES: Final[Mapping[str, Fraction]] = {
     "kB": Fraction(10**3),
     "KB": Fraction(10**3),
@@ -203,8 +197,6 @@ BYTES: Final[Mapping[str, Fraction]] = {
     "GB": Fraction(10**9),
     "TB": Fraction(10**12),
 }
-"""The units of size."""
-
 LARGEST_FLOAT: Final = Fraction(sys.float_info.max)
 
 

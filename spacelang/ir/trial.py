@@ -35,10 +35,7 @@ class LossScale:
 
     @classmethod
     def centered_on(cls, first: float) -> "LossScale":
-        """Return the scale to use if only the first loss is known: it maps `first` to 1/2.
-
-        Its width is twice the absolute value of `first`, or 1 if `first` is 0.
-        """
+        """Return the scale that maps the first loss to 1/2: its width is twice the absolute value, or 1 for 0."""
         width = min(2 * abs(first), float_info.max) or 1.0
         return cls(max(first - width / 2, -float_info.max), width)
 
@@ -156,7 +153,6 @@ class TestScore:
 
     __test__: ClassVar[bool] = False
     """Tells pytest that this is not a test class, despite its name."""
-
     loss: float | None
     low: float | None
     high: float | None
@@ -225,11 +221,7 @@ class Trial:
     scale: LossScale = field(default=UNIT_SCALE, compare=False, repr=False)
 
     def is_answer_to(self, request: Request) -> bool:
-        """Return True if this trial is a valid answer to an equal request.
-
-        It is not if the trial hit its own time limit and `request` allows more time. A timeout before that limit was
-        caused by the limit of the run, which is the same for all requests.
-        """
+        """Return True if this trial answers an equal request: not if its own limit was shorter and ended it."""
         allowed = self.request.seconds
         if self.status is not Status.TIMEOUT or allowed is None or self.cost < allowed:
             return True

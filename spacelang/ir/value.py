@@ -19,7 +19,6 @@ from typing import Any, Final, TypeAlias
 from spacelang.frozen import frozen
 
 Value: TypeAlias = bool | int | float | str | tuple["Value", ...] | None
-"""A value: `none`, `true` or `false`, a number, a word or string, or a tuple of values."""
 
 
 def are_same(left: Value, right: Value) -> bool:

@@ -33,9 +33,7 @@ class Column:
 class Batch:
     """Many configurations as columns: row i of every column belongs to configuration i.
 
-    `decisions` maps the address of a decision to an array of shape (count,). It has the index of the branch that each
-    row takes, or -1 if the row does not reach the decision. `hyperparameters` maps the address of each hyperparameter
-    that is active in at least one row to its values.
+    `decisions` has arrays (count,) of branch indices, -1 if not reached. `hyperparameters` has those of some row.
     """
 
     space: Space
@@ -47,11 +45,9 @@ class Batch:
         return self.count
 
     def dense_column(self, address: str) -> tuple[Array, Array]:
-        """Return a hyperparameter in all rows: the indices of the parts of its domain, and its codes.
+        """Return the parts and codes of a hyperparameter in all rows, both (count,); -1 and NaN where it is not active.
 
-        Both arrays have shape (count,). The part is 0 unless the domain is a union. The code of a number is the number
-        itself; the code of a categorical value is its index in the set. Where the hyperparameter is not active, the
-        part is -1 and the code is NaN. The codes are floats, so integers beyond 2^53 are rounded.
+        The code is the number itself or the index in the set, as a float, so integers beyond 2^53 are rounded.
         """
         parts, codes = np.full(self.count, -1, np.int8), np.full(self.count, np.nan)
         if address in self.hyperparameters:
@@ -132,7 +128,6 @@ class BatchBuilder:
 
 
 _ColumnEntries: TypeAlias = dict[str, tuple[list[int], list[Any]]]
-"""By address, the rows that have an entry, and the entries."""
 
 
 @dataclass(frozen=True, slots=True)

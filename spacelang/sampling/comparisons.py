@@ -48,7 +48,6 @@ _ARITHMETIC_FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
     "*": np.multiply,
     "/": np.divide,
 }
-
 RELATIVE_ERROR_BOUND: Final = 2.0**-50
 """An upper bound of the relative error of each number and each operation of a comparison.
 

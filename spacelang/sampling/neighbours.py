@@ -44,10 +44,9 @@ class ExchangeMoves:
         return part.to_unit(value) if isinstance(part, _RangeMoves) else None
 
     def other_values(self, value: Value, places: Sequence[float]) -> Sequence[Value]:
-        """Return the other values of all sets of the domain, and the numbers at some positions of the unit interval.
+        """Return the other values of sets, and the numbers at some positions of the unit interval.
 
-        Without positions, the move comes from another part of a union, and each range contributes a single number: the
-        default if it lies in the range, else its middle.
+        Without positions, a range contributes its default or middle, because the move comes from another part.
         """
         if self._only is not None:
             return self._only.other_values(value, places)
@@ -147,10 +146,8 @@ class Neighbourhood:
     ) -> list[Configuration]:
         """Return all neighbours of a configuration, each once; keys in `fixed` never change.
 
-        A structural neighbour differs in one decision (and in what only the new branch makes reachable). It has default
-        values for all hyperparameters of the pipeline. Every other neighbour differs in one hyperparameter: each other
-        value of a set, or four random numbers of a range. A hyperparameter that becomes active by the exchange takes
-        its default.
+        One decision differs, with defaults for all hyperparameters, or one hyperparameter: any other value of a set, or
+        four random numbers of a range. What becomes active takes its default.
         """
         values = configuration.view
         structure, places = self._walk(values)

@@ -23,11 +23,7 @@ class UnitScale:
 
 
 def unit_scale(lower: float, upper: float, *, log: bool, functions: Any = math) -> UnitScale:
-    """Return the scale (x - lower) / (upper - lower), computed on logarithms if `log` is true.
-
-    By default its functions take single numbers, including integers of any size. With `functions=numpy` they take
-    arrays of floats.
-    """
+    """Return the scale (x - lower) / (upper - lower), on logarithms if `log`; `functions=numpy` takes arrays."""
     if lower == upper:
         return UnitScale(lambda number: 0.0 * number, lambda share: lower + 0.0 * share)
     if log and upper <= 2 * lower:  # differences of nearly equal logarithms lose precision

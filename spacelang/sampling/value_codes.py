@@ -30,11 +30,9 @@ EXACT_INTEGER_LIMIT: Final = 2**53
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueCodes:
-    """The codes of several values of one domain, one entry for each value.
+    """The codes of several values of one domain: the number itself, or the index in the set.
 
-    A number is its own code. The code of a categorical value is its index in the set. `parts` has the index of the part
-    of a union that each value lies in; it is None if the domain is not a union. If no NumPy number type holds all codes
-    exactly, `codes` is an array of Python objects.
+    `parts` has the index of the part of a union, else None. Codes that no NumPy type holds exactly are Python objects.
     """
 
     codes: Array

@@ -36,10 +36,9 @@ MAX_ENUMERATED = 10_000
 
 
 def cut_into_cells(domain: Domain, cuts: Sequence[Rational], signature: Signature) -> tuple[SimpleDomain, ...]:
-    """Return the cells of a domain: disjoint, non-empty, and together the whole domain.
+    """Return the cells of a domain, disjoint and together the whole of it, cut at the numbers in `cuts`.
 
-    `cuts` are the numbers at which an atom may change its truth. Values of categorical sets with the same `signature`
-    share a cell.
+    Values of categorical sets with the same `signature` share a cell.
     """
     return tuple(cell for part in parts(domain) for cell in _cells_of(part, sorted(set(cuts)), signature))
 
@@ -50,11 +49,7 @@ def singleton_cells(domain: Domain) -> tuple[SimpleDomain, ...]:
 
 
 def probability_of_cell(cell: SimpleDomain, domain: Domain) -> float:
-    """Return the probability of a cell if a value of `domain` is drawn at random.
-
-    Each part of a union is equally likely; within a part the distribution is uniform or log-uniform. Raise ValueError
-    if the cell does not belong to the domain.
-    """
+    """Return the probability of a cell of `domain`: all parts are equal, log-uniform or uniform. Raise ValueError."""
     for part in parts(domain):
         share = _share_of_length(cell, part) if part.size is None else _share_of_members(cell, part)
         if share is not None:
@@ -146,11 +141,9 @@ def log_ratio(lower: float, upper: float) -> float:
 
 
 def log_ends(part: Grid) -> tuple[float, float]:
-    """Return the logarithms of the ends of the interval of a log-uniform draw.
+    """Return the logarithms of the ends of the interval of a log-uniform draw: half a step around each member.
 
-    Each member is represented by the interval of half a step around it, so that the smallest one is not drawn too
-    often. Below the smallest member the interval extends by at most half of that member, so that its end stays
-    positive.
+    Below the smallest member it is at most half of that member, so that the end stays positive.
     """
     return math.log(part.lower - min(part.step, part.lower) / 2), math.log(part.upper + part.step / 2)
 
@@ -222,11 +215,7 @@ def _cut_point(value: Value) -> tuple[Rational, ...]:
 
 
 def join_pieces(domain: Domain, pieces: Sequence[SimpleDomain]) -> Domain:
-    """Return one domain with the values of one or more disjoint pieces of `domain`.
-
-    It has the order, scale and steps of `domain`. The pieces are those that `cut_into_cells` and `singleton_cells`
-    return. All pieces together give the original domain.
-    """
+    """Return one domain, with the order, scale and steps of `domain`, of some of its cells (see `cut_into_cells`)."""
     found = [
         part
         for whole in parts(domain)

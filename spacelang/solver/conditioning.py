@@ -34,9 +34,8 @@ from spacelang.solver.model import SolverModel
 class RelevantDecision:
     """A decision that matters to a component, with its branches grouped into equivalence classes.
 
-    `classes` holds the class of each branch by index; its last entry is the class of "not reached". Branches of one
-    class are equivalent for the component. `examples` holds one branch of each class, None for "not reached".
-    `by_branch` maps a branch name (None if not reached) to its class.
+    `classes` has the class of each branch and of "not reached" (last), `examples` one branch (None) of each class, and
+    `by_branch` the class of each branch name (None).
     """
 
     address: str
@@ -68,9 +67,8 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class DecisionDependency:
-    """The dependence of a component on one decision.
+    """The dependence of a component on a decision: the branch `below` which it lies (None: it only tests it).
 
-    `below` is the branch of the decision that leads to the component, or None if the component only tests the decision.
     `others` are the other branches that lead to the component.
     """
 
@@ -95,11 +93,7 @@ class Conditioning:
         return (component for component in self._dependent if is_taken(component.context, structure))
 
     def dependencies_on(self, address: str) -> Sequence["DecisionDependency"]:
-        """Return the components that depend on the decision at `address`.
-
-        A component depends on it if the decision matters to the component, or if the component lies below one of its
-        branches. Components that depend only on the decisions above them are left out.
-        """
+        """Return the components, with decisions of their own, to which a decision matters or that lie below it."""
         return self._dependencies.get(address, ())
 
     @cached_property
@@ -178,10 +172,9 @@ def _relevant_decision(choice: Choice, owning: set[str], tests: tuple[tuple[str,
 
 
 def condition_on_decisions(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Space:
-    """Return the reached hyperparameters as a space, given the decisions in `taken`.
+    """Return the reached hyperparameters as a space, given all decisions in `taken` (others: not reached).
 
-    `members` must include all hyperparameters that the conditions and constraints name. `taken` must include all
-    decisions that they depend on; a decision that is missing counts as not reached.
+    `members` must include all hyperparameters that the conditions and constraints name.
     """
     settled = _ConditionedParts(members, taken)
     nodes = [node for member in members if (node := settled.residual_hyperparameter(member.address)) is not None]

@@ -119,10 +119,9 @@ class Structures:
 
     @cached_property
     def configuration_count(self) -> int | None:
-        """The number of configurations; None if it is infinite or not counted.
+        """The number of configurations; None if it is infinite, or not counted.
 
-        It is infinite with a continuous hyperparameter. It is not counted where large integer ranges are compared with
-        each other, since only existence is decided there, or where conditions connect too many variables.
+        Ranges that are compared, and too many connected variables, are not counted: only existence is decided there.
         """
         infinite = any(node.domain.size is None for node in self.space.hyperparameters)
         if infinite or self.model.is_existence_only:
@@ -138,11 +137,9 @@ class Structures:
         return polynomials.coefficients(int(Solver(self.model, DiscrepancyWeights(reference, polynomials)).total()))
 
     def nearest_structure(self, taken: Structure) -> Structure:
-        """Return the structure with the given branches that is nearest to the default structure.
+        """Return the structure with the given branches (and those that lead to them) nearest to the default one.
 
-        It differs from the default in as few further decisions as possible. Among several such structures, the choice
-        depends only on the space. At least one admissible structure must take the branches. If a decision in `taken` is
-        nested, the branches that lead to it must be included.
+        It differs in as few further decisions as possible; ties depend only on the space. One must exist.
         """
         usual = default_structure(self.space, taken)
         return (

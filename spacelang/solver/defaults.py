@@ -24,11 +24,7 @@ def default_configuration(space: Space) -> Configuration:
 
 
 def nearest_to_default(structures: Structures) -> tuple[Structure, Configuration]:
-    """Return the admissible configuration nearest to the default, preceded by its structure.
-
-    It differs from the default in as few decisions as possible (see `Structures.nearest_structure`). Its
-    hyperparameters are those of `DefaultCompleter.complete`. The space must not be empty.
-    """
+    """Return the structure and configuration nearest to the default (`nearest_structure`, `complete`), if any."""
     structure = default_structure(structures.space)
     usual = assemble(structures.space, structure, lambda node: node.default)
     if first_exclusion(structures.space, usual) is None:
@@ -69,10 +65,9 @@ class DefaultCompleter:
         self._cached_independent = lru_cache(maxsize=None)(self._make_independent)
 
     def complete(self, structure: Structure) -> Configuration:
-        """Return the configuration of a structure in which every active hyperparameter has its default.
+        """Return the configuration of an admissible structure with all defaults, moved where constraints exclude them.
 
-        If the defaults violate a constraint, as few as possible of the hyperparameters that it connects take another
-        value: the middle of the nearest admissible part of their domain. `structure` must be admissible.
+        As few as possible move, to the middle of the nearest admissible part of their domain.
         """
         return Configuration(self.complete_values(structure))
 

@@ -99,20 +99,12 @@ class FactorGraph:
         return FactorGraph(self.states, (*self.factors, *factors))
 
     def restrict(self, left: Mapping[str, Sequence[State]]) -> "FactorGraph":
-        """Return the graph with some variables restricted to the states in `left`.
-
-        A variable with a single state is removed. For example, `FactorGraph(u: 0 1, v: 0 1; (u, v): 01 10
-        11).restrict({"u": [0]})` contains only v, with the row 1.
-        """
+        """Return the graph with some variables restricted to states; those with a single one are removed."""
         states = {name: left.get(name, mine) for name, mine in self.states.items() if len(left.get(name, ())) != 1}
         return FactorGraph(states, tuple([factor.restrict(left) for factor in self.factors]))
 
     def project_out(self, names: Collection[str]) -> "FactorGraph":
-        """Return the graph of the other variables: the variables in `names` are eliminated with `EXISTS`.
-
-        A joint state has a positive weight if some states of the eliminated variables give it one. Raise
-        TooManyJointStatesError.
-        """
+        """Return the graph of all but `names`, whose states must only exist. Raise TooManyJointStatesError."""
         return _eliminate_variables(self, names, EXISTS)[0]
 
     def connected_part(self, name: str) -> "FactorGraph":
@@ -143,7 +135,6 @@ class Elimination:
 
 
 Phase: TypeAlias = tuple[Collection[str], Semiring]
-"""Variables to eliminate in one turn, and the semiring that adds the weights of their states."""
 
 
 def eliminate(graph: FactorGraph, *turns: Phase, keep_trivial: bool = False) -> Elimination:
@@ -250,10 +241,9 @@ def draw_states(
     choose: Callable[[Sequence[float]], int],
     existential: frozenset[str] = frozenset(),
 ) -> dict[str, State]:
-    """Return one joint state, drawn with probability proportional to its weight and without rejection.
+    """Return one joint state, drawn by weight: `choose` receives weights and returns an index.
 
-    `choose` receives weights and returns an index, drawn in proportion to them. Variables in `existential` must have
-    been eliminated first; they are left out.
+    Variables in `existential` must have been eliminated first; they are left out.
     """
     assignment: dict[str, State] = {}
     for bucket in reversed(elimination.buckets):
@@ -322,10 +312,9 @@ class VariableGroup(NamedTuple):
 
 
 def group_variables(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[VariableGroup]:
-    """Yield the groups of connected variables, in the order of their first variables.
+    """Yield the groups of connected variables, in the order of their first variables; each variable is in one.
 
-    Every variable is in exactly one group. Addresses that are not in `variables`, such as decisions that are already
-    known, connect nothing. Constraints that name none of the variables come last, in a group without members.
+    Other addresses connect nothing. Constraints that name no variable come last, in a group without members.
     """
     ties = UnionFind(variables)
     for variable in variables.values():

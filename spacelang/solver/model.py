@@ -39,9 +39,7 @@ class Weights:
 
     existential = True
     """If true, values of hyperparameters only have to exist: a structure counts once, however many values it allows."""
-
     semiring = SUM
-    """The semiring that adds weights."""
 
     def branch_weight(self, choice: Choice, place: int) -> float:  # noqa: ARG002
         """Return the weight of taking a branch, in addition to the weights of its contents."""
@@ -94,11 +92,7 @@ class Solver:
         self._conditioned: dict[tuple[Network, FixedDecisions, str], Elimination] = {}
 
     def condition(self, taken: Structure) -> "ConditionedSolver":
-        """Return a solver conditioned on the branches that some decisions take.
-
-        If a decision is nested, the branches that lead to it must be included. For example, `condition({"model":
-        "GaussianNB"}).exists` is True if some admissible structure uses naive Bayes.
-        """
+        """Return a solver conditioned on branches of decisions, together with the branches that lead to them."""
         return ConditionedSolver(self, taken)
 
     def total(self, context: Context = ()) -> float:
@@ -152,11 +146,9 @@ class Solver:
         return self._with_weights(network.decision_graph, network)
 
     def solve(self, network: Network, fixed: FixedDecisions = (), last: str = "") -> Elimination:
-        """Return the elimination of one network, assuming that its context is taken.
+        """Return the elimination of one network whose context is taken. Raise TooManyConnectedVariablesError.
 
-        `fixed` are decisions with known branches; the weights must then be existential. With `last`, only the part
-        connected to this decision is solved, and it is eliminated last, so its bucket holds its weights. Raise
-        TooManyConnectedVariablesError.
+        `fixed` decisions need existential weights. With `last`, only its part is solved; its bucket has its weights.
         """
         if not fixed and not last:
             if network not in self._solved:

@@ -14,7 +14,6 @@ from spacelang.solver.elimination import FactorGraph, State, TooManyJointStatesE
 from spacelang.solver.linear import InequalitySystem, difference, inequalities_for
 
 UNREACHED: Final = -1
-"""The state of a variable that is not active."""
 FixedDecisions: TypeAlias = tuple[tuple[str, State], ...]
 """Addresses of some decisions of a network with the indices of their branches, in the order of its members."""
 
@@ -56,7 +55,6 @@ class Network(FactorGraph):
     cells: Mapping[str, tuple[SimpleDomain, ...]]
     truths: tuple[str, ...]
     ranges: Mapping[str, Compare]
-
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 

@@ -63,10 +63,9 @@ MAX_PAIR_TABLE: Final = 50_000
 
 
 def compile_networks(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[Network]:
-    """Return an iterator over the networks of some variables, in the order of their first members.
+    """Return the networks, solved independently, of some variables, in the order of their first members.
 
-    Every variable is in exactly one network, and each network is solved on its own. Joint states of variables that no
-    expression connects are therefore never enumerated. Raise UndecidableError or TooManyConnectedVariablesError.
+    Raise UndecidableError or TooManyConnectedVariablesError.
     """
     return (_NetworkCompiler(each).run() for each in group_variables(variables, constraints))
 
@@ -305,11 +304,7 @@ class _NetworkCompiler:
 
 
 def evaluate_combinations(expression: Expr, options: Mapping[str, Sequence[ExpressionValue]]) -> Iterator[bool]:
-    """Return an iterator over the truths of an expression for all combinations of values of its variables.
-
-    `options` holds the possible values of each variable. The last variable changes fastest. Linear comparisons use
-    integer arithmetic for speed.
-    """
+    """Return the truths of an expression for all combinations of `options` of its variables, the last one fastest."""
     whole = to_integer_comparison(expression, options) if isinstance(expression, Compare) else None
     if isinstance(expression, Compare) and whole is not None:
         relation, constant = COMPARISON_FUNCTIONS[expression.relation], whole.constant

@@ -20,21 +20,15 @@ from spacelang.solver.network_compiler import evaluate_combinations
 
 MAX_TRIED_VALUES: Final = 64
 """The maximum size of a domain whose values are all tried; of a larger one, a few are tried."""
-
 MAX_TRIED_COMBINATIONS: Final = 4_096
 """The maximum number of combinations of values to try before a solver is used."""
-
 MIN_SHARED_VARIABLES: Final = 8
 """Statements that depend on at least this many connected variables are solved together."""
 
 
 @frozen
 class Statement:
-    """An expression of a space, and the circumstances under which it applies.
-
-    `owners` are the branches that lead to the hyperparameter of a condition, or to the operator whose body declares a
-    constraint. A constraint also requires that all hyperparameters in `active` are active.
-    """
+    """An expression of a space, and the circumstances under which it applies: `owners` taken, `active` active."""
 
     expression: Expr
     owners: Context = ()
@@ -47,11 +41,7 @@ def possible_truths(space: Space, statement: Statement) -> tuple[bool, bool]:
 
 
 def possible_truths_of_all(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
-    """Return the `possible_truths` of each statement; statements with the same content are examined once.
-
-    Statements that depend on many of the same variables, such as the conditions of a long chain, are solved together.
-    Solving them one by one would process the start of the chain once for each.
-    """
+    """Return the `possible_truths` of each statement, with equal ones examined once and connected ones together."""
     alike = [_without_irrelevant_owners(space, statement) for statement in statements]
     found: dict[Statement, tuple[bool, bool]] = {}
     many: list[Statement] = []

@@ -59,12 +59,7 @@ class Statistics:
 
 
 def statistics(structures: Structures) -> Statistics:
-    """Return the statistics of a space.
-
-    A hyperparameter counts for the operator whose body declares it. If that operator is the fixed value of a parameter,
-    it counts for the operator that has the parameter: the depth of the trees that a boosting algorithm uses counts for
-    the boosting algorithm.
-    """
+    """Return the statistics of a space; hyperparameters of a fixed operator count for the operator that has it."""
     space = structures.space
     by_algorithm: dict[str, HyperparameterCounts] = {}
     total = HyperparameterCounts()

@@ -33,7 +33,6 @@ class Builder:
         self.source = source
         self.shift = shift
         self.highest_expression: tuple[int, Span] | None = None
-        """The height and the place of the highest expression, or None if no expression has parts."""
         self.bodies: list[ast.Body] = []
         """All bodies, inner ones first."""
         self._heights: dict[int, int] = {}
@@ -369,8 +368,6 @@ class ParsedItems:
     items: tuple[ast.Item, ...]
     bodies: tuple[ast.Body, ...]
     highest_expression: tuple[int, Span] | None
-    """The height and the place of the highest expression."""
-
     error: UnexpectedToken | None
 
 

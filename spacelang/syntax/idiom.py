@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 _RemedyTemplate: TypeAlias = str | Callable[[re.Match[str]], str]
-"""A template with the groups of the pattern, or a function from a match to the text."""
 _STRING: Final = r'"(?:[^"\\\r\n]|\\[^\r\n])*"'
 
 

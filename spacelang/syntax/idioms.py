@@ -27,7 +27,6 @@ from spacelang.syntax.idiom import (
 )
 
 _SEARCHED_CHARACTERS: Final = 400
-"""The number of characters searched before and after the place of a mistake."""
 
 
 def idiom_at(text: str, place: int) -> ForeignIdiomMatch | None:
@@ -50,8 +49,6 @@ _NUMBER: Final = r"-?\.?\d[\w.]*(?:(?<=[eE])[-+]\d+)?"
 _BOUND: Final = r"[^\s,()\[\]{}:=|]+"
 _BRACKETED_BOUNDS: Final = r"\[[^\[\](){}\n]*\]"
 _MEMBER_START: Final = r"(?:^|(?<=[{,]))[ \t]*"
-"""The beginning of a member of a body."""
-
 _COMMENTS: Final = (
     idiom_of(
         r"(?P<at>(?P<one>\b[\w.]+|\([^()\n]*\))[ \t]*//[ \t]*(?P<two>\d[\d.]*))(?=[ \t]*(?:[,}\])]|$))",
@@ -80,7 +77,6 @@ _QUOTES: Final = (
         "backticks are for names of parameters: write a plain word, or for an alternative a string in double quotes",
     ),
 )
-
 _GOAL: Final = r"metric|scoring|score|scorer|objective|goal|optimi[sz]e|target"
 _ITEMS: Final = (
     idiom_of(r"^(?P<at>steps?|stages|Stage|STAGE|component|node|choice|decision)(?=[ \t]+\w+[ \t]*=)", "", "stage"),
@@ -165,7 +161,6 @@ _STRUCTURES: Final = (
     idiom_of(r"@(?P<name>\w+)[ \t]*[=:][ \t]*(?P<value>[\w.+-]+)", r"write `@\g<name>(\g<value>)`"),
     idiom_of(r"(?<=\w)[ \t]*\[(?=[ \t]*\w+[ \t]*[:=])", "write hyperparameters in braces: `Operator { … }`"),
 )
-
 _LOG: Final = (
     r"(?:log10|log2|ln|log_?scale|logarithmic|scale[ \t]*=?[ \t]*\"?log\"?|log[ \t]*=[ \t]*[Tt]rue|log[ \t]*\(\))"
 )
@@ -370,7 +365,6 @@ _MEMBERS: Final = (
 )
 _NOT_NEXT_SETTING: Final = r"(?!subject|validate|limit|fidelity|maximi|minimi)"
 """A lookahead that excludes the keywords at which the next line of a task begins."""
-
 _CONSTRAINT_KEYWORD: Final = r"\b(?:forbid|require|when)\b"
 _EXPRESSIONS: Final = (
     idiom_of(r"<>|≠|=/=|=!=|!==", "write `!=`", "!="),
@@ -431,7 +425,6 @@ _TASKS: Final = (
     idiom_of(r"\blimit[ \t]+(?P<what>[A-Za-z_]\w*)[ \t]*(?P<at>[:=])", r"write `limit \g<what> …`", ""),
     idiom_of(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"name what is limited: `limit trial \g<at>`"),
 )
-
 IDIOMS: Final[Sequence[ForeignIdiom]] = (
     *_COMMENTS,
     *_QUOTES,

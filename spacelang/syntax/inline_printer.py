@@ -116,11 +116,7 @@ def spell_name(name: ast.Word) -> str:
 
 
 def spell_reference(dotted: ast.DottedName) -> str:
-    """Return the text of a dotted name in an expression.
-
-    Names that were written in backticks stay in backticks. The first name also needs backticks if it is not a plain
-    word or is a word with a meaning of its own.
-    """
+    """Return the text of a dotted name in an expression, in backticks if written so or if its first word needs them."""
     first, *rest = dotted.words
     start = f"`{first.text}`" if first.text in _NO_REFERENCES else _spell_parameter(first)
     return ".".join((start, *(_spell_parameter(word) if word.ticked else spell_name(word) for word in rest)))

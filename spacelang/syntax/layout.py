@@ -28,10 +28,7 @@ class Comment:
 
     text: str
     blank: bool
-    """True if a blank line precedes it."""
-
     indented: bool
-    """True if it does not begin at the left margin."""
 
 
 @dataclass(slots=True)
@@ -42,10 +39,7 @@ class Lexeme:
     start: int
     leading: list[Comment] = field(default_factory=list)
     """The comments on the lines before it."""
-
     blank: bool = False
-    """True if a blank line precedes it, after its leading comments."""
-
     trailing: tuple[str, ...] = ()
     """The comment after it on its line, and comments directly below in the same column that continue it."""
 
@@ -64,7 +58,6 @@ class Break:
     flat: str = " "
     keeps_blank: bool = False
     """True if a blank line that the author left here is preserved."""
-
     fills: bool = False
     """True if, in a broken group, only parts that do not fit begin a new line."""
 
@@ -75,8 +68,6 @@ class Group:
 
     parts: tuple["Document", ...]
     broken: bool = False
-    """True if it is always broken."""
-
     width: int = WIDTH
     """The longest line that the group may be written on."""
 
@@ -107,7 +98,6 @@ class FormattedLine:
     text: str = ""
     comments: tuple[str, ...] = ()
     blank: bool = False
-    """True if a blank line precedes it."""
 
     @property
     def is_comment(self) -> bool:
@@ -170,7 +160,6 @@ class Writer:
     rows: list[FormattedLine] = field(default_factory=lambda: [FormattedLine(0)])
     pending_spaces: str = ""
     """Pending spaces, which are written if the line continues."""
-
     keeps_blank: bool = True
 
     def write(self, parts: Iterable[Document]) -> None:

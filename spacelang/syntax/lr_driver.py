@@ -21,10 +21,8 @@ class Token(str):
     """The text of a terminal, with the name of the terminal and its position."""
 
     __slots__ = ("end_pos", "start_pos", "type")
-
     type: str
     """The name of the terminal. Empty if the text is no terminal that is allowed here."""
-
     start_pos: int
     end_pos: int
 
@@ -35,7 +33,6 @@ class UnexpectedToken:
 
     token: Token
     expected: frozenset[str]
-    """The terminals that are allowed in its place."""
 
 
 @frozen
@@ -44,7 +41,6 @@ class ParseOutcome:
 
     value: Any
     """The value that the builder made. After an error, a list of the parts that are complete before it."""
-
     error: UnexpectedToken | None
 
 
@@ -114,11 +110,9 @@ class Lexer:
         self._of_state: dict[int, re.Pattern[str]] = {}
 
     def tokens(self, text: str, states: Sequence[int]) -> Iterator[Token]:
-        """Yield the tokens of a text in order, and an `END` token at the end.
+        """Yield the tokens of a text in order, then an `END` token, or an empty one at a text that is not allowed.
 
-        The last entry of `states` is read before each token; it decides which terminals are allowed. First, the most
-        common terminals are searched for. Only if the found one is not allowed, a pattern for that state is used. A
-        text that is no allowed terminal is yielded as an empty token with an empty type, and ends the iteration.
+        The last entry of `states` is read before each token: it decides which terminals are allowed.
         """
         place, actions, kind = 0, self._tables.states, ""
         while kind != END:

@@ -88,9 +88,7 @@ def _first_word(member: ast.Member) -> Span:
 
 MAX_BYTES: Final = 2**20
 MAX_NESTING: Final = 64
-"""The deepest nesting of brackets, of all kinds together."""
 MAX_NUMBER: Final = 400
-"""The most characters of one number."""
 MAX_TOKENS: Final = 150_000
 """The most names, numbers, strings and signs of a text. A tree has fewer nodes: about 100,000 at most in practice."""
 MAX_HEIGHT: Final = 100

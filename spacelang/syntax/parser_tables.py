@@ -25,7 +25,6 @@ TABLES: Final = "spacelang.tables.json"
 END: Final = "$END"
 """The terminal at the end of every text."""
 _KEYWORD: Final = re.compile(r"([a-z]+)\\[bs]")
-"""The beginning of the pattern of a keyword: its word, followed by the end of the word."""
 
 
 @dataclass(frozen=True)
@@ -34,23 +33,17 @@ class ParserTables:
 
     terminals: Mapping[str, str]
     """The regular expression of each terminal, in the order in which the contextual lexer tries them."""
-
     ignored: Sequence[str]
-    """The terminals that are skipped, such as blanks and comments."""
-
     keywords: Mapping[str, str]
     """The terminals that begin like a name, by their first word."""
-
     signs: Mapping[str, str]
     """The terminals of one fixed character, by that character."""
-
     rules: Sequence[tuple[str, int, str | None, Sequence[int]]]
     """The symbol of each rule, its length, the name of its builder method, and the places of inlined lists.
 
     The members of an inlined list become parts of the node. Without a method (None), the only part is passed on; an
     empty name makes a list to be inlined.
     """
-
     states: Sequence[Mapping[str, int]]
     """The action for a symbol in each state: the number of the next state, or `~rule` to reduce by that rule."""
 
@@ -161,14 +154,12 @@ KINDS: Final = {
     "QUANTITY": "number",
     "NUMBER": "number",
 }
-"""The kinds of pieces that are not keywords, by terminal."""
 
 
 def highlight(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a text in order, as pairs of kind and text. Joined, they are the whole text.
+    """Yield the pieces of a text as pairs of kind and text. Names spelled like keywords count as keywords.
 
-    Kinds are `keyword`, `comment`, `string`, `annotation`, `number`, and an empty string for everything else. A name
-    that is spelled like a keyword counts as a keyword, as only a parser could tell the two apart.
+    Kinds are `keyword`, `comment`, `string`, `annotation`, `number`, and an empty string for everything else.
     """
     place = 0
     for match in _pattern().finditer(text):

@@ -17,23 +17,17 @@ from spacelang.syntax.syntax_errors import WHITESPACE, SyntaxMistake, diagnose, 
 from spacelang.text import Source
 
 MAX_MISTAKES_PER_ITEM: Final = 20
-"""The most mistakes that are reported for one item."""
-
 MAX_MISTAKES: Final = 500
 """The most mistakes that are reported for one text. The rest of the text is not checked."""
-
 MAX_REREAD_CHARACTERS: Final = 60_000
 """The most characters that are read again after mistakes. Dense text of this length takes half a second."""
-
 _LEXEME = re.compile(r'#[^\r\n]*|"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]|^[A-Za-z_]\w*', re.MULTILINE)
 _CERTAIN_ITEM_START = re.compile(
     r"(?:space|params|stage|task|abstract)\s+\w|use\s+\w+[^\S\n]*$|import\s*\"|(?:pipeline)\s*=", re.MULTILINE
 )
 """Text that begins a new item even if an earlier bracket is still open."""
-
 _CONTINUATIONS = ("=", "|", "&", ">", ",", ":", "(")
 """Signs after which an item continues on the next line, whatever that begins with."""
-
 _DECLARED_NAME = re.compile(
     r"\s*(?:(?!forbid|require|use|import)\w+\s+(\w+)|(pipeline)|import\b.*\bas\s+(\w+)|(\w+)\s*[=:])"
 )

@@ -16,16 +16,11 @@ from spacelang.suggest import nearest_name
 from spacelang.text import Origin, Source, Span
 
 MAX_BYTES: Final = 2**20
-"""The size of the largest file that is read, in bytes."""
-
 MAX_JSON_BYTES: Final = 2**23
 """The same for JSON: the document of a compiled space has more content and is about three times as long as its text."""
-
 STAGE_PATTERN: Final = re.compile(r"\bstage\s[^=]*=")
 """The beginning of a stage declaration, by which the text of a space is told from a path."""
-
 MAX_COMPARED_FILES: Final = 1000
-"""The most files in a folder whose names are compared with that of a missing file."""
 
 
 def bundled_names() -> tuple[str, ...]:
@@ -89,11 +84,9 @@ class ImportLocation:
 
 
 def find_import(reference: str, importer: Source, at: Span) -> ImportLocation | Diagnostic:
-    """Return the location of an imported file, or a diagnostic. Opens no file.
+    """Return the location of an imported file (a bundled name or a relative path), or a diagnostic at the span `at`.
 
-    `reference` is a bundled name or a path relative to the importing file. With links resolved, the path must stay
-    below the folder of the first file. `at` is the span of the reference. The diagnostic says that the file does not
-    exist or may not be read.
+    No file is opened. With links resolved, the path must stay below the folder of the first file.
     """
     if reference in bundled_names():
         root = Path(os.path.realpath(resource_folder("spaces")))

@@ -26,9 +26,7 @@ WHITESPACE: Final = " \t\r\n\f"
 """Whitespace of the language. Unicode has more."""
 _BEFORE_EXPRESSIONS: Final = frozenset({"when", "forbid", "require", "and", "or", "not"})
 _LOOKBACK_CHARACTERS: Final = 2000
-"""The number of characters before a mistake that are searched for its cause."""
 _MAX_SHOWN_CHARACTERS: Final = 60
-"""The number of characters of an idiom that a message shows."""
 _UNITS: Final = ("us", "ms", "s", "min", "m", "h", "kB", "KB", "MB", "GB", "TB")
 _UNFINISHED = re.compile(
     r"(?P<sign>->|[:=|&,]|\b(?:when|forbid|require|include|and|or|not|in|is|as)\b)\s*?\n\s*[A-Za-z_][\w.]*\s*$"
@@ -42,15 +40,9 @@ class SyntaxMistake:
     text: str
     shift: int
     place: int
-    """The offset of the text that does not fit."""
-
     previous_end: int
-    """The end of the last text before `place` that fits."""
-
     found: str
     expected: frozenset[str]
-    """The terminals that could have followed."""
-
     unfinished: bool = False
     """True if `found` is the sign at which a line stops early, so that the next line was read as its rest."""
 

@@ -10,17 +10,31 @@ See spacelang/optimizers/README.md, section "ADMM: variables".
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from spacelang.ir.domain import Grid, Real, Union
-from spacelang.ir.space import Choice, Space
+import numpy as np
+
+from spacelang.encodings.integer_codes import IntegerEncoding
+from spacelang.ir.domain import NOT_FOUND, Grid, NotFound, Real, Union
+from spacelang.ir.expr import scope
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.task import Bound
+from spacelang.ir.value import Value
 from spacelang.plugins import option
 from spacelang.reductions.flattening import MAX_ALTERNATIVES, FlattenedBranch, flatten_branch
+from spacelang.sampling.prior_draws import prior_at
+from spacelang.sampling.uniform import ValueSampler
+from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.targets._admm.form import AdmmForm, FlatteningCounts
-from spacelang.targets._admm.layout import Block, StepOrder, VariableLayout, make_layout
-from spacelang.targets._admm.linear_constraints import LinearConstraint
+from spacelang.solver.defaults import nearest_to_default
+from spacelang.targets._admm.configuration_converter import ConfigurationConverter, write_values
+from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout, make_layout
+from spacelang.targets._admm.linear_constraints import LinearConstraint, derive_linear_constraints
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask, ThetaBox
+from spacelang.targets._admm.rendering import dot_graph, form_to_json, text_listing
+from spacelang.targets._admm.repair import MemberRepair, ValueFunction
 from spacelang.targets._lowering import (
     OVERSIZED,
     Construct,
@@ -34,8 +48,11 @@ from spacelang.targets._lowering import (
 )
 from spacelang.targets._reduction_chain import preserved_by_reductions, uniform_prior_findings
 
-__all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearConstraint", "Mask", "StepOrder", "ThetaBox"]
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
+
+__all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearConstraint", "Mask", "StepOrder", "ThetaBox"]
 AS_MASKS = rewritten("masks, computed from z and theta, select the active hyperparameters")
 AS_ALTERNATIVES = rewritten("further alternatives of z")
 MASK_NOT_LOCAL = rewritten("a mask: the condition depends on more than single variables of its own alternative")
@@ -55,6 +72,262 @@ NOT_LINEAR_OVER_Z = rewritten(
     "enforced by `project`: the constraint depends on integers of theta_d, or connects too many variables for "
     "constraints over z"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class FlatteningCounts:
+    """What flattening adds to z (`alternatives`) and theta, and how many conditions and decisions it replaces."""
+
+    alternatives: int
+    hyperparameters: int
+    conditions: int
+    decisions: int
+
+
+class AdmmForm(ConfigurationConverter):
+    """A space as ADMM needs it: blocks of z, orders, theta_c and theta_d, with their constraints.
+
+    Shapes: K is the number of alternatives of all stages together, C and D are the numbers of variables of theta_c and
+    theta_d, and T_i is the number of steps of order i. Everything is computed once, and no cost depends on the number
+    of structures.
+    """
+
+    def __init__(self, structures: Structures, layout: VariableLayout, added: FlatteningCounts | None) -> None:
+        """Create the form; `added` is None if conditions are evaluated as masks."""
+        super().__init__(structures.space, layout)
+        self.structures = structures
+        self.added = added
+        self.bounds: tuple[Bound, ...] = self.space.task.bounds if self.space.task else ()
+
+    @property
+    def linear_constraints(self) -> tuple[LinearConstraint, ...]:
+        """The linear constraints over z and orders, which exclude combinations that no member has."""
+        return self._linear_constraints[0]
+
+    @cached_property
+    def _linear_constraints(self) -> tuple[tuple[LinearConstraint, ...], tuple[Constraint, ...]]:
+        return derive_linear_constraints(self.structures, self.layout)
+
+    @cached_property
+    def inequalities(self) -> tuple[Array, Array]:
+        """A (rows, K + sum of T_i^2) and b of A [z, orders] <= b; excluded orders have rows of their own."""
+        width = self.layout.width + sum(order.size**2 for order in self.orders)
+        rows, most = [], []
+        for rule in self.linear_constraints:
+            for row, bound in self._matrix_rows(rule, width):
+                rows.append(row)
+                most.append(bound)
+        for order, removed in ((each, removed) for each in self.orders for removed in each.missing_orders):
+            rows.append(np.zeros(width, np.int8))
+            rows[-1][self._columns_of(order)] = order.matrix_of(removed).ravel()
+            most.append(order.size - 1)
+        return np.array(rows, np.int8).reshape(len(rows), width), np.array(most, np.int64)
+
+    @cached_property
+    def value_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints of the space that z and the orders do not decide; `project` and `accepts` enforce them."""
+        settled = {block.address for block in self.blocks} | {o.address for o in self.orders if o.owner is None}
+        for block in self.blocks:
+            for branch in block.alternatives_by_branch.values():
+                settled |= block.alternatives[branch[0]].case.branches.keys()
+            coded = {slot.address for way in block.alternatives for slot in way.columns}
+            settled |= {address for way in block.alternatives for address in way.case.domains} - coded  # single values
+        left, rules = set(map(id, self._linear_constraints[1])), self.space.constraints
+        return tuple(rule for rule in rules if id(rule) in left or not settled.issuperset(scope(rule.expression)))
+
+    @cached_property
+    def default(self) -> AdmmPoint:
+        """The point of the default configuration, or of the member nearest to it if constraints exclude it."""
+        return self.encode(nearest_to_default(self.structures)[1])
+
+    # ---- membership and projection
+
+    def accepts(self, point: AdmmPoint) -> bool:
+        """Return True if a point satisfies everything, and False if its arrays have wrong shapes.
+
+        Its blocks must be one-hot, its orders permutations, A [z, orders] <= b, and theta in its box and in D. The
+        constraints of the space must be satisfied. Inactive variables must be in D too, with any value.
+        """
+        vectors = [(self.layout.width,), (len(self.theta_c),), (len(self.theta_d),)]
+        found = [np.shape(array) for array in (point.z, point.theta_c, point.theta_d, *point.orders)]
+        is_shaped = found == [*vectors, *((order.size, order.size) for order in self.orders)]
+        return is_shaped and bool(self.accepts_all(AdmmPoints.stack([point]))[0])
+
+    def accepts_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Array:
+        """Return the results of `accepts` for many points, a boolean array (n,)."""
+        points = self.to_points(points)
+        found = self._is_structured(points) & self.theta_c.contains(points.theta_c)
+        found &= self.theta_d.contains(points.theta_d)
+        rows = np.flatnonzero(found)
+        if len(rows):
+            found[rows] = self.evaluate(points.take(rows)).is_admitted
+        return found
+
+    def _is_structured(self, points: AdmmPoints) -> Array:
+        """Return True for each point whose z and orders are valid on their own, a boolean array (n,)."""
+        found: Array = ((points.z == 0) | (points.z == 1)).all(axis=1)
+        for block in self.blocks:
+            found &= points.z[:, block.columns].sum(axis=1) == 1
+        for matrices in points.orders:
+            found &= ((matrices == 0) | (matrices == 1)).all(axis=(1, 2))
+            found &= (matrices.sum(axis=1) == 1).all(axis=1) & (matrices.sum(axis=2) == 1).all(axis=1)
+        flat = [matrices.reshape(len(points), -1) for matrices in points.orders]
+        coefficients, most = self.inequalities
+        together = np.concatenate([points.z, *flat], axis=1)
+        # Matrix products of floats are fast, and exact because all numbers are small.
+        found &= (together.astype(np.float32) @ coefficients.T.astype(np.float32) <= most).all(axis=1)
+        return found
+
+    def project(self, point: AdmmPoint) -> AdmmPoint:
+        """Return the nearest point that `accepts` accepts; a point that it accepts is returned unchanged.
+
+        Each block becomes its largest entry (the first of equal ones), each order the permutation with the largest sum,
+        and theta its projection P_D. If that violates a constraint, the active variables move to the nearest admissible
+        alternatives and values with as few changes as possible (see `MemberRepair`). The result is deterministic.
+        """
+        return self.project_all(AdmmPoints.stack([point]))[0]
+
+    def project_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> AdmmPoints:
+        """Return the results of `project` for many points."""
+        found = self._round_points(self.to_points(points))
+        for row in np.flatnonzero(~self.accepts_all(found)).tolist():
+            found.put(np.array([row]), self._repair(found.take(np.array([row]))))
+        return found
+
+    def _round_points(self, points: AdmmPoints) -> AdmmPoints:
+        z = np.zeros((len(points), self.layout.width), np.int8)
+        for block in self.blocks:
+            given = np.asarray(points.z[:, block.columns], float)
+            largest = np.where(np.isnan(given), -np.inf, given).argmax(axis=1)
+            z[np.arange(len(points)), block.start + largest] = 1
+        pairs = zip(self.orders, points.orders, strict=True)
+        orders = tuple(order.matrices[order.nearest_order_indices(matrices)] for order, matrices in pairs)
+        return AdmmPoints(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
+
+    def _repair(self, points: AdmmPoints) -> AdmmPoints:
+        """Return the nearest member of a rounded point, both as a batch of one; inactive variables stay."""
+        found = self.encode_all([self._member_repair.nearest_member(*self._wanted_values(points[0]))])
+        active = self.active_all(found)
+        kept = points.copy()
+        kept.z[...] = found.z
+        kept.theta_c[active.theta_c] = found.theta_c[active.theta_c]
+        kept.theta_d[active.theta_d] = found.theta_d[active.theta_d]
+        for mine, theirs, counts in zip(kept.orders, found.orders, active.orders, strict=True):
+            mine[counts] = theirs[counts]
+        return kept
+
+    @cached_property
+    def _member_repair(self) -> MemberRepair:
+        return MemberRepair(self.structures)
+
+    def _wanted_values(self, point: AdmmPoint) -> tuple[dict[str, str], ValueFunction]:
+        """Return all branches and values at a rounded point, those of z's alternatives or else of the first ones."""
+        taken = [int(point.z[block.columns].argmax()) for block in self.blocks]
+        orders = zip(self.orders, point.orders, strict=True)
+        places = {order.address: int(order.nearest_order_indices(matrix[None])[0]) for order, matrix in orders}
+        places |= {b.address: b.alternatives[n].branch_index for b, n in zip(self.blocks, taken, strict=True)}
+
+        def wanted_value(address: str) -> Value | NotFound:
+            known = self._sources.get(address, ())
+            slot = next((slot for block, number, slot in known if block is None or taken[block] == number), None)
+            if slot is None and known:
+                slot = known[0][2]
+            if not isinstance(slot, ThetaColumns):
+                return NOT_FOUND if slot is None else slot[0]
+            whole = 0.0 if slot.integer_column is None else float(point.theta_d[slot.integer_column])
+            return slot.coding.value_of(whole, [point.theta_c[column] for column in slot.number_columns])
+
+        def branch(choice: Choice) -> str:
+            if choice.address in places:
+                return choice.branches[places[choice.address]].name
+            found = wanted_value(choice.address)
+            return choice.branches[choice.default].name if isinstance(found, NotFound) else str(found)
+
+        def wanted(node: Hyperparameter) -> Value:
+            found = wanted_value(node.address)
+            return node.default if isinstance(found, NotFound) else found
+
+        return {address: branch(choice) for address, choice in self.choices.items()}, wanted
+
+    @cached_property
+    def _sources(self) -> dict[str, list[tuple[int | None, int, "ThetaColumns | tuple[Value]"]]]:
+        """The block, the alternative and the columns or fixed value of each variable by address; no block: always."""
+        found: dict[str, list[tuple[int | None, int, ThetaColumns | tuple[Value]]]] = {}
+        for slot in self.layout.always:
+            found.setdefault(slot.address, []).append((None, 0, slot))
+        for place, block in enumerate(self.blocks):
+            for number, alternative in enumerate(block.alternatives):
+                for slot in alternative.columns:
+                    found.setdefault(slot.address, []).append((place, number, slot))
+                settled = alternative.case
+                for address, value in (*settled.values.items(), *settled.branches.items()):
+                    if address not in settled.absent:
+                        found.setdefault(address, []).append((place, number, (value,)))
+        return found
+
+    def sample(self, count: int, rng: "Generator") -> list[AdmmPoint]:
+        """Draw `count` points; see `sample_all`."""
+        return list(self.sample_all(count, rng))
+
+    def sample_all(self, count: int, rng: "Generator") -> AdmmPoints:
+        """Draw `count` points: each block, order and variable of theta on its own, and then project the point.
+
+        Alternatives follow their weights, and theta its priors; without them, and for orders, the draw is uniform, or
+        log-uniform under `log`. A point that satisfies all constraints stays as it was drawn, so every member is
+        possible. Members near to excluded points are more likely.
+        """
+        points = self.points_with_default_theta(count)
+        rows = np.arange(count)
+        for block in self.blocks:
+            weights, number = self.weights_of(block), len(block.alternatives)
+            drawn = rng.integers(number, size=count) if weights is None else rng.choice(number, size=count, p=weights)
+            points.z[rows, block.start + drawn] = 1
+        for order, matrices in zip(self.orders, points.orders, strict=True):
+            matrices[...] = order.matrices[rng.integers(len(order.branches), size=count)]
+        ways = (alternative.columns for block in self.blocks for alternative in block.alternatives)
+        for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
+            domain = slot.coding.domain  # may be a part of the hyperparameter's domain, with the same codes
+            codes = ValueSampler(domain, prior_at(self.space, slot.address)).draw(count, rng)
+            write_values(points, slot, IntegerEncoding(domain, domain), rows, codes)
+        return self.project_all(points) if count else points
+
+    def weights_of(self, block: Block) -> Array | None:
+        """Return the probabilities of the alternatives of a block by `@weight`; None if all branches weigh the same.
+
+        The alternatives that conditions make of one branch share its weight.
+        """
+        branches = self.space.variables[block.address].choice.branches
+        if self.space.plain_draws or len({branch.weight for branch in branches}) == 1:
+            return None
+        cases = Counter(alternative.branch_index for alternative in block.alternatives)
+        weights = np.array([branches[a.branch_index].weight / cases[a.branch_index] for a in block.alternatives])
+        return np.asarray(weights / weights.sum())
+
+    # ---- rows of the matrix
+
+    def _columns_of(self, order: StepOrder) -> slice:
+        before = self.orders[: self.orders.index(order)]
+        start = self.layout.width + sum(each.size**2 for each in before)
+        return slice(start, start + order.size**2)
+
+    def _matrix_rows(self, rule: LinearConstraint, width: int) -> Iterator[tuple[Array, int]]:
+        """Yield the rows of a linear constraint with their bounds, one for each combination of the orders in it."""
+        starts = {block.address: block.start for block in self.blocks}
+        by_address = {order.address: order for order in self.orders}
+        of_z = [(address, places) for address, places in rule.terms if address in starts]
+        of_orders = [(by_address[address], places) for address, places in rule.terms if address in by_address]
+        for chosen in product(*(places for _, places in of_orders)):
+            row, most = np.zeros(width, np.int8), len(of_z) - 1
+            for address, places in of_z:
+                row[[starts[address] + place for place in places]] = 1
+            for (order, _), place in zip(of_orders, chosen, strict=True):
+                row[self._columns_of(order)] = order.matrices[place].ravel()
+                most += order.size
+            yield row, most
+
+    to_json = form_to_json
+    to_text = text_listing
+    to_dot = dot_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +365,11 @@ class Admm:
         refuse_oversized_integers(space, self.preserves)
         ways = _flatten_branches(space) if self.conditions == "flatten" else {}
         layout = make_layout(space, {context: each.cases for context, each in ways.items()})
-        findings = [
-            *_union_findings(space),
-            *(_flattening_findings(space, ways) if self.conditions == "flatten" else ()),
-        ]
+        infinite = (
+            node for node in space.hyperparameters if isinstance(node.domain, Union) and node.domain.size is None
+        )
+        findings = [Finding(Construct.UNIONS, TWO_VARIABLES, node.span) for node in infinite]
+        findings += _flattening_findings(space, ways) if self.conditions == "flatten" else ()
         added = _flattening_counts(make_layout(space, {}), layout, findings) if self.conditions == "flatten" else None
         form = AdmmForm(structures, layout, added)
         report = make_report(
@@ -106,18 +380,9 @@ class Admm:
 
 def _flatten_branches(space: Space) -> dict[tuple[str, str], FlattenedBranch]:
     orders = frozenset(space.permutations)
-    return {
-        (stage.address, branch): flatten_branch(space, stage, branch, orders)
-        for stage in space.stages
-        if stage.address not in orders
-        for branch in stage.branch_indices
-    }
-
-
-def _union_findings(space: Space) -> Iterator[Finding]:
-    for node in space.hyperparameters:
-        if isinstance(node.domain, Union) and node.domain.size is None:
-            yield Finding(Construct.UNIONS, TWO_VARIABLES, node.span)
+    stages = (stage for stage in space.stages if stage.address not in orders)
+    contexts = ((stage, branch) for stage in stages for branch in stage.branch_indices)
+    return {(stage.address, branch): flatten_branch(space, stage, branch, orders) for stage, branch in contexts}
 
 
 def _flattening_findings(space: Space, ways: Mapping[tuple[str, str], FlattenedBranch]) -> Iterator[Finding]:

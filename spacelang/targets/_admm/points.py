@@ -10,13 +10,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spacelang.encodings.domains import round_half_up
 from spacelang.encodings.integer_codes import CodedPiece, UnitIntervalMapping
+from spacelang.encodings.rows import round_half_up
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, literal
 from spacelang.ir.prior import Prior
-from spacelang.ir.space import Hyperparameter, Space
+from spacelang.ir.space import Space
 from spacelang.ir.value import to_json
-from spacelang.sampling.prior_draws import indices_by_prior, numbers_by_prior, prior_of
+from spacelang.sampling.prior_draws import indices_by_prior, numbers_by_prior, prior_at
 from spacelang.sampling.value_codes import Array
 
 Owner: TypeAlias = tuple[str, str] | None
@@ -48,16 +48,10 @@ class Coordinate:
     def to_json(self, *, integral: bool) -> dict[str, object]:
         """Return the variable as a dictionary that the `json` module can write.
 
-        The bounds are codes, except that those of a continuous variable (`integral=False`) are values. `values` are
-        those of a set.
+        The bounds are codes, or values if it is continuous (`integral=False`). `values` are those of a set.
         """
-        document: dict[str, object] = {
-            "name": self.name,
-            "owner": None if self.owner is None else list(self.owner),
-            "lower": self.pieces[0].first,
-            "upper": self.pieces[-1].last,
-            "log": self.log,
-        }
+        document: dict[str, object] = {"name": self.name, "owner": self.owner and list(self.owner)}
+        document |= {"lower": self.pieces[0].first, "upper": self.pieces[-1].last, "log": self.log}
         if not integral:
             part = self.pieces[0].part
             assert isinstance(part, Real)
@@ -67,9 +61,7 @@ class Coordinate:
         elif len(self.pieces) == 1:
             document |= _piece_to_json(self.pieces[0])
         else:
-            document["parts"] = [
-                {"lower": piece.first, "upper": piece.last, **_piece_to_json(piece)} for piece in self.pieces
-            ]
+            document["parts"] = [{"lower": p.first, "upper": p.last, **_piece_to_json(p)} for p in self.pieces]
         if self.excluded:
             document["excluded"] = sorted(self.excluded)
         document |= {"condition": self.condition} if self.condition else {}
@@ -110,12 +102,11 @@ class ThetaBox:
         self.upper: Array = np.array([upper for _, upper in ends], float)
         self.default: Array = np.array([each.default for each in coordinates], float)
         self.log: Array = np.array([each.log for each in coordinates], bool)
+        codes = {c: range(e.pieces[0].first, e.pieces[-1].last + 1) for c, e in enumerate(coordinates) if e.excluded}
         self.lattice: dict[int, Array] = {
-            column: np.array([code for code in range(each.pieces[0].first, each.pieces[-1].last + 1)
-                              if code not in each.excluded], float)
-            for column, each in enumerate(coordinates)
-            if each.excluded
-        }  # fmt: skip
+            c: np.array([code for code in every if code not in coordinates[c].excluded], float)
+            for c, every in codes.items()
+        }
         """The members of D by column, for coordinates with excluded codes; all others have every integer of the box."""
         for column in self.lattice:
             self.default[column] = self._nearest_member(column, self.default[column : column + 1])[0]
@@ -174,12 +165,8 @@ class ThetaBox:
 
         A variable of a decision has no prior, and neither has one without the annotation.
         """
-        nodes = [space.variables[each.address].node for each in self.coordinates]
-        priors = [prior_of(node, advised=True) if isinstance(node, Hyperparameter) else None for node in nodes]
-        return [
-            None if prior is None else partial(self._places_by_prior, column, prior)
-            for column, prior in enumerate(priors)
-        ]
+        priors = [prior_at(space, each.address) for each in self.coordinates]
+        return [prior and partial(self._places_by_prior, column, prior) for column, prior in enumerate(priors)]
 
     def _places_by_prior(self, column: int, prior: Prior, shares: Array) -> Array:
         pieces = self.coordinates[column].pieces
@@ -251,12 +238,12 @@ class AdmmPoint:
 
     def __eq__(self, other: object) -> bool:
         """Return True if all variables have the same values."""
-        return isinstance(other, AdmmPoint) and all(map(np.array_equal, self._arrays(), other._arrays()))
+        if not isinstance(other, AdmmPoint):
+            return False
+        mine, theirs = ((each.z, each.theta_c, each.theta_d, *each.orders) for each in (self, other))
+        return all(map(np.array_equal, mine, theirs))
 
     __hash__ = None  # type: ignore[assignment]
-
-    def _arrays(self) -> tuple[Array, ...]:
-        return (self.z, self.theta_c, self.theta_d, *self.orders)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,12 +259,8 @@ class AdmmPoints:
     def stack(cls, points: Sequence[AdmmPoint]) -> "AdmmPoints":
         """Stack one or more points, in their order."""
         orders = tuple(map(np.stack, zip(*(point.orders for point in points), strict=True)))
-        return cls(
-            np.stack([point.z for point in points]),
-            np.stack([point.theta_c for point in points]),
-            np.stack([point.theta_d for point in points]),
-            orders,
-        )
+        vectors = zip(*((point.z, point.theta_c, point.theta_d) for point in points), strict=True)
+        return cls(*map(np.stack, vectors), orders)
 
     def __len__(self) -> int:
         return len(self.z)
@@ -290,13 +273,12 @@ class AdmmPoints:
 
     def copy(self) -> "AdmmPoints":
         """Return a copy with its own arrays."""
-        return self.take(np.arange(len(self)))
+        return AdmmPoints(self.z.copy(), self.theta_c.copy(), self.theta_d.copy(), tuple(map(np.copy, self.orders)))
 
     def take(self, rows: Array) -> "AdmmPoints":
         """Return the points of some rows."""
-        return AdmmPoints(
-            self.z[rows], self.theta_c[rows], self.theta_d[rows], tuple(order[rows] for order in self.orders)
-        )
+        orders = tuple(order[rows] for order in self.orders)
+        return AdmmPoints(self.z[rows], self.theta_c[rows], self.theta_d[rows], orders)
 
     def put(self, rows: Array, others: "AdmmPoints") -> None:
         """Replace the points of some rows, in place."""

@@ -1,11 +1,11 @@
-"""A space as ConfigSpace hyperparameters, conditions and clauses: the plan, its builder, and networks that fit in it."""
+"""A space as ConfigSpace hyperparameters, conditions and clauses: plan, builder, and networks that fit as they are."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal
 
-from spacelang.ir.domain import Domain, Grid, Union, contains, parts
+from spacelang.ir.domain import Domain, Grid, SimpleDomain, Union, contains, parts
 from spacelang.ir.expr import (
     INACTIVE,
     Active,
@@ -123,21 +123,17 @@ class PlanBuilder:
 
     def build(self) -> Plan:
         """Return the finished plan, without hyperparameters that are never active."""
-        conditions = {
-            name: self.order_independent(ways) if ways != ALWAYS else ways for name, ways in self.activity.items()
-        }
+        active = self.activity.items()
+        conditions = {name: self.order_independent(ways) if ways != ALWAYS else ways for name, ways in active}
         while never := {name for name, ways in conditions.items() if ways == NEVER}:
-            conditions = {name: _without(ways, never) for name, ways in conditions.items() if name not in never}
+            left = ((name, ways) for name, ways in conditions.items() if name not in never)
+            conditions = {name: tuple(way for way in ways if not tested_names(way) & never) for name, ways in left}
         clauses = tuple(dict.fromkeys(without_implied_tests(way, self.activity) for way in self.clauses))
-        return Plan(
-            {name: self.parameters[name] for name in conditions},
-            {name: ways for name, ways in conditions.items() if ways != ALWAYS},
-            tuple(way for way in clauses if tested_names(way) <= conditions.keys()),
-            self.readers,
-            tuple(self.writers),
-            tuple(self.coded),
-            tuple(self.unfolded),
-        )
+        parameters = {name: self.parameters[name] for name in conditions}
+        needed = {name: ways for name, ways in conditions.items() if ways != ALWAYS}
+        kept = tuple(way for way in clauses if tested_names(way) <= conditions.keys())
+        lists = (tuple(self.writers), tuple(self.coded), tuple(self.unfolded))
+        return Plan(parameters, needed, kept, self.readers, *lists)
 
     def reached_form(self, context: Context) -> NormalForm:
         """Return where a context is reached."""
@@ -158,21 +154,18 @@ class PlanBuilder:
     def add_domain(self, node: Hyperparameter, domain: Domain, active: NormalForm) -> EncodedDomain:
         """Add a hyperparameter or a piece of its domain; raise UnsupportedHyperparameterError for impossible ranges."""
         try:
-            found = encode_domain(
-                domain,
-                self.preferred_name(node),
-                self.names.make_unique,
-                normal_of(node),
-                _part_shares(domain, node.domain),
-            )
+            several = parts(domain)
+            is_cut = len(several) > 1 and domain != node.domain
+            shares = tuple(draw_share(part, node.domain) for part in several) if is_cut else None
+            name = self.preferred_name(node)
+            found = encode_domain(domain, name, self.names.make_unique, normal_of(node), shares)
         except UnsupportedRangeError as error:
             raise UnsupportedHyperparameterError(node) from error
         self.add_hyperparameter(found.parameters[0], active)
         for place, piece in enumerate(found.pieces):
             if found.selector is not None and isinstance(piece, HyperparameterPiece):
-                self.add_hyperparameter(
-                    piece.parameter, membership_form(found.selector, [found.selector.choices[place]], self.activity)
-                )
+                taken = membership_form(found.selector, [found.selector.choices[place]], self.activity)
+                self.add_hyperparameter(piece.parameter, taken)
         self.readers[found.parameters[0].name] = lambda values: (node.key, found.decode(values))
         self.coded.append((node, found))
         return found
@@ -199,17 +192,6 @@ class PlanBuilder:
             named = {other for way in key[1] for other in tested_names(without_implied_tests(way, self.activity))}
             self._depths[key] = 1 + max((self._depth(other) for other in named), default=0)
         return self._depths[key]
-
-
-def _without(ways: NormalForm, never: set[str]) -> NormalForm:
-    return tuple(way for way in ways if not tested_names(way) & never)
-
-
-def _part_shares(domain: Domain, whole: Domain) -> tuple[float, ...] | None:
-    """Return the share of draws in each part of a domain that was cut, or None if it was not cut."""
-    if len(parts(domain)) == 1 or domain == whole:
-        return None
-    return tuple(draw_share(part, whole) for part in parts(domain))
 
 
 class DirectNetworkConverter:
@@ -267,11 +249,9 @@ class DirectNetworkConverter:
         blurred = [part for part in parts(node.domain) if isinstance(part, Grid) and part.log]
         if not blurred or len(cells) > MAX_CELLS:
             return node.domain
-        found = [
-            cell
-            for part in parts(node.domain)
-            for cell in ([cell for cell in cells if contains(part, cell.representative)] if part in blurred else [part])
-        ]
+        found: list[SimpleDomain] = []
+        for part in parts(node.domain):
+            found += [c for c in cells if contains(part, c.representative)] if part in blurred else [part]
         return node.domain if len(found) == len(parts(node.domain)) else Union(tuple(found))
 
     def _add_decision(self, choice: Choice, active: NormalForm) -> None:
@@ -286,9 +266,8 @@ class DirectNetworkConverter:
         weights = tuple(branch.weight for branch in living)
         default = choice.branches[choice.default].name
         usual = default if default in branches else branches[0]
-        parameter = finite_hyperparameter(
-            plan.names.make_unique(plan.preferred_name(choice)), branches, usual, weights_or_none(weights)
-        )
+        name = plan.names.make_unique(plan.preferred_name(choice))
+        parameter = finite_hyperparameter(name, branches, usual, weights_or_none(weights))
         plan.add_hyperparameter(parameter, active)
         plan.decisions[choice.address] = parameter
         plan.coded.append((choice, parameter))
@@ -327,9 +306,8 @@ class DirectNetworkConverter:
         for address in named:
             self._add_variable(address)
         found = atom_normal_form(atom, truth, self.codes, self.plan.activity)
-        return (
-            found if truth else disjunction(*(self._negation(self._where_active(address)) for address in named), found)
-        )
+        inactive = () if truth else (self._negation(self._where_active(address)) for address in named)
+        return found if truth else disjunction(*inactive, found)
 
     def _branch_test(self, test: Is, truth: bool) -> NormalForm:
         self._add_variable(test.address)
@@ -357,15 +335,9 @@ class DirectNetworkConverter:
         if isinstance(test, PairRelation):
             raise InexpressibleError
         parameter = self.plan.parameters[test.name]
-        signs = [sign for sign in _SIGNS if sign != test.sign]
-        others = disjunction(
-            *(
-                (frozenset((replace(test, sign=sign),)),)
-                for sign in signs
-                if not (sign == "<" and test.number <= parameter.lower)
-                and not (sign == ">" and test.number >= parameter.upper)
-            )
-        )
+        is_possible = {"<": test.number > parameter.lower, "==": True, ">": test.number < parameter.upper}
+        signs = [sign for sign in _SIGNS if sign != test.sign and is_possible[sign]]
+        others = disjunction(*((frozenset((replace(test, sign=sign),)),) for sign in signs))
         return disjunction(self._negation(self.plan.activity[test.name]), others)
 
 

@@ -6,7 +6,8 @@
 ...     result = prepared.run(executor, store="run.db")
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -14,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spacelang.api.execution import make_executor, open_run_store
+from spacelang.api.execution import make_executor
 from spacelang.api.initial_configurations import InitialItem, suggest_configurations, validate_initial_configurations
 from spacelang.api.result import Result
 from spacelang.api.space import Space
@@ -24,14 +25,16 @@ from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
 from spacelang.ir.space import Space as CheckedSpace
 from spacelang.ir.task import Fidelity, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
+from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._initial_trials import with_initial_trials
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
+from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import ONE_WORKER, HasSimulatedClock, WorkerSettings
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.loop import Steps, run_to_completion
-from spacelang.runtime.objective import Evaluator, HasMetaFeatures, PartiallyDefinedObjective
+from spacelang.runtime.objective import Evaluator, FixedFidelitySetObjective, HasMetaFeatures, PartiallyDefinedObjective
 from spacelang.runtime.storage.header import PLAIN_LAW, UNNAMED_SPACE, RunHeader, make_header
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.objective import ObjectiveInfo
     from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +303,54 @@ class PreparedExperiment:
             seed=seed,
             remarks=remarks,
         )
+
+
+@contextmanager
+def open_run_store(
+    prepared: PreparedExperiment, path: str | PathLike[str] | None, terms: StartConditions, *, resume: bool
+) -> "Iterator[Store | None]":
+    """Open the store of a run as a context manager; it yields None if there is no path.
+
+    With `resume` the run in the file is continued. If the file is missing or empty, a new run is created with `terms`.
+
+    Raises StoreError if the file cannot be used or holds another run. Before anything is saved, raises InputError if
+    the optimizer will request a fidelity that the objective does not have, or cannot search the space. Raises
+    OptionError if the optimizer cannot start from the initial configurations.
+    """
+    check_rungs(prepared)
+    _ = prepared.search_coverage  # raises if the optimizer cannot search the space
+    if (check := getattr(prepared.optimizer.plugin, "check_initial", None)) is not None and not resume:
+        check(terms.initial or ())
+    if path is None:
+        yield None
+        return
+    from spacelang.runtime.storage.store import Store, is_blank
+
+    place = Path(path)
+    make = Store.create if not resume or is_blank(place) else Store.open
+    with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
+        if prepared.experiment.ensemble is not None:
+            store.store_ensemble_request(prepared.experiment.ensemble)
+        try:
+            yield store
+        except DifferentSearchError as error:
+            raise store.close_as_refused(error.trial) from error
+
+
+def check_rungs(prepared: PreparedExperiment) -> None:
+    """Raise InputError if an optimizer will request fidelities that the objective does not have.
+
+    The rungs are those of the grid of `b` and `eta`, or those that the method `rungs` of the optimizer returns. Other
+    optimizers are not checked in advance.
+    """
+    optimizer, objective = prepared.optimizer.plugin, prepared.objective
+    if not isinstance(objective, FixedFidelitySetObjective):
+        return
+    size, names = objective.training_size, {option.name for option in OPTIMIZERS.options(type(optimizer))}
+    if hasattr(optimizer, "rungs"):
+        objective.check_fidelities(optimizer.rungs(size))
+    elif {"b", "eta"} <= names and getattr(optimizer, "rung_rule", "grid") == "grid":
+        objective.check_fidelities(rungs(size, optimizer.b, optimizer.eta))
 
 
 def run_time_limit(space: Space, given: str | float | None) -> float | None:

@@ -8,8 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spacelang.api.execution import check_rungs
-from spacelang.api.experiment import Experiment, PreparedExperiment
+from spacelang.api.experiment import Experiment, PreparedExperiment, check_rungs
 from spacelang.api.result import Result, positive_class_of
 from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.space import Space

@@ -71,7 +71,7 @@ def choose_space(
 
 def prepare(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
-    from spacelang.api.execution import check_rungs
+    from spacelang.api.experiment import check_rungs
     from spacelang.api.result import positive_class_of
 
     prepared = experiment.prepare()

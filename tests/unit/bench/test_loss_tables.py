@@ -18,8 +18,7 @@ from tables import SIZES, kept, loaded, on_table, recorded, table_of, trials
 from trying import few
 
 from spacelang.api import NoSuccessError, parse
-from spacelang.api.execution import check_rungs
-from spacelang.api.experiment import Experiment
+from spacelang.api.experiment import Experiment, check_rungs
 from spacelang.bench import search_table
 from spacelang.bench.table_search import LossTableData, SimulatedExecutor, tabulation_search
 from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.objective import PositiveClass
     from spacelang.runtime.pipelines import PipelineInput
 
-"""The columns of every table of trials."""
-
 
 class NoSuccessError(PicklableError):
     """No trial of a search succeeded: `result` has the trials and why they failed."""

@@ -16,7 +16,7 @@ from numpy.random import Generator
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, parts
 from spacelang.ir.prior import Ends, Prior, Uniform
-from spacelang.ir.space import Hyperparameter
+from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import is_number
 from spacelang.sampling.value_codes import Array, CodeSampler, code_of, code_type, codes_at, nearest_float
 
@@ -26,6 +26,12 @@ LARGEST: Final = sys.float_info.max
 def prior_of(hyperparameter: Hyperparameter, *, advised: bool) -> Prior | None:
     """Return the prior by which draws are guided, or None if they are uniform or log-uniform."""
     return hyperparameter.prior if advised and hyperparameter.prior != Uniform() else None
+
+
+def prior_at(space: Space, address: str) -> Prior | None:
+    """Return the prior that guides random draws of a variable; decisions and most hyperparameters have none."""
+    node = space.variables[address].node
+    return prior_of(node, advised=not space.plain_draws) if isinstance(node, Hyperparameter) else None
 
 
 def prior_code_sampler(cell: SimpleDomain, part: SimpleDomain, prior: Prior) -> CodeSampler:

@@ -54,11 +54,11 @@ class Sampler:
     def __init__(self, structures: Structures, *, advised: bool = False) -> None:
         self.space: Space = structures.space
         self.structures = structures
-        self.advised = advised
-        self._solver = Solver(structures.model, AdvisedWeights()) if advised else structures.existence_solver
+        self.advised = advised and not self.space.plain_draws
+        self._solver = Solver(structures.model, AdvisedWeights()) if self.advised else structures.existence_solver
         self._conditioning = Conditioning(self.space)
         self._value_samplers = {
-            node.address: ValueSampler(node.domain, prior_of(node, advised=advised))
+            node.address: ValueSampler(node.domain, prior_of(node, advised=self.advised))
             for node in self.space.hyperparameters
         }
         self._choices_by_context = {

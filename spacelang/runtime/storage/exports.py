@@ -1,11 +1,14 @@
 """Export the trials of a store as a table, or as a file for other programs."""
 
+import json
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.files import replace_atomically
 from spacelang.ir.domain import literal
+from spacelang.runtime.storage.records import METRICS_SETTING
 from spacelang.runtime.storage.store import StoredRun
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.trial_columns import trials_frame
@@ -18,7 +21,16 @@ SUFFIXES: Final = (".csv", ".csv.gz", ".parquet", ".jsonl")
 
 def to_frame(run: StoredRun) -> "pd.DataFrame":
     """Return a table with one row for each trial, indexed by its number (see `trials_frame`)."""
-    return trials_frame(run.records(), metrics=run.header.recorded_metrics)
+    bounds = [each.name for each in run.bounds]
+    return trials_frame(run.records(), bounds=bounds, metrics=_recorded_metrics(run.header.settings))
+
+
+def _recorded_metrics(settings: Mapping[str, str]) -> list[str]:
+    try:
+        found = json.loads(settings.get(METRICS_SETTING, "[]"))
+    except ValueError:  # A plug-in may use the name for another setting.
+        return []
+    return list(map(str, found)) if isinstance(found, list) else []
 
 
 def export_table(run: StoredRun, path: Path) -> None:

@@ -32,7 +32,12 @@ UNNAMED_SPACE: Final = "unnamed"
 RESUME_OPTIONS: Final = ("set", "allow", "bind")
 """The options of `spacelang run` that belong to a run and that no other field of the header has."""
 
+PLAIN_LAW: Final = "plain"
+ADVISED_LAW: Final = "advised"
+"""The laws of random draws (REFERENCE.md, "Random draws"): stores of spacelang 0.2 were drawn by the plain one."""
+
 DEFAULT_TEXTS: Final = {
+    "law": json.dumps(PLAIN_LAW),
     "scale": json.dumps(describe_scale(UNIT_SCALE)),
     "initial": "null",
     "budget": "{}",
@@ -89,6 +94,7 @@ class RunHeader:
     - `asked` has the other command-line options that belong to the run (`RESUME_OPTIONS`). It is None in stores of
       earlier versions.
     - `versions` are the versions of packages.
+    - `law` is the law of random draws; a resumed run keeps that of its store.
     - `at_defaults` names the options that have their default values, nested ones as `z.disc`. It is not stored.
     """
 
@@ -112,6 +118,7 @@ class RunHeader:
     asked: Mapping[str, tuple[str, ...]] | None = field(default=None, compare=False)
     versions: Mapping[str, str] = field(default_factory=dict, compare=False)
     at_defaults: frozenset[str] = field(default=frozenset(), compare=False)
+    law: str = field(default=ADVISED_LAW, compare=False)
 
     @property
     def start_conditions(self) -> StartConditions:
@@ -253,10 +260,20 @@ def _check_types(header: RunHeader) -> RunHeader:
     mappings = (header.options, header.settings, header.versions, header.data_options, header.meta_features)
     if not all(isinstance(each, dict) for each in mappings):
         raise TypeError("a field must map names to values, but does not")
-    required = (header.space, header.definition, header.identity, header.metric, header.validation, header.optimizer)
+    required = (header.space, header.definition, header.identity, header.metric, header.validation)
     named = (text for each in mappings[:4] for text in each.values())
     asked = (text for texts in (header.asked or {}).values() for text in texts)
-    texts = (*required, *asked, header.scale, data.name, data.fingerprint, *header.bounds, *(header.initial or ()))
+    texts = (
+        *required,
+        *asked,
+        header.optimizer,
+        header.law,
+        header.scale,
+        data.name,
+        data.fingerprint,
+        *header.bounds,
+        *(header.initial or ()),
+    )
     if not all(type(each) is str for each in (*texts, *named)):
         raise TypeError("a field must be a text, but is not")
     trials, seconds = ([] if each is None else [each] for each in (budget.trials, budget.seconds))

@@ -27,7 +27,6 @@ from spacelang.runtime.storage.records import (
     TEST_BOUNDS,
     TEST_TYPES,
     Row,
-    escape_surrogates,
     with_digest,
     without_digest,
 )
@@ -39,6 +38,7 @@ from spacelang.runtime.storage.store_file import (
     merge_log,
     roll_back_creation,
 )
+from spacelang.runtime.storage.trial_columns import escape_surrogates, real_or_none
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,7 +154,7 @@ def save_unseen_score(path: Path, test: StoredUnseenScore) -> None:
     """Store the score of a run that has ended, and replace an earlier one. Raises StoreError if that fails."""
     check_store_exists(path)
     score = test.score
-    numbers = map(_real, (score.loss, score.low, score.high))
+    numbers = map(real_or_none, (score.loss, score.low, score.high))
     row = with_digest((test.trial, *numbers, score.rows, escape_surrogates(score.reason)))
     with convert_store_errors(path):
         roll_back_creation(path)
@@ -195,10 +195,5 @@ def _parse_bound(text: str) -> AnyBound:
 
 
 def _bound_row(place: int, reached: UnseenMeasurement) -> Row:
-    found = map(_real, (reached.value, reached.low, reached.high))
+    found = map(real_or_none, (reached.value, reached.low, reached.high))
     return with_digest((place, _bound_text(reached.bound), *found, escape_surrogates(reached.reason)))
-
-
-def _real(number: float | None) -> float | None:
-    # Replace -0 by 0, as SQLite does.
-    return None if number is None else float(number) + 0.0

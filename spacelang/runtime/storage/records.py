@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from hashlib import blake2b
 from itertools import combinations
-from math import inf, isfinite, isnan, nan
+from math import inf, isfinite
 from typing import Any, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration

@@ -63,6 +63,7 @@ from spacelang.runtime.storage.store_file import (
     roll_back_creation,
 )
 from spacelang.runtime.storage.stored_run import StoredRun
+from spacelang.runtime.storage.trial_columns import TRIAL_COLUMNS
 
 __all__ = ["Store", "StoreError", "StoredRun", "is_blank"]
 Clock: TypeAlias = Callable[[], datetime]
@@ -327,7 +328,7 @@ def is_blank(path: Path) -> bool:
         return path.is_file() and path.stat().st_size == 0
 
 
-INSERT_TRIAL: Final = f"INSERT INTO trials VALUES ({','.join('?' * 20)})"
+INSERT_TRIAL: Final = f"INSERT INTO trials VALUES ({','.join('?' * (len(TRIAL_COLUMNS) + 1))})"
 INSERT_SESSION: Final = f"INSERT INTO sessions VALUES ({','.join('?' * 12)})"
 REPLACE_SESSION: Final = f"REPLACE INTO sessions VALUES ({','.join('?' * 12)})"
 

@@ -158,12 +158,12 @@ class StoredRun(Closeable):
 
     def records(self) -> Iterator[TrialRecord]:
         """Return an iterator over all trials, without predictions, in order. Raises StoreError at a damaged trial."""
-        bounds = self._bounds
+        bounds = self.bounds
         return (self._record(row, bounds) for row in self._rows())
 
     def record(self, trial: int) -> TrialRecord | None:
         """Return the trial with this number, None if there is none; otherwise like `records`."""
-        return next((self._record(row, self._bounds) for row in self._rows(trial - 1, 1)), None)
+        return next((self._record(row, self.bounds) for row in self._rows(trial - 1, 1)), None)
 
     def predictions(self, trial: int) -> "npt.NDArray[np.float64] | None":
         """Return the predictions of a trial as in `Trial`, None without any. Raises StoreError if they are damaged."""
@@ -179,7 +179,8 @@ class StoredRun(Closeable):
         self._connection.close()
 
     @property
-    def _bounds(self) -> tuple[AnyBound, ...]:
+    def bounds(self) -> tuple[AnyBound, ...]:
+        """The bounds of the task. Raises StoreError if they are damaged."""
         with report_damage(self.path):
             return tuple(map(parse_bound, self.header.bounds))
 

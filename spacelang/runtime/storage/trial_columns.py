@@ -1,0 +1,297 @@
+"""The columns of a trial, once: how each is stored in SQLite, and shown in tables, exports and JSON.
+
+A new field of a trial is one entry of `TRIAL_COLUMNS`. The statement that creates the table of trials, the check of
+stored rows, `Result.trials`, the files of `spacelang runs --export` and the JSON of a trial derive from it.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan, nan
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from spacelang.ir.value import Value, is_number
+from spacelang.runtime.history import TrialRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NamedNumbers: TypeAlias = tuple[tuple[str, float], ...]
+"""Names and numbers in a fixed order; nan is unknown."""
+Kind: TypeAlias = tuple[type, ...]
+
+MAYBE_REAL: Final[Kind] = (float, type(None))
+MAYBE_INFINITE: Final[Kind] = (float, type(None), float)
+MAYBE_INTEGER: Final[Kind] = (int, type(None))
+TEXT: Final[Kind] = (str,)
+INTEGER: Final[Kind] = (int,)
+REAL: Final[Kind] = (float,)
+
+_SQL_TYPES: Final = {
+    INTEGER: "INTEGER NOT NULL",
+    REAL: "REAL NOT NULL",
+    TEXT: "TEXT NOT NULL",
+    MAYBE_INTEGER: "INTEGER",
+    MAYBE_REAL: "REAL",
+    MAYBE_INFINITE: "REAL NOT NULL",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialColumn:
+    """One column of a trial.
+
+    `name` is its name in tables, exports and JSON, and `meaning` its documentation with the unit. `read` gets its value
+    from a record. `dtype` is its pandas type, empty if tables do not have it. `kind` are the types of the stored value,
+    and `stored_as` is the name of the column in SQLite if it is another one.
+    """
+
+    name: str
+    meaning: str
+    read: Callable[[TrialRecord], object]
+    dtype: str = ""
+    kind: Kind
+    stored_as: str | None = None
+    store: Callable[[TrialRecord], object] | None = None
+    """Converts the value for SQLite, if that is not `read`."""
+
+    @property
+    def sql_name(self) -> str:
+        """The name of the column in SQLite."""
+        return self.name if self.stored_as is None else self.stored_as
+
+    def stored(self, record: TrialRecord) -> object:
+        """Return the value that is stored: a string without lone surrogates, 0 for -0, NULL for nan, 0 or 1."""
+        value = (self.store or self.read)(record)
+        if isinstance(value, str):
+            return escape_surrogates(value)
+        if value is not None and float in self.kind:
+            return real_or_none(value)  # type: ignore[arg-type]
+        return value if value is None else int(value)  # type: ignore[call-overload]
+
+
+TRIAL_COLUMNS: Final = (
+    TrialColumn(
+        name="trial", meaning="the number of the trial, from 1", kind=INTEGER, dtype="int64", read=lambda r: r.index
+    ),
+    TrialColumn(
+        name="status",
+        meaning="`success`, or how the trial failed",
+        kind=TEXT,
+        dtype="object",
+        read=lambda r: r.trial.status.value,
+    ),
+    TrialColumn(
+        name="loss",
+        meaning="the loss; missing if the trial failed",
+        kind=MAYBE_REAL,
+        dtype="float64",
+        read=lambda r: r.trial.loss,
+    ),
+    TrialColumn(
+        name="fidelity",
+        meaning="the number of training rows or the fidelity of the objective; missing for all rows",
+        kind=MAYBE_INTEGER,
+        dtype="Int64",
+        read=lambda r: r.trial.request.fidelity,
+    ),
+    TrialColumn(name="cost", meaning="seconds of work", kind=REAL, dtype="float64", read=lambda r: r.trial.cost),
+    TrialColumn(
+        name="cost_alone",
+        meaning="seconds that the trial would have taken without work shared with other trials",
+        kind=REAL,
+        dtype="float64",
+        read=lambda r: r.trial.unshared_seconds,
+    ),
+    TrialColumn(
+        name="started",
+        meaning="when it started, in seconds of the run",
+        kind=REAL,
+        dtype="float64",
+        read=lambda r: r.started,
+    ),
+    TrialColumn(
+        name="finished",
+        meaning="when it finished, in seconds of the run",
+        kind=REAL,
+        dtype="float64",
+        read=lambda r: r.finished,
+    ),
+    TrialColumn(
+        name="feasible",
+        meaning="whether all bounds of the task hold",
+        kind=INTEGER,
+        dtype="bool",
+        read=lambda r: r.trial.is_feasible,
+    ),
+    TrialColumn(
+        name="excess",
+        meaning="the sum over the violated bounds of how many times the bound is exceeded",
+        kind=MAYBE_INFINITE,
+        read=lambda r: r.trial.excess,
+    ),
+    TrialColumn(
+        name="training_loss",
+        meaning="the loss on the training rows, if it was recorded",
+        kind=MAYBE_REAL,
+        dtype="float64",
+        read=lambda r: r.trial.training_loss,
+    ),
+    TrialColumn(name="worker", meaning="the name of the worker", kind=TEXT, dtype="object", read=lambda r: r.worker),
+    TrialColumn(
+        name="attempts",
+        meaning="how many times it was started",
+        kind=INTEGER,
+        dtype="int64",
+        read=lambda r: r.attempts,
+    ),
+    TrialColumn(
+        name="reason", meaning="why the trial failed", kind=TEXT, dtype="object", read=lambda r: r.trial.reason
+    ),
+    TrialColumn(
+        name="constraints",
+        meaning="the measured values of the bounds; in tables one column `constraint.NAME` each",
+        kind=TEXT,
+        read=lambda r: {each.bound.name: finite_or_none(each.value) for each in r.trial.constraints},
+        store=lambda r: named_numbers_json((each.bound.name, each.value) for each in r.trial.constraints),
+    ),
+    TrialColumn(
+        name="metrics",
+        meaning="further scores; in tables one column `metric.NAME` each",
+        kind=TEXT,
+        read=lambda r: {name: finite_or_none(value) for name, value in r.trial.metrics},
+        store=lambda r: named_numbers_json(r.trial.metrics),
+    ),
+    TrialColumn(
+        name="configuration",
+        meaning="the configuration; in tables one column `param_KEY` for each decision and hyperparameter",
+        kind=TEXT,
+        read=lambda r: {key: jsonable(value) for key, value in r.trial.request.configuration.items()},
+        # ASCII, because some strings, with lone surrogates, cannot be encoded.
+        store=lambda r: json.dumps(r.trial.request.configuration.to_dict(), sort_keys=True),
+    ),
+    TrialColumn(name="workers", meaning="how many workers there were", kind=INTEGER, read=lambda r: r.workers),
+    TrialColumn(
+        name="speculative",
+        meaning="whether it was started before the optimizer asked for it",
+        kind=INTEGER,
+        dtype="bool",
+        stored_as="early",
+        read=lambda r: r.is_speculative,
+    ),
+)
+"""All columns in the order of the table of trials."""
+
+CREATE_TRIALS: Final = "CREATE TABLE trials ({}, digest BLOB NOT NULL)".format(
+    ", ".join(
+        f"{each.sql_name} {'INTEGER PRIMARY KEY' if place == 0 else _SQL_TYPES[each.kind]}"
+        for place, each in enumerate(TRIAL_COLUMNS)
+    )
+)
+"""The statement that creates the table of trials."""
+
+TABLE_COLUMNS: Final = tuple(each for each in TRIAL_COLUMNS if each.dtype)
+"""The columns of `Result.trials` and of exports that every run has."""
+INDEX: Final = TRIAL_COLUMNS[0].name
+
+JSON_COLUMNS: Final = (
+    *("trial", "loss", "fidelity", "feasible", "constraints", "metrics", "training_loss", "cost", "finished"),
+    "configuration",
+)
+"""The keys of a trial in the JSON of `show` and `report`."""
+_BY_NAME: Final = {each.name: each for each in TRIAL_COLUMNS}
+
+
+def trial_document(record: TrialRecord) -> dict[str, object]:
+    """Return a trial as a dictionary that the `json` module can write."""
+    return {name: _BY_NAME[name].read(record) for name in JSON_COLUMNS}
+
+
+def trials_frame(
+    records: Iterable[TrialRecord], *, bounds: Iterable[str] = (), metrics: Iterable[str] = ()
+) -> "pd.DataFrame":
+    """Return a table with one row for each trial, indexed by its number.
+
+    `TABLE_COLUMNS` come first, then `constraint.NAME` for each bound, `metric.NAME` for each recorded metric (even if
+    no trial has a value), and `param_KEY` for each decision and hyperparameter. A parameter has the type `Int64`,
+    `Float64`, `boolean` or `string` if all its values are of one kind. Otherwise it has the type `object`, with None
+    for the value `none`. It is missing (`pd.NA`) in trials in which it is inactive.
+    """
+    import pandas as pd
+
+    known = list(records)
+    rows = [{each.name: each.read(record) for each in TABLE_COLUMNS} for record in known]
+    measured = dict.fromkeys((*(f"constraint.{name}" for name in bounds), *(f"metric.{name}" for name in metrics)))
+    for record, row in zip(known, rows, strict=True):
+        found = {f"constraint.{each.bound.name}": each.value for each in record.trial.constraints}
+        found |= {f"metric.{name}": value for name, value in record.trial.metrics}
+        measured |= dict.fromkeys(found)
+        row.update(found)
+    types = {each.name: each.dtype for each in TABLE_COLUMNS} | dict.fromkeys(measured, "float64")
+    table = pd.DataFrame(rows, columns=[*types]).astype(types).set_index(INDEX)
+    values = [record.trial.request.configuration.view for record in known]
+    keys = sorted({key for each in values for key in each})
+    more = {f"param_{key}": _parameter_column([each.get(key, _INACTIVE) for each in values]) for key in keys}
+    return pd.concat([table, pd.DataFrame(more).set_index(table.index)], axis=1) if more else table
+
+
+_INACTIVE: Final = object()
+
+
+def _parameter_column(values: Sequence[Any]) -> "pd.Series[Any]":
+    import pandas as pd
+
+    kind = _parameter_type([value for value in values if value is not _INACTIVE])
+    return pd.Series([pd.NA if value is _INACTIVE else value for value in values], dtype=kind)
+
+
+def _parameter_type(values: Sequence[Value]) -> Any:
+    if all(isinstance(value, bool) for value in values):
+        return "boolean"
+    if all(isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 for value in values):
+        return "Int64"
+    if all(is_number(value) and (isinstance(value, float) or abs(value) < 2**53) for value in values):  # type: ignore[arg-type]
+        return "Float64"
+    return "string" if all(isinstance(value, str) for value in values) else "object"
+
+
+def escape_surrogates(text: str) -> str:
+    """Escape lone surrogates, which file names may have and which cannot be encoded."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def real_or_none(number: float | None) -> float | None:
+    """Return a number as SQLite holds it: 0 for -0, and None for nan."""
+    return None if number is None or isnan(number) else float(number) + 0.0
+
+
+def finite_or_none(number: float | None) -> float | None:
+    """Return a number that JSON can hold, or None."""
+    return number if number is not None and isfinite(number) else None
+
+
+def jsonable(value: Value) -> object:
+    """Return a value with numbers that JSON cannot represent, such as infinity, as strings."""
+    if isinstance(value, tuple):
+        return [*map(jsonable, value)]
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
+
+
+def named_numbers_json(named: Iterable[tuple[str, float]]) -> str:
+    """Return names and numbers as JSON: nan as null, infinity as a string."""
+    return json.dumps(
+        [[name, value if isfinite(value) else None if isnan(value) else str(value)] for name, value in named]
+    )
+
+
+def parse_named_numbers(text: str) -> NamedNumbers:
+    """Return what `named_numbers_json` wrote; raise TypeError for a name that is not a text."""
+    found = [(name, nan if value is None else float(value)) for name, value in json.loads(text)]
+    if not all(isinstance(name, str) for name, _ in found):
+        raise TypeError("the name of a stored number must be a text")
+    return tuple(found)
+
+
+def by_sql_name(row: Sequence[Any]) -> Mapping[str, Any]:
+    """Return the stored values of a trial by the names of their columns in SQLite."""
+    return {each.sql_name: value for each, value in zip(TRIAL_COLUMNS, row, strict=True)}

@@ -17,7 +17,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import StaleCatalogue
 from spacelang.frozen import frozen
 from spacelang.ir.space import Space
-from spacelang.serialization.json_fields import DefinitionError, parse_document
+from spacelang.serialization.json_documents import DefinitionError, parse_document
 from spacelang.solver.counting import Structures
 from spacelang.syntax import ast
 from spacelang.text import Source, Span

@@ -35,11 +35,7 @@ It is larger than any number that comes from data, and its products with most ot
 """
 MAX_BITS: Final = 5_000
 """The maximum size of exact numbers. Longer results count as undefined, because a file could make them endless."""
-
-
 _INFINITY_NAMES: Final = frozenset({"inf", "infinity", "infinite", "nan"})
-
-
 Refuse: TypeAlias = Callable[[ast.Expression], object]
 
 

@@ -31,7 +31,7 @@ from spacelang.ir.space import ABSTRACT_CATALOGUE, Choice, Hyperparameter, Named
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, from_json
-from spacelang.serialization.json_fields import DefinitionError, expect_integer
+from spacelang.serialization.json_documents import DefinitionError, expect_integer
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.syntax import ast

@@ -48,7 +48,8 @@ class _Record:
     """The names of the fields with their defaults."""
 
     def __init_subclass__(cls) -> None:
-        own = [name for name, annotation in cls.__annotations__.items() if get_origin(annotation) is not ClassVar]
+        origins: dict[str, object] = {name: get_origin(annotation) for name, annotation in cls.__annotations__.items()}
+        own = [name for name, origin in origins.items() if origin is not ClassVar]
         cls.FIELDS = {**cls.FIELDS, **{name: cls.__dict__.get(name, _REQUIRED) for name in own}}
 
     def __init__(self, **values: object) -> None:

@@ -10,8 +10,6 @@ from spacelang.text import Source, Span
 
 MAX_LINE_DISTANCE: Final = 3
 """Places that are at most this many lines apart are shown in one snippet."""
-
-
 LABEL_EDGE: Final = 115
 """Labels end before this cell, so that few lines are longer than 120 characters with the line numbers."""
 MAX_MESSAGE_LENGTH: Final = 400

@@ -145,12 +145,8 @@ def order_name(labels: Sequence[str]) -> str:
 Node: TypeAlias = Hyperparameter | Operator | Product | Choice
 SKIPPED_STEP = Product(ProductKind.SEQUENCE)
 """The node of `none`: the step is skipped."""
-
-
 RANGE_NAME: Final = "range"
 """The name of an alternative of a nested decision that is a range; its value is a hyperparameter."""
-
-
 _LITERAL_NAME: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?', re.IGNORECASE | re.DOTALL)
 """The names of alternatives that are quoted strings, tuples or numbers."""
 

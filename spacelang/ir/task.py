@@ -19,8 +19,6 @@ from spacelang.ir.domain import literal
 from spacelang.text import NO_SPAN, Span
 
 Kind: TypeAlias = Literal["classification", "regression"]
-
-
 NEGATED_PREFIX: Final = "neg_"
 """The name prefix of scorers that return a negated error."""
 

@@ -6,6 +6,7 @@ Keys are unchanged, so every configuration of the result is also one of the orig
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from spacelang.ir.domain import Domain, contains, contains_numbers
 from spacelang.ir.expr import (
@@ -25,26 +26,23 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.partial_evaluation import assume_inactive, fold_constants
-from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.ir.walk import rebuild_tree
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration, with_nearest_default
 from spacelang.solver.satisfiability import Statement, possible_truths
 
+Branches: TypeAlias = Mapping[str, Collection[str]]
 
-def restrict_space(
-    space: Space, branches: Mapping[str, Collection[str]], domains: Mapping[str, Domain]
-) -> Space | None:
+
+def restrict_space(space: Space, branches: Branches, domains: Mapping[str, Domain]) -> Space | None:
     """Return the space of the configurations that take the given branches and have values in the given domains.
 
-    Both mappings are by address; variables that are not listed are unrestricted. A domain must be a part of the domain
-    of the hyperparameter. It restricts nothing where the hyperparameter is not active. Returns None if no configuration
-    remains.
-
-    Defaults stay where possible. Otherwise a decision defaults to its first remaining branch, and a hyperparameter to
-    the middle of its domain. If these together violate a constraint, the nearest valid configuration becomes the
-    default. Raises UndecidableError and TooManyConnectedVariablesError like `Structures`.
+    Both mappings are by address. A domain must be a part of the domain of the hyperparameter, and restricts nothing
+    where that is not active. Returns None if no configuration remains. Defaults stay where possible; otherwise a
+    decision defaults to its first branch, a hyperparameter to the middle of its domain, and the space to the nearest
+    valid configuration. Raises UndecidableError and TooManyConnectedVariablesError like `Structures`.
     """
     part = _Restriction(space, branches, domains).apply(space)
     while True:
@@ -52,16 +50,12 @@ def restrict_space(
         if not structures.count:
             return None
         alive = structures.existence_solver.supported_branches()
-        living = {
-            choice.address: [
-                branch.name for place, branch in enumerate(choice.branches) if place in alive[choice.address]
-            ]
-            for choice in part.decisions
-            if len(alive.get(choice.address, choice.branches)) < len(choice.branches)
-        }
+        cut = (c for c in part.decisions if len(alive.get(c.address, c.branches)) < len(c.branches))
+        living = {c.address: [b.name for place, b in enumerate(c.branches) if place in alive[c.address]] for c in cut}
         lively = _without_dead_parts(_Restriction(part, living, {}).apply(part))
         if not living:
-            return _with_valid_default(lively)
+            is_valid = first_exclusion(lively, default_configuration(lively)) is None
+            return lively if is_valid else with_nearest_default(Structures(lively))
         part = lively
 
 
@@ -69,31 +63,21 @@ class _Restriction:
     """A rewriting that removes branches and values from a space, and their mentions from its expressions."""
 
     def __init__(
-        self,
-        space: Space,
-        branches: Mapping[str, Collection[str]],
-        domains: Mapping[str, Domain],
-        without: Collection[str] = (),
+        self, space: Space, branches: Branches, domains: Mapping[str, Domain], without: Collection[str] = ()
     ) -> None:
         """Prepare the rewriting; `without` are the addresses of hyperparameters that are never active."""
-        self._branches = branches
-        self._domains = domains
-        self._remaining = {
-            address: variable
-            for address, variable in space.variables.items()
-            if address not in without
-            and all(owner not in branches or branch in branches[owner] for owner, branch in variable.owners)
-        }
+        self._branches, self._domains = branches, domains
+        self._remaining: dict[str, Variable] = {}
+        for address, variable in space.variables.items():
+            kept = all(owner not in branches or branch in branches[owner] for owner, branch in variable.owners)
+            if kept and address not in without:
+                self._remaining[address] = variable
         self._removed = space.variables.keys() - self._remaining.keys()
 
     def apply(self, space: Space) -> Space:
-        """Return the rewritten space, without constraints that can no longer apply."""
-        found = (
-            Constraint(expression, constraint.forbidden, constraint.span)
-            for constraint in space.constraints
-            if all(address in self._remaining for address in constraint.scope)
-            for expression in (fold_constants(self._expression(constraint.expression), naming=True),)
-        )
+        kept = (rule for rule in space.constraints if all(address in self._remaining for address in rule.scope))
+        told = ((rule, fold_constants(self._expression(rule.expression), naming=True)) for rule in kept)
+        found = (Constraint(expression, rule.forbidden, rule.span) for rule, expression in told)
         rules = tuple(rule for rule in found if rule.expression != Constant(not rule.forbidden))
         return replace(space, root=rebuild_tree(space.root, self._hyperparameter, self._choice), constraints=rules)
 
@@ -121,8 +105,6 @@ class _Restriction:
         usual = node.default if contains(domain, node.default) else domain.representative
         named = tuple(name for name in node.named if contains(domain, name))
         return replace(node, domain=domain, default=usual, condition=condition, named=named)
-
-    # ---- expressions
 
     def _expression(self, expression: Expr) -> Expr:
         """Return the expression in terms of what remains; it mentions the same hyperparameters if they remain."""
@@ -155,10 +137,7 @@ class _Restriction:
         return Constant(value=True, span=test.span) if is_sure else replace(test, branches=names)
 
     def _restrict_equality(self, test: Compare, item: Reference, address: str, value: Value) -> Expr:
-        """Return the comparison, or a replacement if its value was removed from the domain.
-
-        The replacement is never true for `==`; for `!=` it is true wherever the hyperparameter is active.
-        """
+        """Return the comparison; if its value was removed, one that is never true (`==`) or where active (`!=`)."""
         if contains(self._domain(address), value):
             return test
         return In(item, (), test.span) if test.relation == "==" else Compare("==", item, item, test.span)
@@ -182,17 +161,11 @@ def _numeric_operands(test: Expr) -> tuple[str, ...]:
             return ()
 
 
-# ---- removing what no longer has an effect
-
-
 def _without_dead_parts(space: Space) -> Space:
     """Remove never-active hyperparameters, always-true conditions and constraints without effect."""
     while True:
-        dead = {
-            address
-            for address, condition in space.conditions.items()
-            if not possible_truths(space, Statement(condition, owners=space.variables[address].owners))[0]
-        }
+        tests = ((a, Statement(test, owners=space.variables[a].owners)) for a, test in space.conditions.items())
+        dead = {address for address, statement in tests if not possible_truths(space, statement)[0]}
         if not dead:
             break
         space = _Restriction(space, {}, {}, dead).apply(space)
@@ -204,19 +177,9 @@ def _without_dead_parts(space: Space) -> Space:
         can_fail = possible_truths(space, Statement(node.condition, owners=owners))[1]
         return node if can_fail else replace(node, condition=None)
 
-    rules = tuple(constraint for constraint in space.constraints if _has_effect(space, constraint))
+    def has_effect(constraint: Constraint) -> bool:
+        can_hold, can_fail = possible_truths(space, Statement(constraint.expression, active=constraint.scope))
+        return can_hold if constraint.forbidden else can_fail
+
+    rules = tuple(filter(has_effect, space.constraints))
     return replace(space, root=rebuild_tree(space.root, freed, lambda choice: choice), constraints=rules)
-
-
-def _has_effect(space: Space, constraint: Constraint) -> bool:
-    can_hold, can_fail = possible_truths(space, Statement(constraint.expression, active=constraint.scope))
-    return can_hold if constraint.forbidden else can_fail
-
-
-def _with_valid_default(space: Space) -> Space:
-    """Return the space with a default that is a valid configuration."""
-    return (
-        space
-        if first_exclusion(space, default_configuration(space)) is None
-        else with_nearest_default(Structures(space))
-    )

@@ -72,7 +72,7 @@ def code_of(domain: Domain, value: Value) -> tuple[int, Any]:
 
 def decode_values(domain: Domain, codes: ValueCodes) -> list[Value]:
     """Return the values that codes stand for, as Python objects."""
-    found: list[Value] = codes.codes.tolist()
+    found: list[Any] = codes.codes.tolist()
     if codes.parts is None:
         part = parts(domain)[0]
         return [part.values[code] for code in found] if isinstance(part, Categorical) else found

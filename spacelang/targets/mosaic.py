@@ -3,7 +3,6 @@
 A node is a prefix: the branches that the first decisions of the tree take. Nodes below a prefix are not listed. The
 next branches, the number of structures and random completions are computed on demand. A structure is a choice of one
 alternative for every reached decision.
-
 See spacelang/optimizers/README.md, section "MOSAIC: tree".
 """
 
@@ -15,8 +14,10 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spacelang.encodings.rows import DomainEncoding, EncodedRows, RowEncoding, exact_encoding, to_unit
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import Choice, Space
+from spacelang.ir.domain import Categorical, Domain, contains
+from spacelang.ir.space import Choice, Context, Node, Operator, Product, ProductKind, Space, children_of
 from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.sampling.batch_builder import Batch
 from spacelang.sampling.neighbours import Neighbourhood
@@ -33,20 +34,67 @@ from spacelang.targets._lowering import (
     make_report,
     refuse_oversized_integers,
 )
-from spacelang.targets._mosaic import Level, MosaicVectorEncoding, dot_graph, outline, tree_order
 from spacelang.targets._reduction_chain import preserved_by_reductions
+from spacelang.targets._text_and_dot import digraph, quote_dot
+from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+
 
 Prefix: TypeAlias = tuple[str, ...]
 """A node of the tree: the names of the branches taken by the reached decisions above the node, in tree order."""
 Vector: TypeAlias = NDArray[np.float64]
 MAX_CACHED_NODES: Final = 4_096
 """The maximum number of nodes that are cached."""
-
 _FIRST = exact("the decision comes first in the tree")
 _FIRST_INSIDE = approximated("the decision comes first only among those below the branch that leads to it")
+
+
+class MosaicVectorEncoding(RowEncoding):
+    """The vector columns of a space: decisions in the given order, then hyperparameters in text order.
+
+    A domain has a column for the part before that of the value if it has several parts, or -1 as a value. All columns
+    of an inactive variable are -1; the first column of any other variable never is.
+    """
+
+    def __init__(self, space: Space, decisions: Sequence[Choice]) -> None:
+        addresses = [node.address for nodes in (decisions, space.hyperparameters) for node in nodes]
+        variables = [space.variables[address] for address in addresses]
+        super().__init__(space, _encoding_of, variables=variables, missing=INACTIVE)
+        suffixes = ((field.variable.address, [" (part)"] * field.coding.has_part) for field in self.fields)
+        self.names: tuple[str, ...] = tuple(f"{name}{end}" for name, ends in suffixes for end in (*ends, ""))
+        """The name of each column: an address, followed by " (part)" for the column of a part."""
+        self._ranges = [
+            (field, place, part)
+            for field in self.fields
+            for place, part in enumerate(field.coding.parts)
+            if not isinstance(part, Categorical)
+        ]
+
+    def scale(self, vectors: EncodedRows) -> EncodedRows:
+        """Return vectors with numbers (or logarithms) in [0, 1] for a surrogate; only inactive entries are -1."""
+        found = vectors.copy(order="K")
+        for field, place, part in self._ranges:
+            is_mine = vectors[:, field.start] == place if field.coding.has_part else self.is_active(field, vectors)
+            rows = np.flatnonzero(is_mine)
+            if len(rows):
+                found[rows, field.end - 1] = to_unit(part, vectors[rows, field.end - 1])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A decision on the path: the number of structures below each branch, and the branch that the path takes."""
+
+    decision: str
+    counts: Mapping[str, int]
+    taken: str
+
+    @property
+    def other_branches(self) -> list[str]:
+        """The branches that leave the path."""
+        return [name for name in self.counts if name != self.taken]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +125,10 @@ class Mosaic:
         """Return the structural tree of the space of the structures."""
         refuse_oversized_integers(structures.space, self.preserves)
         tree = StructuralTree(structures)
-        report = make_report(structures.space, self.preserves, _findings(structures.space))
+        space = structures.space
+        inner = (each for each in space.decisions if each.first and space.variables[each.address].owners)
+        findings = (Finding(Construct.FIRST, _FIRST_INSIDE, choice.span) for choice in inner)
+        report = make_report(space, self.preserves, findings)
         return LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample_vectors, report)
 
 
@@ -93,8 +144,9 @@ class StructuralTree:
         self.structures = structures
         self.space: Space = structures.space
         self.decisions: tuple[Choice, ...] = tree_order(self.space)
-
-    # ---- nodes
+        self._keys = {choice.address: choice.key for choice in self.decisions}
+        inner = (self.space.variables[choice.address].owners for choice in self.decisions)
+        self._branches_with_decisions = frozenset(owner for owners in inner for owner in owners)
 
     def decision_after(self, prefix: Prefix) -> Choice | None:
         """Return the decision to take at a node, or None if the node is a whole structure."""
@@ -127,9 +179,8 @@ class StructuralTree:
 
     def prefix_of(self, configuration: Configuration) -> Prefix:
         """Return the whole structure of a member, as a prefix."""
-        return self._prefix_of_structure(structure_of(self.space, configuration))
-
-    # ---- configurations below a node
+        taken = structure_of(self.space, configuration)
+        return tuple(taken[choice.address] for choice in self.decisions if choice.address in taken)
 
     def default_completion(self, prefix: Prefix) -> Configuration:
         """Return the member below a node that is nearest to all defaults (`DefaultCompleter.complete`)."""
@@ -142,9 +193,8 @@ class StructuralTree:
     def neighbours(self, configuration: Configuration, prefix: Prefix, rng: "Generator") -> list[Configuration]:
         """Return the neighbors of a member by one exchange that stay below the prefix.
 
-        For every active hyperparameter, these have each other value of a set, or four draws from a range. For every
-        decision after the prefix, they have each other admissible branch, with all hyperparameters of the pipeline at
-        their defaults. Decisions inside such a branch are as close to their defaults as possible.
+        These have each other value of a set, or four draws from a range. For every decision after the prefix, they have
+        each other admissible branch with all hyperparameters, and if possible all inner decisions, at their defaults.
         """
         kept = self._node(prefix).taken
         fixed = [(self._keys[address], branch) for address, branch in kept.items()]
@@ -152,8 +202,6 @@ class StructuralTree:
         found = [*self._neighbourhood.neighbours_of(configuration, rng), *inside]
         views = ((other, other.view) for other in found)
         return [other for other, view in views if all(view[key] == branch for key, branch in fixed)]
-
-    # ---- vectors
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -190,8 +238,6 @@ class StructuralTree:
         """Draw `count` configurations from the whole space, as rows."""
         return list(self.encode_all(self.sample((), count, rng)))
 
-    # ---- documents
-
     def to_json(self) -> dict[str, object]:
         """Return the decisions in tree order, the structure counts of the root, and the vector columns."""
         return {
@@ -211,8 +257,6 @@ class StructuralTree:
         """Return the tree along its default path as a graph in the DOT language."""
         return dot_graph(self.space.name, self.structures.count, self._default_path())
 
-    # ---- inside
-
     @cached_property
     def _completer(self) -> DefaultCompleter:
         return DefaultCompleter(self.structures)
@@ -230,16 +274,6 @@ class StructuralTree:
         return MosaicVectorEncoding(self.space, self.decisions)
 
     @cached_property
-    def _keys(self) -> dict[str, str]:
-        return {choice.address: choice.key for choice in self.decisions}
-
-    @cached_property
-    def _branches_with_decisions(self) -> frozenset[tuple[str, str]]:
-        """The branches that contain decisions, as pairs of an address and a branch."""
-        variables = self.space.variables
-        return frozenset(owner for choice in self.decisions for owner in variables[choice.address].owners)
-
-    @cached_property
     def _node_cache(self) -> dict[Prefix, "_Node"]:
         return {(): self._make_node(0, {}, self.structures.count)}
 
@@ -248,17 +282,14 @@ class StructuralTree:
         while known not in self._node_cache:
             known = known[:-1]
         node = self._node_cache[known]
-        for place in range(len(known), len(prefix)):
-            node = self._node_cache[prefix[: place + 1]] = self._child_of(node, prefix, prefix[place])
+        for place, branch in enumerate(prefix[len(known) :], len(known) + 1):
+            if node.decision is None or branch not in node.counts:
+                raise ValueError(f"no admissible structure begins with {', '.join(map(repr, prefix))}")
+            taken = {**node.taken, node.decision.address: branch}
+            node = self._node_cache[prefix[:place]] = self._make_node(node.level + 1, taken, node.counts[branch])
         if len(self._node_cache) > MAX_CACHED_NODES:
             del self._node_cache
         return node
-
-    def _child_of(self, node: "_Node", prefix: Prefix, branch: str) -> "_Node":
-        if node.decision is None or branch not in node.counts:
-            raise ValueError(f"no admissible structure begins with {', '.join(map(repr, prefix))}")
-        taken = {**node.taken, node.decision.address: branch}
-        return self._make_node(node.level + 1, taken, node.counts[branch])
 
     def _make_node(self, level: int, taken: Structure, structures: int) -> "_Node":
         for place, choice in enumerate(self.decisions[level:], level):
@@ -268,9 +299,6 @@ class StructuralTree:
                 counts = {branch: structures * share // whole for branch, share in shares.items()}
                 return _Node(taken, structures, place, choice, counts)
         return _Node(taken, structures, len(self.decisions), None, {})
-
-    def _prefix_of_structure(self, structure: Structure) -> Prefix:
-        return tuple(structure[choice.address] for choice in self.decisions if choice.address in structure)
 
     def _is_leaf(self, vector: Vector) -> bool:
         prefix: Prefix = ()
@@ -293,12 +321,8 @@ class StructuralTree:
                         yield self._completer.complete(self.structures.nearest_structure(kept))
 
     def _branches_outside(self, structure: Structure, address: str) -> Structure:
-        variables = self.space.variables
-        return {
-            other: branch
-            for other, branch in structure.items()
-            if all(owner != address for owner, _ in variables[other].owners)
-        }
+        owners = {other: {owner for owner, _ in self.space.variables[other].owners} for other in structure}
+        return {other: branch for other, branch in structure.items() if address not in owners[other]}
 
     def _default_path(self) -> list[Level]:
         # Imported here because it loads the syntax tree, which is not needed unless a tree is shown.
@@ -314,12 +338,8 @@ class StructuralTree:
         return path
 
     def _level_to_json(self, choice: Choice) -> dict[str, object]:
-        document: dict[str, object] = {
-            "decision": choice.address,
-            "stage": choice.key,
-            "alternatives": list(choice.branch_indices),
-            "default": choice.branches[choice.default].name,
-        }
+        document: dict[str, object] = {"decision": choice.address, "stage": choice.key}
+        document |= {"alternatives": list(choice.branch_indices), "default": choice.branches[choice.default].name}
         owners = self.space.variables[choice.address].owners
         if owners:
             address, branch = owners[-1]
@@ -338,7 +358,80 @@ class _Node:
     counts: Mapping[str, int]
 
 
-def _findings(space: Space) -> Iterator[Finding]:
-    for choice in space.decisions:
-        if choice.first and space.variables[choice.address].owners:
-            yield Finding(Construct.FIRST, _FIRST_INSIDE, choice.span)
+INACTIVE = -1.0
+
+
+def _encoding_of(domain: Domain) -> DomainEncoding:
+    return exact_encoding(domain, has_part=not isinstance(domain, Categorical) and contains(domain, int(INACTIVE)))
+
+
+def tree_order(space: Space) -> tuple[Choice, ...]:
+    """Return the decisions marked `@first` or else the last step, then the others, each with those inside it."""
+    leading = [choice for choice in space.stages if choice.first] or [*_last_decisions(space.root)]
+    first = {choice.address for choice in leading}
+    others = (choice for choice in space.stages if choice.address not in first)
+    return tuple(each for choice in (*leading, *others) for each in _with_inner_decisions(space, choice, ()))
+
+
+def _with_inner_decisions(space: Space, choice: Choice, context: Context) -> Iterator[Choice]:
+    yield choice
+    for branch in choice.branches:
+        inside = (*context, (choice.address, branch.name))
+        below = (variable.node for variable in space.by_context.get(inside, ()) if isinstance(variable.node, Choice))
+        for inner in sorted(below, key=lambda each: not each.first):
+            yield from _with_inner_decisions(space, inner, inside)
+
+
+def _last_decisions(node: Node) -> Iterator[Choice]:
+    """Yield the decision that is the last step of a pipeline, or the decisions inside a fixed last step."""
+    match node:
+        case Choice():
+            yield node
+        case Product(kind=ProductKind.SEQUENCE, children=(*_, last)):
+            yield from _last_decisions(last)
+        case Operator():
+            for inner in children_of(node):
+                yield from _last_decisions(inner)
+        case _:
+            return
+
+
+DEFAULT_MARK: Final = "●"
+OTHER_MARK: Final = "○"
+
+
+def outline(name: str, structures: int, path: Sequence[Level]) -> str:
+    """Return the decisions of the path as indented text, each with its branches and structure counts."""
+    legend = f"{DEFAULT_MARK} default path   {OTHER_MARK} leaves the path   with the number of structures below"
+    lines = [_title(name, structures), *([legend, ""] if path else ())]
+    rows: list[tuple[str, int | None]] = []
+    for level, indent in ((level, "   " * depth) for depth, level in enumerate(path)):
+        rows.append((f"{indent}{level.decision}", None))
+        rows += [(f"{indent}├─ {OTHER_MARK} {other}", level.counts[other]) for other in level.other_branches]
+        rows.append((f"{indent}└─ {DEFAULT_MARK} {level.taken}", level.counts[level.taken]))
+    width = max((len(text) for text, number in rows if number is not None), default=0)
+    digits = max((len(f"{number:,}") for _, number in rows if number is not None), default=0)
+    aligned = (text if number is None else f"{text:<{width}}  {number:>{digits},}" for text, number in rows)
+    return "\n".join([*lines, *aligned])
+
+
+def dot_graph(name: str, structures: int, path: Sequence[Level]) -> str:
+    """Return the path as a graph in the DOT language; dashed edges leave it, with a number of structures."""
+    return digraph(name, _title(name, structures), _graph_lines(path))
+
+
+def _title(name: str, structures: int) -> str:
+    return f"{name}: {count_with_noun(structures, 'structure')}"
+
+
+def _graph_lines(path: Sequence[Level]) -> Iterator[str]:
+    yield '"root" [label="", shape=point]'
+    above = "root"
+    for depth, level in enumerate(path):
+        for place, name in enumerate((*level.other_branches, level.taken)):
+            node = f"{depth}.{place}"
+            label = f"{level.decision}\n{name}\n{count_with_noun(level.counts[name], 'structure')}"
+            yield f"{quote_dot(node)} [label={quote_dot(label)}]"
+            dashed = "" if name == level.taken else " [style=dashed]"
+            yield f"{quote_dot(above)} -> {quote_dot(node)}{dashed}"
+        above = f"{depth}.{len(level.other_branches)}"

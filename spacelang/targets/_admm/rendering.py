@@ -1,20 +1,19 @@
 """Rendering of the ADMM variables as JSON, as text for the terminal, and as a graph in the DOT language."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import TYPE_CHECKING, Final
 
 from spacelang.grouping import group_by_key
-from spacelang.ir.task import Bound, Measure, describe_bound
-from spacelang.serialization.syntax_nodes import show_expression
+from spacelang.ir.task import Measure, describe_bound
+from spacelang.serialization.syntax_nodes import expression_speller, show_expression
 from spacelang.targets._admm.linear_constraints import LinearConstraint
 from spacelang.targets._admm.points import Coordinate, piece_text
 from spacelang.targets._text_and_dot import quote_dot, wrap_words
 from spacelang.text import NO_SPAN, count_with_noun
 
 if TYPE_CHECKING:
-    from spacelang.targets._admm.form import AdmmForm
-    from spacelang.targets._admm.layout import StepOrder
+    from spacelang.targets.admm import AdmmForm
 
 MAX_CONSTRAINT_LINES: Final = 40
 """The maximum number of constraints in the text; the JSON document has all of them."""
@@ -23,23 +22,27 @@ UNITS: Final = {Measure.LATENCY: "seconds", Measure.SIZE: "bytes", Measure.DISPA
 
 def form_to_json(form: "AdmmForm") -> dict[str, object]:
     """Return the keys of the JSON document."""
+    spans = (rule.span for rule in form.value_constraints)
+    lines = (None if span.source is NO_SPAN.source else span.line for span in spans)
+    written = zip(_constraint_texts(form), lines, strict=True)
     document: dict[str, object] = {
         "conditions": "mask" if form.added is None else "flatten",
-        "z": [
-            {"stage": block.stage, "alternatives": [way.name for way in block.alternatives]} for block in form.blocks
-        ],
+        "z": [{"stage": b.stage, "alternatives": [way.name for way in b.alternatives]} for b in form.blocks],
         "theta_c": [each.to_json(integral=False) for each in form.theta_c.coordinates],
         "theta_d": [each.to_json(integral=True) for each in form.theta_d.coordinates],
-        "order": [_order_to_json(order) for order in form.orders],
+        "order": [
+            {"name": o.stage, "owner": o.owner and list(o.owner), "steps": list(o.labels), "size": o.size}
+            for o in form.orders
+        ],
         "constraints": [
-            *(
-                {"kind": "order", **_excluded_order_to_json(order, labels)}
-                for order in form.orders
-                for labels in order.missing_orders
-            ),
+            *({"kind": "order", **each} for each in _excluded_orders(form)),
             *({"kind": "decisions", **_linear_constraint_to_json(form, rule)} for rule in form.linear_constraints),
-            *({"kind": "hyperparameters", **each} for each in _constraints_to_json(form)),
-            *({"kind": "trial", **_bound_to_json(bound)} for bound in form.bounds),
+            *({"kind": "hyperparameters", "text": text, "line": line} for text, line in written),
+            *(
+                {"kind": "trial", "measure": b.name, "epsilon": b.limit, "strict": b.strict, "unit": UNITS[b.measure]}
+                | {"text": describe_bound(b)}
+                for b in form.bounds
+            ),
         ],
     }
     if form.added is not None:
@@ -47,17 +50,11 @@ def form_to_json(form: "AdmmForm") -> dict[str, object]:
     return document
 
 
-def _order_to_json(order: "StepOrder") -> dict[str, object]:
-    owner = None if order.owner is None else list(order.owner)
-    return {"name": order.stage, "owner": owner, "steps": list(order.labels), "size": order.size}
-
-
-def _excluded_order_to_json(order: "StepOrder", labels: Sequence[str]) -> dict[str, object]:
-    return {
-        "terms": [{"order": order.stage, "step": label, "position": k} for k, label in enumerate(labels)],
-        "most": order.size - 1,
-        "text": f"{' + '.join(f'o[{label}, {k}]' for k, label in enumerate(labels))} <= {order.size - 1}",
-    }
+def _excluded_orders(form: "AdmmForm") -> Iterator[dict[str, object]]:
+    for order, labels in ((o, labels) for o in form.orders for labels in o.missing_orders):
+        terms = [{"order": order.stage, "step": label, "position": k} for k, label in enumerate(labels)]
+        text = f"{' + '.join(f'o[{label}, {k}]' for k, label in enumerate(labels))} <= {order.size - 1}"
+        yield {"terms": terms, "most": order.size - 1, "text": text}
 
 
 def _linear_constraint_to_json(form: "AdmmForm", rule: LinearConstraint) -> dict[str, object]:
@@ -82,42 +79,19 @@ def _linear_constraint_text(form: "AdmmForm", rule: LinearConstraint) -> str:
 
 
 def _decision_names(form: "AdmmForm") -> dict[str, tuple[str, tuple[str, ...], bool]]:
-    """Return, by the address of a decision: its stage, the names of its alternatives, and True if it is an order."""
     found = {b.address: (b.stage, tuple(way.name for way in b.alternatives), False) for b in form.blocks}
     return found | {order.address: (order.stage, order.branches, True) for order in form.orders}
 
 
-def _constraints_to_json(form: "AdmmForm") -> Iterator[dict[str, object]]:
-    for constraint, text in zip(form.value_constraints, _constraint_texts(form), strict=True):
-        yield {"text": text, "line": None if constraint.span.source is NO_SPAN.source else constraint.span.line}
-
-
 def _constraint_texts(form: "AdmmForm") -> list[str]:
-    # Imported here because it loads the syntax tree, which is only needed to render a form.
-    from spacelang.serialization.syntax_nodes import expression_speller
-
     said = expression_speller(form.space)
-    return [
-        f"{'forbid' if each.forbidden else 'require'} {show_expression(said(each.expression))}"
-        for each in form.value_constraints
-    ]
-
-
-def _bound_to_json(bound: Bound) -> dict[str, object]:
-    return {
-        "measure": bound.name,
-        "epsilon": bound.limit,
-        "strict": bound.strict,
-        "unit": UNITS[bound.measure],
-        "text": describe_bound(bound),
-    }
+    words = ((("require", "forbid")[each.forbidden], said(each.expression)) for each in form.value_constraints)
+    return [f"{word} {show_expression(expression)}" for word, expression in words]
 
 
 def text_listing(form: "AdmmForm") -> str:
     """Return the listing of the blocks, the orders, the variables of each owner, and the constraints."""
-    return "\n".join(
-        [*_title(form), "", *_block_lines(form), *_order_lines(form), "", *_theta_lines(form), *_constraint_lines(form)]
-    )
+    return "\n".join([*_title(form), "", *_decision_lines(form), "", *_theta_lines(form), *_constraint_lines(form)])
 
 
 def _title(form: "AdmmForm") -> Iterator[str]:
@@ -127,23 +101,21 @@ def _title(form: "AdmmForm") -> Iterator[str]:
         f"{len(form.theta_c)} continuous (theta_c) and {len(form.theta_d)} discrete (theta_d)"
     )
     if form.added is not None:
-        yield (
-            f"flattened: {count_with_noun(form.added.conditions, 'condition')} and "
-            f"{count_with_noun(form.added.decisions, 'nested decision')} add "
-            f"{count_with_noun(form.added.alternatives, 'alternative')} and "
-            f"{count_with_noun(form.added.hyperparameters, 'hyperparameter')}"
+        alternatives, hyperparameters, conditions, decisions = astuple(form.added)
+        causes = f"{count_with_noun(conditions, 'condition')} and {count_with_noun(decisions, 'nested decision')}"
+        extra = (
+            f"{count_with_noun(alternatives, 'alternative')} and {count_with_noun(hyperparameters, 'hyperparameter')}"
         )
+        yield f"flattened: {causes} add {extra}"
 
 
-def _block_lines(form: "AdmmForm") -> Iterator[str]:
+def _decision_lines(form: "AdmmForm") -> Iterator[str]:
     yield "z: exactly one alternative of each block is 1"
     wide = max((len(block.stage) for block in form.blocks), default=0)
     for number, block in enumerate(form.blocks, start=1):
         start = f"  z{number}  {block.stage:<{wide}}  {len(block.alternatives):>3}  "
         yield from wrap_words((way.name for way in block.alternatives), start, " " * len(start))
 
-
-def _order_lines(form: "AdmmForm") -> Iterator[str]:
     for order in form.orders:
         owner = "" if order.owner is None else f" (with {order.owner[1]})"
         yield ""
@@ -170,13 +142,9 @@ def _theta_lines(form: "AdmmForm") -> Iterator[str]:
         counts = f"{continuous}c {len(mine) - continuous}d" if mine else "-"
         yield f"  {called:<44}{counts:>8}"
         prefix = "" if owner is None else f"{owner[0]}."
-        yield from (_coordinate_line(mark, each, prefix) for mark, each in mine)
-
-
-def _coordinate_line(mark: str, each: Coordinate, prefix: str) -> str:
-    name = each.name.removeprefix(prefix)
-    condition = f"  when {each.condition}" if each.condition else ""
-    return f"      {mark}  {name:<34} {_range_text(mark, each)}{condition}"
+        for mark, each in mine:
+            condition = f"  when {each.condition}" if each.condition else ""
+            yield f"      {mark}  {each.name.removeprefix(prefix):<34} {_range_text(mark, each)}{condition}"
 
 
 def _range_text(mark: str, each: Coordinate) -> str:
@@ -191,11 +159,7 @@ def _range_text(mark: str, each: Coordinate) -> str:
 
 def _constraint_lines(form: "AdmmForm") -> Iterator[str]:
     lines = [
-        *(
-            str(_excluded_order_to_json(order, labels)["text"])
-            for order in form.orders
-            for labels in order.missing_orders
-        ),
+        *(str(each["text"]) for each in _excluded_orders(form)),
         *(_linear_constraint_text(form, rule) for rule in form.linear_constraints),
         *_constraint_texts(form),
         *(f"subject to {describe_bound(bound)}" for bound in form.bounds),

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from spacelang.ir.domain import Grid
-from spacelang.ir.value import Value, identity_key
+from spacelang.ir.value import identity_key
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
 from spacelang.reductions.questions import FixedPiece
 from spacelang.targets._configspace.normal_form import MembershipTest, NormalForm, PairRelation, Test, ThresholdTest
 from spacelang.targets._configspace.pieces import (
-    EncodedDomain,
     ExactIntegerReduction,
     FlatHyperparameter,
     FlatValue,
@@ -39,14 +38,9 @@ Document = dict[str, Any]
 TYPE_SUFFIXES: Final = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "==": "EQ"}
 """The suffixes of the type names of conditions, clauses and relations."""
 _CLASS_WORDS: Final = {
-    "LT": "LessThan",
-    "LE": "LessThanEquals",
-    "GT": "GreaterThan",
-    "GE": "GreaterThanEquals",
-    "EQ": "Equals",
-    "EQUALS": "Equals",
-    "IN": "In",
-}
+    "LT": "LessThan", "LE": "LessThanEquals", "GT": "GreaterThan", "GE": "GreaterThanEquals",
+    "EQ": "Equals", "EQUALS": "Equals", "IN": "In",
+}  # fmt: skip
 """The part of the ConfigSpace class name for each suffix of a type name."""
 
 
@@ -54,13 +48,13 @@ def to_document(plan: Plan, name: str, defaults: Mapping[str, FlatValue]) -> Doc
     """Return the JSON document of a plan; `defaults` are the values of its default configuration by name."""
     conditions = {child: _ordered_conjunctions(plan, ways) for child, ways in plan.conditions.items()}
     conjunctions = {frozenset(ways[0]) for ways in conditions.values() if len(ways) == 1 and len(ways[0]) > 1}
+    parameters = plan.parameters.values()
+    clauses = [[_forbidden(plan, test) for test in _ordered_tests(plan, way)] for way in plan.clauses]
     return {
         "name": name,
-        "hyperparameters": [
-            _hyperparameter(own, defaults.get(own.name, own.default)) for own in plan.parameters.values()
-        ],
+        "hyperparameters": [_hyperparameter(own, defaults.get(own.name, own.default)) for own in parameters],
         "conditions": [_condition(plan, child, ways, conjunctions) for child, ways in conditions.items()],
-        "forbiddens": [_clause(plan, _ordered_tests(plan, way)) for way in plan.clauses],
+        "forbiddens": [c[0] if len(c) == 1 else {"type": "AND", "clauses": c} for c in clauses],
         "format_version": FORMAT,
     }
 
@@ -99,21 +93,15 @@ def _condition(plan: Plan, child: str, ways: Sequence[Sequence[Test]], conjuncti
 
 
 def _conjunction(plan: Plan, child: str, way: Sequence[Test]) -> Document:
-    terms = [_test(plan, child, test) for test in way]
+    terms = []
+    for test in way:
+        assert not isinstance(test, PairRelation)
+        given = {"child": child, "parent": test.name}
+        if isinstance(test, ThresholdTest):
+            terms.append({"type": TYPE_SUFFIXES[test.sign], **given, "value": test.number})
+        else:
+            terms.append(_membership_document(plan, test, "EQ", given))
     return terms[0] if len(terms) == 1 else {"type": "AND", "child": child, "conditions": terms}
-
-
-def _test(plan: Plan, child: str, test: Test) -> Document:
-    assert not isinstance(test, PairRelation)
-    given = {"child": child, "parent": test.name}
-    if isinstance(test, ThresholdTest):
-        return {"type": TYPE_SUFFIXES[test.sign], **given, "value": test.number}
-    return _membership_document(plan, test, "EQ", given)
-
-
-def _clause(plan: Plan, way: Sequence[Test]) -> Document:
-    clauses = [_forbidden(plan, test) for test in way]
-    return clauses[0] if len(clauses) == 1 else {"type": "AND", "clauses": clauses}
 
 
 def _forbidden(plan: Plan, test: Test) -> Document:
@@ -129,9 +117,8 @@ def _forbidden(plan: Plan, test: Test) -> Document:
 
 def _membership_document(plan: Plan, test: MembershipTest, equal: str, given: Document) -> Document:
     values = _values(plan, test)
-    return (
-        {"type": "IN", **given, "values": values} if len(values) > 1 else {"type": equal, **given, "value": values[0]}
-    )
+    many = len(values) > 1
+    return {"type": "IN", **given, "values": values} if many else {"type": equal, **given, "value": values[0]}
 
 
 def _values(plan: Plan, test: MembershipTest) -> list[FlatValue]:
@@ -139,7 +126,6 @@ def _values(plan: Plan, test: MembershipTest) -> list[FlatValue]:
 
 
 def _ordered_conjunctions(plan: Plan, ways: NormalForm) -> list[list[Test]]:
-    """Return conjunctions and tests in the order of the hyperparameters, whatever the order of sets."""
     found = [_ordered_tests(plan, way) for way in ways]
     return sorted(found, key=lambda way: [_sort_key(plan, test) for test in way])
 
@@ -160,34 +146,26 @@ def _sort_key(plan: Plan, test: Test) -> tuple[Any, ...]:
             return names[test.left], 2, [names[test.right], test.sign]
 
 
-# ---- Python source
-
-
 def space_source(written: Document) -> str:
     """Return a module that builds the space with ConfigSpace alone, as `space`."""
-    return "\n".join(
-        (
-            f'"""The space `{written["name"]}` for ConfigSpace 1.2 or later."""',
-            "",
-            "import ConfigSpace as cs",
-            "",
-            "hyperparameters = [",
-            *(f"    {_hyperparameter_call(own)}," for own in written["hyperparameters"]),
-            "]",
-            "p = {hyperparameter.name: hyperparameter for hyperparameter in hyperparameters}",
-            "",
-            "conditions = [",
-            *(f"    {_condition_call(own)}," for own in written["conditions"]),
-            "]",
-            "",
-            "forbidden = [",
-            *(f"    {_clause_call(own)}," for own in written["forbiddens"]),
-            "]",
-            "",
-            f"space = cs.ConfigurationSpace(name={written['name']!r})",
-            "space.add(*hyperparameters, *conditions, *forbidden)",
-        )
-    )
+    calls = {"hyperparameters": _hyperparameter_call, "conditions": _condition_call, "forbiddens": _clause_call}
+    lists = {key: "".join(f"    {call_of(own)},\n" for own in written[key]) for key, call_of in calls.items()}
+    return f'''"""The space `{written["name"]}` for ConfigSpace 1.2 or later."""
+
+import ConfigSpace as cs
+
+hyperparameters = [
+{lists["hyperparameters"]}]
+p = {{hyperparameter.name: hyperparameter for hyperparameter in hyperparameters}}
+
+conditions = [
+{lists["conditions"]}]
+
+forbidden = [
+{lists["forbiddens"]}]
+
+space = cs.ConfigurationSpace(name={written["name"]!r})
+space.add(*hyperparameters, *conditions, *forbidden)'''
 
 
 def _condition_call(item: Document) -> str:
@@ -214,17 +192,10 @@ def compared_values(item: Mapping[str, Any]) -> Any:
 
 
 def _hyperparameter_call(item: Document) -> str:
-    words = {
-        "categorical": "Categorical",
-        "ordinal": "Ordinal",
-        "uniform_float": "UniformFloat",
-        "uniform_int": "UniformInteger",
-        "normal_float": "NormalFloat",
-        "normal_int": "NormalInteger",
-    }
     left_out = ("type", "meta", "name")
     given = ", ".join(f"{key}={value!r}" for key, value in item.items() if key not in left_out and value is not None)
-    name = "Constant" if item["type"] == "constant" else f"{words[item['type']]}Hyperparameter"
+    word = item["type"].replace("_int", "_integer").title().replace("_", "")  # uniform_int: UniformInteger
+    name = "Constant" if item["type"] == "constant" else f"{word}Hyperparameter"
     return f"cs.{name}({item['name']!r}, {given})"
 
 
@@ -245,57 +216,39 @@ def decoder_source(plan: Plan) -> str:
         if name not in plan.readers or name not in plan.parameters:
             continue
         if isinstance(coded, FlatHyperparameter):
-            table = _table(plan, coded)
+            # Pairs of a choice and its value, without the placeholder for inactivity.
+            read = ((choice, plan.readers[name]({name: choice})) for choice in coded.choices)
+            table = [(choice, entry[1]) for choice, entry in read if entry is not None]
             is_same = name == node.key and all(identity_key(found) == identity_key(choice) for choice, found in table)
             if is_same and len(table) == len(coded.choices):
                 same.append(name)
             else:
-                lines += _table_lines(name, node.key, table)
+                lines += _match_lines(name, node.key, ((choice, LiteralNode(value)) for choice, value in table))
         elif name == node.key and coded.selector is None and _is_unchanged(coded.pieces[0]):
             same.append(name)
+        elif coded.selector is None:
+            lines.append(f"    if {literal_source(name)} in given:")
+            value = expression_source(_piece_code(coded.pieces[0]), 8, len(node.key) + 10)
+            lines.append(f"        found[{literal_source(node.key)}] = {value}")
         else:
-            lines += _piece_lines(name, node.key, coded)
-    return "\n".join([HEAD, *_copy_lines(same), *lines, "    return found"])
+            codes = map(_piece_code, coded.pieces)
+            lines += _match_lines(name, node.key, zip(coded.selector.choices, codes, strict=True))
+    if same:
+        listed = expression_source(ListNode(tuple(map(LiteralNode, same))), 4, 12)
+        lines[:0] = [f"    for name in {listed}:", "        if name in given:", "            found[name] = given[name]"]
+    return "\n".join([HEAD, *lines, "    return found"])
 
 
-def _table(plan: Plan, parameter: FlatHyperparameter) -> list[tuple[FlatValue, Value]]:
-    """Return pairs of a choice of a categorical and its value, without the placeholder for inactivity."""
-    read = ((choice, plan.readers[parameter.name]({parameter.name: choice})) for choice in parameter.choices)
-    return [(choice, entry[1]) for choice, entry in read if entry is not None]
-
-
-def _copy_lines(names: list[str]) -> Iterator[str]:
-    if names:
-        yield f"    for name in {expression_source(ListNode(tuple(map(LiteralNode, names))), 4, 12)}:"
-        yield "        if name in given:"
-        yield "            found[name] = given[name]"
-
-
-def _table_lines(name: str, key: str, table: list[tuple[FlatValue, Value]]) -> Iterator[str]:
+def _match_lines(name: str, key: str, cases: Iterable[tuple[FlatValue, Code]]) -> Iterator[str]:
     yield f"    match given.get({literal_source(name)}):"
-    for choice, value in table:
+    for choice, code in cases:
         yield f"        case {literal_source(choice)}:"
-        yield f"            found[{literal_source(key)}] = {literal_source(value)}"
-
-
-def _piece_lines(name: str, key: str, coded: EncodedDomain) -> Iterator[str]:
-    if coded.selector is None:
-        yield f"    if {literal_source(name)} in given:"
-        value = expression_source(_piece_code(coded.pieces[0]), 8, len(key) + 10)
-        yield f"        found[{literal_source(key)}] = {value}"
-        return
-    yield f"    match given.get({literal_source(name)}):"
-    for choice, piece in zip(coded.selector.choices, coded.pieces, strict=True):
-        yield f"        case {literal_source(choice)}:"
-        yield f"            found[{literal_source(key)}] = {expression_source(_piece_code(piece), 12, len(key) + 10)}"
+        yield f"            found[{literal_source(key)}] = {expression_source(code, 12, len(key) + 10)}"
 
 
 def _is_unchanged(piece: Piece) -> bool:
-    return (
-        isinstance(code := _piece_code(piece), ItemNode)
-        and isinstance(code.container, NameNode)
-        and code.container.text == GIVEN
-    )
+    code = _piece_code(piece)
+    return isinstance(code, ItemNode) and isinstance(code.container, NameNode) and code.container.text == GIVEN
 
 
 def _piece_code(piece: Piece) -> Code:
@@ -366,15 +319,9 @@ def condition_text(item: Mapping[str, Any]) -> str:
     return f"{name} {sign} {_set_text(compared_values(item)) if kind == 'IN' else compared_values(item)}"
 
 
-def _parents(condition: Mapping[str, Any]) -> Iterator[str]:
-    return iter(dict.fromkeys(_all_parents(condition)))
-
-
-def _all_parents(condition: Mapping[str, Any]) -> Iterator[str]:
-    if "parent" in condition:
-        yield condition["parent"]
-    for term in condition.get("conditions", ()):
-        yield from _all_parents(term)
+def _parents(condition: Mapping[str, Any]) -> dict[str, None]:
+    inner = (name for term in condition.get("conditions", ()) for name in _parents(term))
+    return dict.fromkeys([*([condition["parent"]] if "parent" in condition else []), *inner])
 
 
 def _domain(parameter: Mapping[str, Any]) -> str:

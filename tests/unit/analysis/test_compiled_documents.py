@@ -8,7 +8,7 @@ import pytest
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.diagnostics.terminal import render
 from spacelang.serialization.definition import VERSION, to_json
-from spacelang.serialization.json_fields import DefinitionError, is_compiled, parse_document
+from spacelang.serialization.json_documents import DefinitionError, is_compiled, parse_document
 from spacelang.text import Source
 
 TEXT = """\

@@ -81,7 +81,7 @@ def decode_values(domain: Domain, codes: ValueCodes) -> list[Value]:
         if isinstance(part, Real) or (isinstance(part, Grid) and not (part.is_integral and is_float)):
             continue
         for entry in np.flatnonzero(codes.parts == place).tolist():
-            code = int(found[entry])  # type: ignore[arg-type]
+            code = int(found[entry])
             found[entry] = part.value_at(code) if isinstance(part, Categorical) else code
     return found
 

@@ -66,7 +66,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Work(Protocol[R_co]):
-    """What an evaluation maps to a result of its own type: a request to a trial, or a step after the search."""
+    """A protocol for work that an evaluation maps to a result of its own type, such as a request to a trial."""
 
     @property
     def seconds(self) -> float | None:

@@ -32,7 +32,7 @@ from spacelang.runtime.storage.header import RESUME_OPTIONS, UNNAMED_SPACE
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.runtime.storage.trial_columns import trial_document
-from spacelang.serialization.json_fields import decision_keys
+from spacelang.serialization.json_documents import decision_keys
 from spacelang.text import count_with_noun, pad_columns
 
 if TYPE_CHECKING:

@@ -81,18 +81,13 @@ class Overhead:
 class Outcome:
     """The result of a run: its trials, the best of them, and how it ended.
 
-    - `incumbent` is the first record with the smallest loss on all training rows.
-    - `best_any_fidelity` is the same among the trials of all fidelities.
-    - `curve` is the curve of the incumbent, or of `best_any_fidelity` if no evaluation had all training rows.
-    - These three consider only trials within the bounds of the task. `least_infeasible` is the first trial with the
-      smallest violation among the others.
-    - `answered_from_memory` counts the requests that were answered from memory.
-    - `unfinished` counts the trials that were running when the run ended. They were stopped and are not recorded.
-    - `wasted_speculative` counts the speculative trials that the search never asked for.
-    - `scale` is the loss scale of the normalized losses. None means that it was to be set by the first success, and
-      there was none.
-    - `remarks` are sentences of the optimizer on the search.
-    - `overhead` is None if the session had no new trial.
+    `incumbent` is the first record with the smallest loss on all training rows, `best_any_fidelity` the same among the
+    trials of all fidelities, and `curve` the curve of the former, or of the latter if no evaluation had all rows. They
+    consider only trials within the bounds of the task; `least_infeasible` is the first other trial with the smallest
+    violation. `answered_from_memory` counts requests. `unfinished` counts the trials that were running at the end,
+    which were stopped and are not recorded, and `wasted_speculative` those that the search never asked for. `scale` is
+    None if the first success was to set it, and there was none. `remarks` are sentences of the optimizer on the search.
+    `overhead` is None if the session had no new trial.
     """
 
     records: tuple[TrialRecord, ...]
@@ -188,11 +183,7 @@ class NullTrialStorage:
 
 @dataclass(slots=True)
 class History:
-    """The state of a run: its trials, the incumbent, and the earlier sessions that remain to be replayed.
-
-    A fidelity of `training_size` rows or more is the same as None. If `scale` is None, the first reported success sets
-    it.
-    """
+    """The state of a run; `training_size` rows or more are all rows, and the first success sets a `scale` of None."""
 
     clock: Clock
     training_size: int | None
@@ -225,10 +216,8 @@ class History:
 
     def __post_init__(self) -> None:
         self.start_time = self.clock() - self.storage.seconds
-        self.trials_to_replay, self.sessions_to_replay = (
-            deque(self.storage.records()),
-            deque(self.storage.session_starts),
-        )
+        self.trials_to_replay = deque(self.storage.records())
+        self.sessions_to_replay = deque(self.storage.session_starts)
         self.earlier_trials = len(self.trials_to_replay)
 
     @property

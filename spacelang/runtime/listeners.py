@@ -19,8 +19,17 @@ class Listener(Protocol):
         """React to the end of the run, by itself or by the user."""
 
 
-class SilentListener(Listener):
+class SilentListener:
     """A listener that ignores everything."""
+
+    def started(self, budget: Budget) -> None:
+        """Do nothing."""
+
+    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+        """Do nothing."""
+
+    def finished(self, outcome: Outcome) -> None:
+        """Do nothing."""
 
 
 class Closeable:

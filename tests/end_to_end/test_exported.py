@@ -193,7 +193,7 @@ def test_a_run_that_had_more_imputed_is_neither_taken_away_nor_gone_on_with(
     with monkeypatch.context() as before:
         before.setattr(Preparation, "formerly_imputed_columns_text", "")
         sl.search(space, *given, trials=1, workers=0, store=store)
-    with pytest.raises(DataError, match="imputed by an earlier version in the trials of the run, and would be numbered"):
+    with pytest.raises(DataError, match="imputed by an earlier version in the trials of the run, and would be"):
         reopen_run(store, data=str(tmp_path / "rows.csv"))
     with pytest.raises(InputError, match="`missing values`: imputed by an earlier version in the store"):
         sl.search(space, *given, trials=1, workers=0, store=store, resume=True)

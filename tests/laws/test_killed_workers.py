@@ -63,7 +63,8 @@ def test_a_run_whose_workers_are_killed_is_the_run_that_nobody_disturbs() -> Non
         for workers, listener in ((0, None), (1, killer))
     ]
     undisturbed, disturbed = (
-        run.trials[["loss", "status", "reason", "rows", "configuration"]].to_dict("records") for run in runs
+        [*zip(run.trials[["loss", "status", "reason"]].to_dict("records"), run.configurations, strict=True)]
+        for run in runs
     )
     assert disturbed == undisturbed
     assert killer.begun > len(disturbed)

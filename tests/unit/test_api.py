@@ -17,9 +17,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 import spacelang as sl
-from spacelang.api.result import COLUMNS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.runtime.errors import DataError, MetricError
+from spacelang.runtime.storage.trial_columns import TABLE_COLUMNS
 
 pytestmark = pytest.mark.usefixtures("quick_zygotes")
 
@@ -144,7 +144,11 @@ class TestSearch:
         labels = codes.map({0: "setosa", 1: "versicolor", 2: "virginica"})
         result = sl.search(toy, frame, labels, optimizer="random", trials=6, seed=0)
         assert len(result.trials) == 6
-        assert list(result.trials.columns) == [*COLUMNS]
+        assert [result.trials.index.name, *result.trials.columns] == [
+            *(each.name for each in TABLE_COLUMNS),
+            *sorted({f"param_{key}" for each in result.configurations for key in each}),
+        ]
+        assert list(result.trials.index) == [1, 2, 3, 4, 5, 6]
         assert list(result.incumbent.columns) == ["seconds", "trial", "loss"]
         assert result.loss == result.trials["loss"].min() == result.incumbent["loss"].iloc[-1]
         assert result.best_configuration in toy
@@ -156,8 +160,9 @@ class TestSearch:
         found = [
             sl.search(tiny, features, labels, trials=4, optimizer="random", isolate=each) for each in (True, False)
         ]
-        one, other = (each.trials[["loss", "status", "configuration"]] for each in found)
+        one, other = (each.trials[["loss", "status"]] for each in found)
         assert one.equals(other)
+        assert found[0].configurations == found[1].configurations
         with pytest.raises(ValueError, match="isolated in worker processes only"):
             sl.search(tiny, features, labels, trials=4, workers=0, isolate=True)
 
@@ -169,7 +174,7 @@ class TestSearch:
             for _ in range(2)
         ]
         assert found[0].loss == found[1].loss
-        assert list(found[0].trials["configuration"]) == list(found[1].trials["configuration"])
+        assert found[0].configurations == found[1].configurations
         assert found[0].best_pipeline.predict(features).shape == (150,)
 
     def test_a_run_ends_with_the_space(self, tiny: sl.Space) -> None:
@@ -229,7 +234,7 @@ class TestWhatIsSearched:
         assert kept.at_defaults == [key for key in kept.best_configuration or () if "." in key]
         searched = sl.search(toy, features, labels, **asked)
         assert (searched.hyperparameters, searched.at_defaults) == ("searched", [])
-        assert len({str(each) for each in searched.trials["configuration"]}) >= 5, "one may go on to all rows"
+        assert len({*searched.configurations}) >= 5, "one may go on to all rows"
 
     @pytest.mark.full
     def test_a_thousand_trials_of_one_pipeline_are_a_thousand_configurations(self) -> None:

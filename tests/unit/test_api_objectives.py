@@ -80,8 +80,9 @@ class TestFunctions:
         with sl.ask_and_tell(space, trials=8, seed=1) as search:
             for asked in search:
                 asked.tell(quality(dict(asked.configuration)))
-        compared = ["loss", "status", "rows", "configuration"]
+        compared = ["loss", "status", "fidelity"]
         assert found.trials[compared].equals(search.result.trials[compared])
+        assert found.configurations == search.result.configurations
 
     @pytest.mark.parametrize(
         ("given", "reason"),
@@ -114,7 +115,7 @@ class TestFunctions:
 
     def test_a_configuration_is_its_own_to_change(self, space: sl.Space) -> None:
         found = searched(space, lambda configuration: len(configuration.popitem()) / 10)
-        assert all(each in space for each in found.trials["configuration"])
+        assert all(each in space for each in found.configurations)
 
     @pytest.mark.parametrize("loss", [np.float64(0.5), np.float32(0.5), np.array(0.5), 1, True])
     def test_any_number_is_a_loss(self, loss: Any, space: sl.Space) -> None:
@@ -128,7 +129,7 @@ class TestFunctions:
         found = searched(space, bounded, optimizer="random", constraints={"heat": 2.0}, trials=20)
         assert {*found.trials["cost"]} == {7.0}
         assert found.is_feasible
-        held = [heat <= 2.0 for heat in found.trials["heat"]]
+        held = [heat <= 2.0 for heat in found.trials["constraint.heat"]]
         assert any(held)
         assert found.outcome.infeasible == held.count(False) > 0
         assert found.loss == found.trials["loss"][held].min()
@@ -149,7 +150,7 @@ class TestFunctions:
 
         found = searched(space, watched, fidelities=(1, 3, 9), trials=30, optimizer=optimizer)
         assert {*seen} == {1, 3, 9}
-        assert seen == found.trials["rows"].tolist()
+        assert seen == found.trials["fidelity"].tolist()
         assert found.best_configuration is not None
         assert found.loss == gradual(dict(found.best_configuration), 9), "the full fidelity counts"
 
@@ -159,7 +160,7 @@ class TestFunctions:
             searched(space, gradual, fidelities=(1, 7, 9), optimizer=optimizer)
         options = {"b": 3, "eta": 3}
         found = searched(space, gradual, fidelities=(1, 3, 9), optimizer=optimizer, optimizer_options=options)
-        assert {*found.trials["rows"]} <= {3, 9}, "what the user says of the optimizer holds"
+        assert {*found.trials["fidelity"]} <= {3, 9}, "what the user says of the optimizer holds"
 
     @pytest.mark.parametrize("fidelities", [(), (0, 1), (3, 1), (1, 1), (1.5, 2)])
     def test_what_are_no_fidelities(self, fidelities: tuple[Any, ...], space: sl.Space) -> None:
@@ -253,8 +254,8 @@ class TestFunctions:
 class TestArtificial:
     def test_workers_find_what_this_process_finds(self, space: sl.Space) -> None:
         one, two = (sl.search(space, objective="artificial:7", trials=30, workers=count) for count in (0, 2))
-        known = {str(each): loss for each, loss in zip(one.trials["configuration"], one.trials["loss"], strict=True)}
-        both = [(str(each), loss) for each, loss in zip(two.trials["configuration"], two.trials["loss"], strict=True)]
+        known = dict(zip(one.configurations, one.trials["loss"], strict=True))
+        both = [*zip(two.configurations, two.trials["loss"], strict=True)]
         assert any(each in known for each, _ in both)
         assert all(known.get(each, loss) == loss for each, loss in both)
 
@@ -416,8 +417,8 @@ class Own(BlackBoxObjective):
 class TestOwnObjectives:
     def test_it_is_searched_at_its_own_fidelities(self, space: sl.Space) -> None:
         found = searched(space, Own(), optimizer="hyperband", trials=40)
-        assert {*found.trials["rows"].dropna()} <= {1, 3, 9}
-        assert found.trials["rows"].nunique() > 1
+        assert {*found.trials["fidelity"].dropna()} <= {1, 3, 9}
+        assert found.trials["fidelity"].nunique() > 1
         assert found.best_configuration is not None
         assert found.loss == quality(dict(found.best_configuration))
 

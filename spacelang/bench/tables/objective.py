@@ -21,7 +21,7 @@ from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
 from spacelang.runtime.storage.header import UNNAMED_LOSS, DataFacts, LossName
 from spacelang.serialization.definition import from_json
 from spacelang.serialization.difference import Aspect, Difference, differences
-from spacelang.serialization.json_fields import DefinitionError
+from spacelang.serialization.json_documents import DefinitionError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 

@@ -14,7 +14,7 @@ from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.sampling.batch_builder import Batch, BatchBuilder
 from spacelang.sampling.value_codes import Array
 from spacelang.serialization.definition import from_json
-from spacelang.serialization.json_fields import DefinitionError, decision_keys
+from spacelang.serialization.json_documents import DefinitionError, decision_keys
 
 
 @dataclass(frozen=True, eq=False)

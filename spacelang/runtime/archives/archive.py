@@ -39,8 +39,13 @@ from spacelang.serialization.codec import (
     ScalarCodec,
     from_parts,
 )
-from spacelang.serialization.document_context import ReadingContext, WritingContext
-from spacelang.serialization.json_fields import DefinitionError, expect_integer, expect_string
+from spacelang.serialization.json_documents import (
+    DefinitionError,
+    ReadingContext,
+    WritingContext,
+    expect_integer,
+    expect_string,
+)
 
 KIND: Final = "archive"
 VERSION: Final = 1

@@ -1,4 +1,4 @@
-"""What the prefix cache must know of estimators and tables: identities, memory footprints, and exact copies."""
+"""Identities, memory footprints and exact copies of estimators and tables, for the prefix cache."""
 
 import copy
 import random

@@ -317,11 +317,9 @@ class Processes:
         if self._loaded_at is None:
             return
         for worker in self._workers.values():
-            limit = worker.job and worker.job.allowed_seconds(self._limits)
-            if (
-                limit is not None
-                and time.monotonic() - max(worker.started_at, self._loaded_at) > limit + RESPONSE_TIMEOUT
-            ):
+            limit = None if worker.job is None else worker.job.allowed_seconds(self._limits)
+            since = max(worker.started_at, self._loaded_at)
+            if limit is not None and time.monotonic() - since > limit + RESPONSE_TIMEOUT:
                 self._connections[0].kill()
                 return
 
@@ -335,13 +333,11 @@ class Processes:
     def _finish_job(self, worker: "_WorkerState", answer: Answer) -> None:
         job, worker.job = worker.job, None
         assert job is not None
-        match answer:
-            case InputError():
-                self._error = self._error or answer
-                return
-            case Failure():
-                answer = answer.result_of(job.work)
-        self._finished.append(FinishedJob(job, answer, worker.name, worker.attempts))
+        if isinstance(answer, InputError):
+            self._error = self._error or answer
+            return
+        result = answer.result_of(job.work) if isinstance(answer, Failure) else answer
+        self._finished.append(FinishedJob(job, result, worker.name, worker.attempts))
 
 
 @dataclass(slots=True)
@@ -362,11 +358,10 @@ class _WorkerState:
 
 def _unpickle_answer(answer: memoryview) -> Answer:
     try:
-        return pickle.loads(answer)  # type: ignore[no-any-return]
+        return pickle.loads(answer)
     except Exception as error:  # noqa: BLE001 - unpickling a user's result can raise anything
-        return TransmissionFailure(
-            Failure(Status.ERROR, f"the result of the trial cannot be read by the search: {describe_exception(error)}")
-        )
+        reason = f"the result of the trial cannot be read by the search: {describe_exception(error)}"
+        return TransmissionFailure(Failure(Status.ERROR, reason))
 
 
 def _memory_limit_error(limits: Limits, idle: int) -> InputError | None:

@@ -48,7 +48,7 @@ def test_what_was_told_is_told_again(tmp_path: Path, name: str) -> None:
     with Store.read(path) as run_:
         assert [each.workers for each in run_.sessions] == [3, 1, 4, 3]
         assert [each.workers for each in run_.records()] == [each.workers for each in outcome.records]
-        assert to_frame(run_)["early"].tolist() == [each.is_speculative for each in outcome.records]
+        assert to_frame(run_)["speculative"].tolist() == [each.is_speculative for each in outcome.records]
 
 
 def test_a_search_that_asks_for_others_is_refused_and_leaves_the_store_as_it_was(tmp_path: Path) -> None:

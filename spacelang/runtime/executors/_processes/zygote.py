@@ -275,11 +275,8 @@ class Zygote:
                 pid = os.fork()
         except OSError as error:
             end.close()
-            self._send(
-                WorkerEnded(
-                    token, 0, Failure(Status.CRASH, f"no process could be started: {describe_exception(error)}")
-                )
-            )
+            reason = f"no process could be started: {describe_exception(error)}"
+            self._send(WorkerEnded(token, 0, Failure(Status.CRASH, reason)))
             return
         if pid == 0:
             self._become_worker(zygote_pid, end, shared)
@@ -311,9 +308,8 @@ class Zygote:
                     pause = min(pause, MEMORY_POLL_INTERVAL)
                 if child.allowed_seconds is not None:
                     # A job that has not started may start at once.
-                    pause = min(
-                        pause, max(child.seconds_left(child.allowed_seconds), 0), max(child.allowed_seconds, MIN_PAUSE)
-                    )
+                    left = max(child.seconds_left(child.allowed_seconds), 0)
+                    pause = min(pause, left, max(child.allowed_seconds, MIN_PAUSE))
         return pause
 
     def _enforce_limits(self) -> None:
@@ -375,8 +371,6 @@ class Zygote:
             # If it has finished that job and started another one meanwhile, the other one is not the cause.
             return child.kill_reason if child.killed_sequence == child.sequence else None
         if code == -signal.SIGKILL:
-            is_memory_out = self._memory_kills.has_increased()
-            return kill_failure(
-                self._limits.trial_bytes, child.used_bytes, child.elapsed_seconds(), is_memory_out=is_memory_out
-            )
+            limit, is_memory_out = self._limits.trial_bytes, self._memory_kills.has_increased()
+            return kill_failure(limit, child.used_bytes, child.elapsed_seconds(), is_memory_out=is_memory_out)
         return exit_failure(code, child.elapsed_seconds())

@@ -98,9 +98,8 @@ class ZygoteConnection:
         self.channel = Channel(ours, SHUTDOWN_TIMEOUT)
         try:
             if forks and is_fork_safe():
-                self._process: subprocess.Popen[bytes] | ForkedProcess = self._fork_zygote(
-                    evaluate, ours, theirs, reading
-                )
+                forked = self._fork_zygote(evaluate, ours, theirs, reading)
+                self._process: subprocess.Popen[bytes] | ForkedProcess = forked
             else:
                 with _pickle_to_file(evaluate) as payload:
                     files = {"control": theirs.fileno(), "lifeline": reading, "payload": payload.fileno()}
@@ -198,7 +197,9 @@ def _pickle_to_file(evaluate: Evaluate) -> IO[bytes]:
     import cloudpickle
 
     with ExitStack() as stack:
-        file = stack.enter_context(_unnamed_file())
+        create = getattr(os, "memfd_create", None)  # in memory if the system supports that
+        opened: IO[bytes] = os.fdopen(create("spacelang"), "w+b") if create else tempfile.TemporaryFile()  # noqa: SIM115
+        file = stack.enter_context(opened)
         try:
             cloudpickle.dump(evaluate, file, protocol=pickle.HIGHEST_PROTOCOL)
         except Exception as error:
@@ -208,12 +209,6 @@ def _pickle_to_file(evaluate: Evaluate) -> IO[bytes]:
         file.flush()
         stack.pop_all()
     return file
-
-
-def _unnamed_file() -> IO[bytes]:
-    """Return an unnamed file, in memory if the system supports that."""
-    create = getattr(os, "memfd_create", None)
-    return tempfile.TemporaryFile() if create is None else os.fdopen(create("spacelang"), "w+b")
 
 
 FORK_SAFE_THREADS: Final = frozenset({"jemalloc_bg_thd"})

@@ -3,7 +3,6 @@
 z selects one alternative of each stage. theta_c and theta_d have the hyperparameters of all alternatives, including
 those that z does not select. A search may move theta_d between the integers of its box. `project` turns any point into
 a member, so that only configurations of the space are evaluated.
-
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
 
@@ -18,9 +17,7 @@ import numpy as np
 
 from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.ir.domain import NOT_FOUND, Grid, NotFound, Real, Union
-from spacelang.ir.expr import scope
-from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
-from spacelang.ir.task import Bound
+from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.plugins import option
 from spacelang.reductions.flattening import MAX_ALTERNATIVES, FlattenedBranch, flatten_branch
@@ -29,11 +26,11 @@ from spacelang.sampling.uniform import ValueSampler
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
-from spacelang.targets._admm.configuration_converter import ConfigurationConverter, write_values
+from spacelang.targets._admm.configuration_converter import write_values
 from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout, make_layout
-from spacelang.targets._admm.linear_constraints import LinearConstraint, derive_linear_constraints
+from spacelang.targets._admm.linear_constraints import LinearConstraint
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask, ThetaBox
-from spacelang.targets._admm.rendering import dot_graph, form_to_json, text_listing
+from spacelang.targets._admm.rendering import AdmmVariables, FlatteningCounts, dot_graph, form_to_json, text_listing
 from spacelang.targets._admm.repair import MemberRepair, ValueFunction
 from spacelang.targets._lowering import (
     OVERSIZED,
@@ -74,39 +71,12 @@ NOT_LINEAR_OVER_Z = rewritten(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FlatteningCounts:
-    """What flattening adds to z (`alternatives`) and theta, and how many conditions and decisions it replaces."""
-
-    alternatives: int
-    hyperparameters: int
-    conditions: int
-    decisions: int
-
-
-class AdmmForm(ConfigurationConverter):
+class AdmmForm(AdmmVariables):
     """A space as ADMM needs it: blocks of z, orders, theta_c and theta_d, with their constraints.
 
     Shapes: K is the number of alternatives of all stages together, C and D are the numbers of variables of theta_c and
-    theta_d, and T_i is the number of steps of order i. Everything is computed once, and no cost depends on the number
-    of structures.
+    theta_d, and T_i is the number of steps of order i. No cost depends on the number of structures.
     """
-
-    def __init__(self, structures: Structures, layout: VariableLayout, added: FlatteningCounts | None) -> None:
-        """Create the form; `added` is None if conditions are evaluated as masks."""
-        super().__init__(structures.space, layout)
-        self.structures = structures
-        self.added = added
-        self.bounds: tuple[Bound, ...] = self.space.task.bounds if self.space.task else ()
-
-    @property
-    def linear_constraints(self) -> tuple[LinearConstraint, ...]:
-        """The linear constraints over z and orders, which exclude combinations that no member has."""
-        return self._linear_constraints[0]
-
-    @cached_property
-    def _linear_constraints(self) -> tuple[tuple[LinearConstraint, ...], tuple[Constraint, ...]]:
-        return derive_linear_constraints(self.structures, self.layout)
 
     @cached_property
     def inequalities(self) -> tuple[Array, Array]:
@@ -124,23 +94,9 @@ class AdmmForm(ConfigurationConverter):
         return np.array(rows, np.int8).reshape(len(rows), width), np.array(most, np.int64)
 
     @cached_property
-    def value_constraints(self) -> tuple[Constraint, ...]:
-        """The constraints of the space that z and the orders do not decide; `project` and `accepts` enforce them."""
-        settled = {block.address for block in self.blocks} | {o.address for o in self.orders if o.owner is None}
-        for block in self.blocks:
-            for branch in block.alternatives_by_branch.values():
-                settled |= block.alternatives[branch[0]].case.branches.keys()
-            coded = {slot.address for way in block.alternatives for slot in way.columns}
-            settled |= {address for way in block.alternatives for address in way.case.domains} - coded  # single values
-        left, rules = set(map(id, self._linear_constraints[1])), self.space.constraints
-        return tuple(rule for rule in rules if id(rule) in left or not settled.issuperset(scope(rule.expression)))
-
-    @cached_property
     def default(self) -> AdmmPoint:
         """The point of the default configuration, or of the member nearest to it if constraints exclude it."""
         return self.encode(nearest_to_default(self.structures)[1])
-
-    # ---- membership and projection
 
     def accepts(self, point: AdmmPoint) -> bool:
         """Return True if a point satisfies everything, and False if its arrays have wrong shapes.
@@ -181,9 +137,8 @@ class AdmmForm(ConfigurationConverter):
     def project(self, point: AdmmPoint) -> AdmmPoint:
         """Return the nearest point that `accepts` accepts; a point that it accepts is returned unchanged.
 
-        Each block becomes its largest entry (the first of equal ones), each order the permutation with the largest sum,
-        and theta its projection P_D. If that violates a constraint, the active variables move to the nearest admissible
-        alternatives and values with as few changes as possible (see `MemberRepair`). The result is deterministic.
+        Each block becomes its (first) largest entry, each order the permutation with the largest sum, and theta its
+        projection P_D. If that violates a constraint, as few active variables as possible move (see `MemberRepair`).
         """
         return self.project_all(AdmmPoints.stack([point]))[0]
 
@@ -272,9 +227,8 @@ class AdmmForm(ConfigurationConverter):
     def sample_all(self, count: int, rng: "Generator") -> AdmmPoints:
         """Draw `count` points: each block, order and variable of theta on its own, and then project the point.
 
-        Alternatives follow their weights, and theta its priors; without them, and for orders, the draw is uniform, or
-        log-uniform under `log`. A point that satisfies all constraints stays as it was drawn, so every member is
-        possible. Members near to excluded points are more likely.
+        Alternatives follow their weights and theta its priors; otherwise the draw is uniform, or log-uniform under
+        `log`. Every member is possible; those near to excluded points are more likely.
         """
         points = self.points_with_default_theta(count)
         rows = np.arange(count)
@@ -292,18 +246,13 @@ class AdmmForm(ConfigurationConverter):
         return self.project_all(points) if count else points
 
     def weights_of(self, block: Block) -> Array | None:
-        """Return the probabilities of the alternatives of a block by `@weight`; None if all branches weigh the same.
-
-        The alternatives that conditions make of one branch share its weight.
-        """
+        """Return the probabilities of alternatives by `@weight` (shared within a branch), or None if all are equal."""
         branches = self.space.variables[block.address].choice.branches
         if self.space.plain_draws or len({branch.weight for branch in branches}) == 1:
             return None
         cases = Counter(alternative.branch_index for alternative in block.alternatives)
         weights = np.array([branches[a.branch_index].weight / cases[a.branch_index] for a in block.alternatives])
         return np.asarray(weights / weights.sum())
-
-    # ---- rows of the matrix
 
     def _columns_of(self, order: StepOrder) -> slice:
         before = self.orders[: self.orders.index(order)]
@@ -363,7 +312,10 @@ class Admm:
         """Return the ADMM variables of a space; raise RefusedError for integers and steps that floats cannot hold."""
         space = structures.space
         refuse_oversized_integers(space, self.preserves)
-        ways = _flatten_branches(space) if self.conditions == "flatten" else {}
+        orders = frozenset(space.permutations)
+        stages = [s for s in space.stages if s.address not in orders] if self.conditions == "flatten" else []
+        contexts = ((stage, branch) for stage in stages for branch in stage.branch_indices)
+        ways = {(stage.address, branch): flatten_branch(space, stage, branch, orders) for stage, branch in contexts}
         layout = make_layout(space, {context: each.cases for context, each in ways.items()})
         infinite = (
             node for node in space.hyperparameters if isinstance(node.domain, Union) and node.domain.size is None
@@ -376,13 +328,6 @@ class Admm:
             space, self.preserves, [*findings, *uniform_prior_findings(space), *_constraint_findings(form)]
         )
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
-
-
-def _flatten_branches(space: Space) -> dict[tuple[str, str], FlattenedBranch]:
-    orders = frozenset(space.permutations)
-    stages = (stage for stage in space.stages if stage.address not in orders)
-    contexts = ((stage, branch) for stage in stages for branch in stage.branch_indices)
-    return {(stage.address, branch): flatten_branch(space, stage, branch, orders) for stage, branch in contexts}
 
 
 def _flattening_findings(space: Space, ways: Mapping[tuple[str, str], FlattenedBranch]) -> Iterator[Finding]:

@@ -1,26 +1,71 @@
-"""Rendering of the ADMM variables as JSON, as text for the terminal, and as a graph in the DOT language."""
+"""The ADMM variables of a space with their constraints, and their rendering as JSON, as text and as a DOT graph."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, astuple
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, astuple, dataclass
+from functools import cached_property
+from typing import Final
 
 from spacelang.grouping import group_by_key
-from spacelang.ir.task import Measure, describe_bound
+from spacelang.ir.expr import scope
+from spacelang.ir.space import Constraint
+from spacelang.ir.task import Bound, Measure, describe_bound
 from spacelang.serialization.syntax_nodes import expression_speller, show_expression
-from spacelang.targets._admm.linear_constraints import LinearConstraint
+from spacelang.solver.counting import Structures
+from spacelang.targets._admm.configuration_converter import ConfigurationConverter
+from spacelang.targets._admm.layout import VariableLayout
+from spacelang.targets._admm.linear_constraints import LinearConstraint, derive_linear_constraints
 from spacelang.targets._admm.points import Coordinate, piece_text
 from spacelang.targets._text_and_dot import quote_dot, wrap_words
 from spacelang.text import NO_SPAN, count_with_noun
-
-if TYPE_CHECKING:
-    from spacelang.targets.admm import AdmmForm
 
 MAX_CONSTRAINT_LINES: Final = 40
 """The maximum number of constraints in the text; the JSON document has all of them."""
 UNITS: Final = {Measure.LATENCY: "seconds", Measure.SIZE: "bytes", Measure.DISPARITY: "score"}
 
 
-def form_to_json(form: "AdmmForm") -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class FlatteningCounts:
+    """What flattening adds to z (`alternatives`) and theta, and how many conditions and decisions it replaces."""
+
+    alternatives: int
+    hyperparameters: int
+    conditions: int
+    decisions: int
+
+
+class AdmmVariables(ConfigurationConverter):
+    """The variables of ADMM for a space, and their constraints."""
+
+    def __init__(self, structures: Structures, layout: VariableLayout, added: FlatteningCounts | None) -> None:
+        """Create the form; `added` is None if conditions are evaluated as masks."""
+        super().__init__(structures.space, layout)
+        self.structures = structures
+        self.added = added
+        self.bounds: tuple[Bound, ...] = self.space.task.bounds if self.space.task else ()
+
+    @property
+    def linear_constraints(self) -> tuple[LinearConstraint, ...]:
+        """The linear constraints over z and orders, which exclude combinations that no member has."""
+        return self._linear_constraints[0]
+
+    @cached_property
+    def _linear_constraints(self) -> tuple[tuple[LinearConstraint, ...], tuple[Constraint, ...]]:
+        return derive_linear_constraints(self.structures, self.layout)
+
+    @cached_property
+    def value_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints of the space that z and the orders do not decide; `project` and `accepts` enforce them."""
+        settled = {block.address for block in self.blocks} | {o.address for o in self.orders if o.owner is None}
+        for block in self.blocks:
+            for branch in block.alternatives_by_branch.values():
+                settled |= block.alternatives[branch[0]].case.branches.keys()
+            coded = {slot.address for way in block.alternatives for slot in way.columns}
+            settled |= {address for way in block.alternatives for address in way.case.domains} - coded  # single values
+        left, rules = set(map(id, self._linear_constraints[1])), self.space.constraints
+        return tuple(rule for rule in rules if id(rule) in left or not settled.issuperset(scope(rule.expression)))
+
+
+def form_to_json(form: AdmmVariables) -> dict[str, object]:
     """Return the keys of the JSON document."""
     spans = (rule.span for rule in form.value_constraints)
     lines = (None if span.source is NO_SPAN.source else span.line for span in spans)
@@ -50,14 +95,14 @@ def form_to_json(form: "AdmmForm") -> dict[str, object]:
     return document
 
 
-def _excluded_orders(form: "AdmmForm") -> Iterator[dict[str, object]]:
+def _excluded_orders(form: AdmmVariables) -> Iterator[dict[str, object]]:
     for order, labels in ((o, labels) for o in form.orders for labels in o.missing_orders):
         terms = [{"order": order.stage, "step": label, "position": k} for k, label in enumerate(labels)]
         text = f"{' + '.join(f'o[{label}, {k}]' for k, label in enumerate(labels))} <= {order.size - 1}"
         yield {"terms": terms, "most": order.size - 1, "text": text}
 
 
-def _linear_constraint_to_json(form: "AdmmForm", rule: LinearConstraint) -> dict[str, object]:
+def _linear_constraint_to_json(form: AdmmVariables, rule: LinearConstraint) -> dict[str, object]:
     names = _decision_names(form)
     terms: list[dict[str, object]] = []
     for address, places in rule.terms:
@@ -67,7 +112,7 @@ def _linear_constraint_to_json(form: "AdmmForm", rule: LinearConstraint) -> dict
     return {"terms": terms, "most": rule.upper_bound, "text": _linear_constraint_text(form, rule)}
 
 
-def _linear_constraint_text(form: "AdmmForm", rule: LinearConstraint) -> str:
+def _linear_constraint_text(form: AdmmVariables, rule: LinearConstraint) -> str:
     names = _decision_names(form)
     words = [
         f"{'o' if is_order else 'z'}[{stage}: {alternatives[place]}]"
@@ -78,23 +123,23 @@ def _linear_constraint_text(form: "AdmmForm", rule: LinearConstraint) -> str:
     return f"{' + '.join(words)} <= {rule.upper_bound}"
 
 
-def _decision_names(form: "AdmmForm") -> dict[str, tuple[str, tuple[str, ...], bool]]:
+def _decision_names(form: AdmmVariables) -> dict[str, tuple[str, tuple[str, ...], bool]]:
     found = {b.address: (b.stage, tuple(way.name for way in b.alternatives), False) for b in form.blocks}
     return found | {order.address: (order.stage, order.branches, True) for order in form.orders}
 
 
-def _constraint_texts(form: "AdmmForm") -> list[str]:
+def _constraint_texts(form: AdmmVariables) -> list[str]:
     said = expression_speller(form.space)
     words = ((("require", "forbid")[each.forbidden], said(each.expression)) for each in form.value_constraints)
     return [f"{word} {show_expression(expression)}" for word, expression in words]
 
 
-def text_listing(form: "AdmmForm") -> str:
+def text_listing(form: AdmmVariables) -> str:
     """Return the listing of the blocks, the orders, the variables of each owner, and the constraints."""
     return "\n".join([*_title(form), "", *_decision_lines(form), "", *_theta_lines(form), *_constraint_lines(form)])
 
 
-def _title(form: "AdmmForm") -> Iterator[str]:
+def _title(form: AdmmVariables) -> Iterator[str]:
     sizes = " x ".join(str(len(block.alternatives)) for block in form.blocks)
     yield (
         f"{form.space.name}: z in {{0, 1}}^{form.layout.width} ({sizes or 'no stage'}), "
@@ -109,7 +154,7 @@ def _title(form: "AdmmForm") -> Iterator[str]:
         yield f"flattened: {causes} add {extra}"
 
 
-def _decision_lines(form: "AdmmForm") -> Iterator[str]:
+def _decision_lines(form: AdmmVariables) -> Iterator[str]:
     yield "z: exactly one alternative of each block is 1"
     wide = max((len(block.stage) for block in form.blocks), default=0)
     for number, block in enumerate(form.blocks, start=1):
@@ -123,7 +168,7 @@ def _decision_lines(form: "AdmmForm") -> Iterator[str]:
         yield f"  steps: {', '.join(order.labels)}"
 
 
-def _theta_lines(form: "AdmmForm") -> Iterator[str]:
+def _theta_lines(form: AdmmVariables) -> Iterator[str]:
     """Yield a line for each owner with its numbers of variables, followed by a line for each of its variables."""
     boxes = (("c", form.theta_c), ("d", form.theta_d))
     by_owner = group_by_key((each.owner, (mark, each)) for mark, box in boxes for each in box.coordinates)
@@ -157,7 +202,7 @@ def _range_text(mark: str, each: Coordinate) -> str:
     return f"{lower}..{upper} = {pieces}{excluded}"
 
 
-def _constraint_lines(form: "AdmmForm") -> Iterator[str]:
+def _constraint_lines(form: AdmmVariables) -> Iterator[str]:
     lines = [
         *(str(each["text"]) for each in _excluded_orders(form)),
         *(_linear_constraint_text(form, rule) for rule in form.linear_constraints),
@@ -172,7 +217,7 @@ def _constraint_lines(form: "AdmmForm") -> Iterator[str]:
         yield f"  and {count_with_noun(len(lines) - MAX_CONSTRAINT_LINES, 'more', 'more')}"
 
 
-def dot_graph(form: "AdmmForm") -> str:
+def dot_graph(form: AdmmVariables) -> str:
     """Return a graph with a cluster for each order and for each block, with its alternatives and their variables."""
     lines = [f"digraph {quote_dot(form.space.name)} {{", "  rankdir=LR; node [shape=record];"]
     lines += [f"  label={quote_dot(next(_title(form)))};"]

@@ -10,7 +10,7 @@ from typing import Final
 from spacelang.files import resource_folder
 from spacelang.runtime.archives.archive import ARCHIVE_CODEC
 from spacelang.serialization.definition import DEFINITION
-from spacelang.serialization.document_context import JsonObject
+from spacelang.serialization.json_documents import JsonObject
 
 WIDTH: Final = 120
 

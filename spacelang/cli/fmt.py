@@ -84,7 +84,7 @@ def _refuse_bundled(spaces: list[str]) -> None:
 
 
 def _format(reference: str) -> _FormattedSpace | None:
-    from spacelang.serialization.json_fields import is_compiled
+    from spacelang.serialization.json_documents import is_compiled
     from spacelang.syntax.parser import parse
     from spacelang.syntax.printer import format_text
     from spacelang.syntax.sources import MAX_BYTES, read_source, source_from_bytes

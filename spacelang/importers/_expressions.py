@@ -280,7 +280,8 @@ def _merge(tables: list[_ClauseTable]) -> list[_ClauseTable]:
     found: list[_ClauseTable] = []
     for several in by_names.values():
         names = list(several[0].sets)
-        found += min((_merge_by_parameter(several, order) for order in (names, names[::-1])), key=len)
+        ways = [_merge_by_parameter(several, order) for order in (names, names[::-1])]
+        found += ways[0] if len(ways[0]) <= len(ways[1]) else ways[1]
     return _remove_implied(found)
 
 

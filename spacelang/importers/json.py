@@ -216,10 +216,6 @@ def _clauses(item: PositionedValue) -> list[ForbiddenClause]:
     return [ForbiddenClause(each, item.span) for each in _combinations(item)]
 
 
-def _clauses(item: PositionedValue) -> list[ForbiddenClause]:
-    return [ForbiddenClause(each, item.span) for each in _combinations(item)]
-
-
 def _combinations(item: PositionedValue) -> list[_Literals]:
     """Return the combinations of literals that a clause forbids, each on its own (disjunctive normal form)."""
     kind = _text(item, "type")

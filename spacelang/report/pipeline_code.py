@@ -38,7 +38,6 @@ from spacelang.targets._exports.python_nodes import (
     ListNode,
     LiteralNode,
     NameNode,
-    TupleNode,
     call,
     expression_source,
     infix,
@@ -121,7 +120,7 @@ class PipelineCode(PipelineWalk):
         return CallNode(helper, arguments)
 
     def _single_step(self, name: str | None, part: Code) -> list[Code]:
-        return [TupleNode((LiteralNode(name), part))]
+        return [ListNode((LiteralNode(name), part), is_tuple=True)]
 
     def _permutation(self, node: Product, order: Choice) -> list[Code]:
         """Return the steps of a permutation, to be unpacked into the surrounding list."""
@@ -156,8 +155,9 @@ class PipelineCode(PipelineWalk):
             if selector.kind == "rest":
                 remainder = taken
             else:
-                named.append((selector.kind, TupleNode((taken, self.column_selection(selector, node.selectors)))))
-        entries = (TupleNode((LiteralNode(name), *pair.items)) for name, pair in columns.with_distinct_names(named))
+                named.append((selector.kind, (taken, self.column_selection(selector, node.selectors))))
+        distinct = columns.with_distinct_names(named)
+        entries = (ListNode((LiteralNode(name), *pair), is_tuple=True) for name, pair in distinct)
         transformer = self.writer.import_name(ColumnTransformer.__name__, ColumnTransformer)
         return CallNode(transformer, (ListNode(tuple(entries)),), (("remainder", remainder),))
 
@@ -294,7 +294,7 @@ def _assemble_tuples(operator: Operator, arguments: dict[str, Code]) -> dict[str
         several = known.elements_of(whole)
         if not arguments.keys().isdisjoint(each.name for each in several):
             members = (_scaled_element(each, arguments.pop(each.name, LiteralNode(each.default))) for each in several)
-            arguments[whole] = TupleNode(tuple(members))
+            arguments[whole] = ListNode(tuple(members), is_tuple=True)
     return arguments
 
 

@@ -11,23 +11,8 @@ from functools import cached_property
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from spacelang.ir.value import to_json as value_to_json
-from spacelang.serialization import json_fields
-from spacelang.serialization.document_context import (
-    MAX_LINES,
-    JsonObject,
-    ReadingContext,
-    WritingContext,
-    expect_line_number,
-)
-from spacelang.serialization.json_fields import (
-    DefinitionError,
-    check_keys,
-    combine_errors,
-    expect_object,
-    expect_type,
-    find_tag,
-    first_duplicate,
-)
+from spacelang.serialization import json_documents
+from spacelang.serialization.json_documents import DefinitionError, JsonObject, ReadingContext, WritingContext
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -122,13 +107,13 @@ class ArrayCodec(Generic[T]):
     distinct: bool = False
 
     def read(self, value: object, path: str, context: ReadingContext) -> tuple[T, ...]:
-        given = expect_type(value, path, list, "a list")
+        given = json_documents.expect_type(value, path, list, "a list")
         if not self.least <= len(given) <= (len(given) if self.most is None else self.most):
             at_most = f"at most {self.most}" if self.least != self.most else f"{self.most}"
             wanted = f"at least {self.least}" if len(given) < self.least < (self.most or len(given) + 2) else at_most
             raise DefinitionError(path, f"has {len(given)} {self.noun}, expected {wanted}")
         found = _read_all(self.codec, ((item, f"{path}[{place}]") for place, item in enumerate(given)), context)
-        if self.distinct and (place := first_duplicate(found)) is not None:
+        if self.distinct and (place := json_documents.first_duplicate(found)) is not None:
             raise DefinitionError(f"{path}[{place}]", f"repeats `{found[place]}`")
         return found
 
@@ -148,7 +133,7 @@ class MappingCodec(Generic[T]):
     check_name: Callable[[object, str], str]
 
     def read(self, value: object, path: str, context: ReadingContext) -> tuple[tuple[str, T], ...]:
-        given = expect_object(value, path)
+        given = json_documents.expect_object(value, path)
         names = [self.check_name(name, path) for name in given]
         things = _read_all(self.codec, ((each, f"{path}.{name}") for name, each in given.items()), context)
         return tuple(zip(names, things, strict=True))
@@ -170,7 +155,7 @@ def _read_all(form: JsonCodec[T], values: Iterable[tuple[object, str]], context:
         except DefinitionError as error:
             wrong.append(error)
     if wrong:
-        raise combine_errors(wrong)
+        raise json_documents.combine_errors(wrong)
     return tuple(found)
 
 
@@ -220,8 +205,8 @@ class ObjectCodec(Generic[T]):
         return {key.name: key for key in self.all_keys}
 
     def read(self, value: object, path: str, context: ReadingContext) -> T:
-        given = expect_object(value, path)
-        wrong = [*check_keys(given, path, self._known)]
+        given = json_documents.expect_object(value, path)
+        wrong = [*json_documents.check_keys(given, path, self._known)]
         if self.has_span:
             context = context.enter(given, path)
         parts: Parts = {}
@@ -237,7 +222,7 @@ class ObjectCodec(Generic[T]):
             else:
                 parts[key.part or name] = key.default
         if wrong:
-            raise combine_errors(wrong)
+            raise json_documents.combine_errors(wrong)
         return self.make(parts, path, context)
 
     def write(self, thing: Any, context: WritingContext) -> JsonObject:
@@ -289,7 +274,7 @@ class UnionCodec(Generic[T]):
     def read(self, value: object, path: str, context: ReadingContext) -> T:
         if self.untagged is not None and not isinstance(value, dict):
             return self.untagged.read(value, path, context)
-        return self.kinds[find_tag(value, path, self.kinds, self.noun)].read(value, path, context)
+        return self.kinds[json_documents.find_tag(value, path, self.kinds, self.noun)].read(value, path, context)
 
     def write(self, thing: Any, context: WritingContext) -> object:
         kind = self.tag_of(thing)
@@ -303,18 +288,18 @@ class UnionCodec(Generic[T]):
         return {**about, "anyOf": [form.schema(defined) for form in forms]}
 
 
-TEXT: Final = ScalarCodec(json_fields.expect_string, {"type": "string"})
-NAME: Final = ScalarCodec(json_fields.expect_name, {"type": "string", "minLength": 1})
-PLAIN_WORD: Final = ScalarCodec(json_fields.expect_plain_word, NAME.json_schema)
-PARAMETER_NAME: Final = ScalarCodec(json_fields.expect_parameter_name, NAME.json_schema)
-BOOLEAN: Final = ScalarCodec(json_fields.expect_boolean, {"type": "boolean"})
-FLOAT: Final = ScalarCodec(json_fields.expect_float, {"type": "number"})
-POSITIVE_NUMBER: Final = ScalarCodec(json_fields.expect_positive_number, {"type": "number", "exclusiveMinimum": 0})
-POSITIVE_FLOAT: Final = ScalarCodec(json_fields.expect_positive_float, POSITIVE_NUMBER.json_schema)
+TEXT: Final = ScalarCodec(json_documents.expect_string, {"type": "string"})
+NAME: Final = ScalarCodec(json_documents.expect_name, {"type": "string", "minLength": 1})
+PLAIN_WORD: Final = ScalarCodec(json_documents.expect_plain_word, NAME.json_schema)
+PARAMETER_NAME: Final = ScalarCodec(json_documents.expect_parameter_name, NAME.json_schema)
+BOOLEAN: Final = ScalarCodec(json_documents.expect_boolean, {"type": "boolean"})
+FLOAT: Final = ScalarCodec(json_documents.expect_float, {"type": "number"})
+POSITIVE_NUMBER: Final = ScalarCodec(json_documents.expect_positive_number, {"type": "number", "exclusiveMinimum": 0})
+POSITIVE_FLOAT: Final = ScalarCodec(json_documents.expect_positive_float, POSITIVE_NUMBER.json_schema)
 VALUE: Final = NamedCodec(
     "value",
     lambda: ScalarCodec(
-        json_fields.expect_value,
+        json_documents.expect_value,
         {
             "description": "A value of a hyperparameter: null, a boolean, a number, a string, or a list that stands "
             "for a tuple of values.",
@@ -332,12 +317,12 @@ POSITION_KEYS: Final = (
         NamedCodec(
             "line",
             lambda: ScalarCodec(
-                expect_line_number,
+                json_documents.expect_line_number,
                 {
                     "description": "A line number, counted from 1; `lines` has the text of the line.",
                     "type": "integer",
                     "minimum": 1,
-                    "maximum": MAX_LINES,
+                    "maximum": json_documents.MAX_LINES,
                 },
             ),
         ),
@@ -350,10 +335,10 @@ POSITION_KEYS: Final = (
 def integer_from(least: int) -> ScalarCodec[int]:
     """Return a codec for integers of at least `least`."""
     return ScalarCodec(
-        lambda value, path: json_fields.expect_integer(value, path, least), {"type": "integer", "minimum": least}
+        lambda value, path: json_documents.expect_integer(value, path, least), {"type": "integer", "minimum": least}
     )
 
 
 def one_of_words(*known: str) -> ScalarCodec[str]:
     """Return a codec for strings that must be one of some words."""
-    return ScalarCodec(lambda value, path: json_fields.expect_one_of(value, path, known), {"enum": [*known]})
+    return ScalarCodec(lambda value, path: json_documents.expect_one_of(value, path, known), {"enum": [*known]})

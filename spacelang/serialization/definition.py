@@ -49,14 +49,16 @@ from spacelang.serialization.codec import (
 )
 from spacelang.serialization.definition_hyperparameters import EXPRESSION
 from spacelang.serialization.definition_nodes import NODE
-from spacelang.serialization.document_context import (
+from spacelang.serialization.json_documents import (
+    DefinitionError,
     JsonObject,
     ReadingContext,
     WritingContext,
+    expect_float,
+    expect_positive_float,
     read_source_lines,
     validate,
 )
-from spacelang.serialization.json_fields import DefinitionError, expect_float, expect_positive_float
 from spacelang.text import NO_SPAN
 
 VERSION: Final = 1

@@ -46,8 +46,13 @@ from spacelang.serialization.codec import (
     integer_from,
     one_of_words,
 )
-from spacelang.serialization.document_context import JsonObject, ReadingContext
-from spacelang.serialization.json_fields import DefinitionError, expect_integer, expect_number
+from spacelang.serialization.json_documents import (
+    DefinitionError,
+    JsonObject,
+    ReadingContext,
+    expect_integer,
+    expect_number,
+)
 
 EXPRESSION: Final[JsonCodec[Expr]] = NamedCodec("expression", lambda: _EXPRESSION)
 T = TypeVar("T")

@@ -51,8 +51,13 @@ from spacelang.serialization.definition_hyperparameters import (
     naming_keys,
     register_address,
 )
-from spacelang.serialization.document_context import JsonObject, ReadingContext
-from spacelang.serialization.json_fields import DefinitionError, expect_parameter_name, first_duplicate
+from spacelang.serialization.json_documents import (
+    DefinitionError,
+    JsonObject,
+    ReadingContext,
+    expect_parameter_name,
+    first_duplicate,
+)
 from spacelang.suggest import suggestion
 from spacelang.text import Span
 

@@ -13,9 +13,9 @@ from spacelang.plugins import PluginRegistry
 
 def check_plugin_class(kind: Any) -> None:
     """Check that a plug-in is a documented dataclass with documented options."""
+    assert all(option.doc for option in PluginRegistry.options(kind))
     assert is_dataclass(kind)
     assert kind.__doc__
-    assert all(option.doc for option in PluginRegistry.options(kind))
 
 
 class ConformanceSuite:

@@ -27,7 +27,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.registry import KINDS
 from spacelang.diagnostics.terminal import render
 from spacelang.importers._import_steps import import_space
-from spacelang.serialization.json_fields import is_compiled
+from spacelang.serialization.json_documents import is_compiled
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
 

@@ -18,7 +18,7 @@ from spacelang.files import resource_folder
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Space
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.serialization.definition import VERSION, from_json, to_json
-from spacelang.serialization.json_fields import DefinitionError, decision_keys
+from spacelang.serialization.json_documents import DefinitionError, decision_keys
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.syntax.sources import bundled_names, read_source

@@ -12,7 +12,7 @@ from spacelang.runtime.storage.runs import list_runs
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import damaged_error
 from spacelang.serialization.definition import from_json
-from spacelang.serialization.json_fields import DefinitionError
+from spacelang.serialization.json_documents import DefinitionError
 
 
 @dataclass(frozen=True, slots=True)

@@ -356,7 +356,7 @@ def _space_differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
     # Imported here with the solver, as reading a store does not need it.
     from spacelang.serialization.definition import from_json
     from spacelang.serialization.difference import differences
-    from spacelang.serialization.json_fields import DefinitionError
+    from spacelang.serialization.json_documents import DefinitionError
 
     try:
         spaces = [replace(from_json(json.loads(each.definition)), task=None) for each in (stored, new)]

@@ -28,8 +28,7 @@ from spacelang.ir.task import Bound, CrossValidation, Fidelity, Goal, Holdout, L
 from spacelang.ir.value import Value
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.definition_hyperparameters import DOMAIN
-from spacelang.serialization.document_context import ReadingContext
-from spacelang.serialization.json_fields import DefinitionError
+from spacelang.serialization.json_documents import DefinitionError, ReadingContext
 from spacelang.text import NO_SPAN, Source
 
 TEXT = """\

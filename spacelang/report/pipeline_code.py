@@ -81,16 +81,9 @@ class PipelineCode(PipelineWalk):
         if "union" in self.used:
             self.writer.import_name("FeatureUnion", FeatureUnion)
         yield f"Step = tuple[str, Any]\nTAKEN = {{{', '.join(map(literal_source, sorted(columns.TAKEN)))}}}"
-        wanted: list[Any] = [columns.with_distinct_names]
-        if resamples:
-            wanted = [
-                columns.pipeline_class,
-                columns.flatten_for_resampling,
-                columns.with_distinct_names,
-                columns.expand_nested_pipelines,
-                columns.resamples,
-            ]
-        yield from map(inspect.getsource, wanted)
+        before = [columns.pipeline_class, columns.flatten_for_resampling] if resamples else []
+        after = [columns.expand_nested_pipelines, columns.resamples] if resamples else []
+        yield from map(inspect.getsource, [*before, columns.with_distinct_names, *after])
         yield THERE
         yield UNKNOWN
         yield RESAMPLING if resamples else PIPELINE

@@ -11,9 +11,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.space import Space
@@ -134,18 +131,10 @@ MODULE_NAMES: Final = frozenset(
     {"Step", "TAKEN", "TEXT_VALUES", "STRINGS", "READERS", "Any", "Iterable", "Mapping", "Sequence"}
 )
 """Names of values and types that every module defines."""
-SKLEARN_NAMES: Final = frozenset(
-    each.__name__
-    for each in (
-        Pipeline,
-        FeatureUnion,
-        ColumnTransformer,
-        BaseEstimator,
-        TransformerMixin,
-        clone,
-        make_column_selector,
-    )
-)
+SKLEARN_NAMES: Final = frozenset({
+    "BaseEstimator", "ColumnTransformer", "FeatureUnion", "Pipeline", "TransformerMixin",
+    "clone", "make_column_selector",
+})  # fmt: skip
 """Names of scikit-learn that the copied source code uses."""
 
 
@@ -188,12 +177,8 @@ def builder_code(space: Space, beside: str = "") -> BuilderCode:
     steps = expression_source(ListNode(tuple(writer.steps(space.root))), 4, 18)
     functions = [*writer.helpers(space), *writer.functions, BUILD.format(steps=steps)]
     codes = sorted(CODES_ONLY & {name for _, name in writer.writer.members.values()})
-    note = (
-        [f"# The classes must be 0, 1, … for {' and '.join(codes)}: encode other labels with a LabelEncoder."]
-        if codes
-        else []
-    )
-    text = "\n\n\n".join([*note, *(each.rstrip("\n") for each in functions)])
+    note = f"# The classes must be 0, 1, … for {' and '.join(codes)}: encode other labels with a LabelEncoder."
+    text = "\n\n\n".join([*[note] * bool(codes), *(each.rstrip("\n") for each in functions)])
     _check_names(writer.writer, f"{beside}\n\n{text}")
     return BuilderCode(writer.imports, text)
 

@@ -56,12 +56,7 @@ def result_rows(
     chosen: str = "",
     positive: "PositiveClass | None" = None,
 ) -> list[Row]:
-    """Return the rows about a search, each a label and a text.
-
-    There is a row for the trials, for each part of the space that was not searched or approximated, and for the store.
-    `chosen` says why the space was chosen, if it was not named. `positive` is the positive class, if a metric is of one
-    class.
-    """
+    """Return labels and texts: trials, unsearched parts, approximations, store, `positive` class, reason (`chosen`)."""
     failed = f", {outcome.failed:,} of them failed" if outcome.failed else ""
     kept = [] if store is None else [("stored in", make_visible(str(store)))]
     why = [("space", make_visible(chosen))] if chosen else []

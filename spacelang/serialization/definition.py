@@ -11,7 +11,6 @@ it is on the line of the enclosing part. The texts of all these lines are includ
 A document may come from a stranger. Whatever would fail later is rejected here, with its path in the document.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
@@ -229,10 +228,8 @@ def _nesting(document: object) -> int:
     while waiting and deepest <= MAX_NESTING:
         value, depth = waiting.pop()
         deepest = max(deepest, depth)
-        inner: Iterator[object] = iter(())
         if isinstance(value, dict | list):
-            inner = iter(value.values() if isinstance(value, dict) else value)
-        waiting.extend((item, depth + 1) for item in inner)
+            waiting += [(item, depth + 1) for item in (value.values() if isinstance(value, dict) else value)]
     return deepest
 
 

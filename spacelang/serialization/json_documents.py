@@ -340,11 +340,7 @@ class ReadingContext:
 
 
 def read_source_lines(value: object, path: str) -> tuple[dict[str, Source], frozenset[FileLine]]:
-    """Return the sources (by file) and the known lines from the `lines` of a document.
-
-    Lines that the document does not state are empty in the sources. Raises DefinitionError for an invalid line number
-    or a text of more than one line.
-    """
+    """Return the sources by file (unknown lines are empty) and the known lines; raise DefinitionError if invalid."""
     files: dict[str, dict[int, str]] = {}
     for file, written in expect_object(value, path).items():
         here = files[file] = {}

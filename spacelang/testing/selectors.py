@@ -52,6 +52,9 @@ class CallArguments:
     """Pipelines that the selector must forget before the call."""
 
 
+ONE, THREE, EVERY = (CallArguments(iterations=iterations) for iterations in (1, 3, None))
+
+
 @dataclass
 class SelectorCalls:
     """Consecutive calls of one selector in one search, with the result and the trials of each."""
@@ -174,21 +177,15 @@ class SelectorConformance(ConformanceSuite):
 
     @WORKERS
     def test_the_same_seed_and_objective_give_the_same_requests(self, workers: int) -> None:
-        space, calls = (
-            plain_space(3, 2, 3),
-            (CallArguments(), CallArguments(iterations=3), CallArguments(other_hyperparameters)),
-        )
+        calls = (CallArguments(), THREE, CallArguments(other_hyperparameters))
+        space = plain_space(3, 2, 3)
         once, again = (self.run_calls(space, *calls, workers=workers, objective=flaky_loss) for _ in range(2))
         assert (once.results, once.trials) == (again.results, again.trials)
 
     def test_a_sequential_selector_ignores_the_number_of_workers(self) -> None:
         def law(space: Space, seed: int, workers: int, changed: int) -> None:
             assume(has_leaves(space))
-            calls = (
-                CallArguments(),
-                CallArguments(mixed_hyperparameters(changed), iterations=3),
-                CallArguments(iterations=1),
-            )
+            calls = (CallArguments(), replace(THREE, theta=mixed_hyperparameters(changed)), ONE)
             alone, crowd = (
                 self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=each) for each in (1, workers)
             )
@@ -204,12 +201,7 @@ class SelectorConformance(ConformanceSuite):
         def law(space: Space, seed: int, changed: int, workers: int) -> None:
             assume(has_leaves(space))
             theta = mixed_hyperparameters(changed)
-            calls = (
-                CallArguments(iterations=3),
-                CallArguments(theta, iterations=3),
-                CallArguments(iterations=3),
-                CallArguments(theta, iterations=3),
-            )
+            calls = (THREE, replace(THREE, theta=theta), THREE, replace(THREE, theta=theta))
             made_of = self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=workers)
             requests = [request for number in range(4) for request in made_of.requests(number)]
             assert len(set(requests)) == len(requests)
@@ -228,14 +220,9 @@ class SelectorConformance(ConformanceSuite):
             self.run_calls(
                 space, CallArguments(other_hyperparameters, iterations=before), objective=flaky_loss, selector=selector
             )
+            call = CallArguments(mixed_hyperparameters(theta, first_hyperparameters, lambda _: 2))
             asked = [
-                self.run_calls(
-                    space,
-                    CallArguments(mixed_hyperparameters(theta, first_hyperparameters, lambda _: 2)),
-                    seed=seed,
-                    objective=flaky_loss,
-                    selector=each,
-                )
+                self.run_calls(space, call, seed=seed, objective=flaky_loss, selector=each)
                 for each in (selector, self.selector())
             ]
             assert [asked[0].results, asked[0].trials] == [asked[1].results, asked[1].trials]
@@ -247,9 +234,7 @@ class SelectorConformance(ConformanceSuite):
             assume(has_leaves(space))
             leaves = [*DiscrepancyTree(Structures(space)).iter_leaves()]
             leaf = leaves[place % len(leaves)]
-            one = self.run_calls(
-                space, CallArguments(iterations=None), CallArguments(iterations=None, forgotten=(leaf,)), seed=seed
-            )
+            one = self.run_calls(space, EVERY, replace(EVERY, forgotten=(leaf,)), seed=seed)
             assert one.full_trials_of_call(1).keys() == {leaf}
             assert {one.pipeline(request) for request in {*one.requests(0)} & {*one.requests(1)}} == {leaf}
             selector = self.selector()
@@ -265,12 +250,7 @@ class SelectorConformance(ConformanceSuite):
     def test_unlimited_calls_evaluate_every_pipeline_once(self) -> None:
         def law(space: Space, seed: int, workers: int) -> None:
             assume(has_leaves(space))
-            calls = (
-                CallArguments(),
-                CallArguments(iterations=None),
-                CallArguments(iterations=None),
-                CallArguments(iterations=1),
-            )
+            calls = (CallArguments(), EVERY, EVERY, ONE)
             made_of = self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=workers)
             assert len(made_of.full_trials_of_call(0)) + len(made_of.full_trials_of_call(1)) == made_of.tree.leaf_count
             assert made_of.full_trials_of_call(2) == made_of.full_trials_of_call(3) == {}
@@ -283,17 +263,11 @@ class SelectorConformance(ConformanceSuite):
 
         def law(space: Space, seed: int, workers: int) -> None:
             assume(has_leaves(space))
-            bearing = self.run_calls(
-                space,
-                CallArguments(penalty=exactly_summable_penalty),
-                CallArguments(iterations=3, penalty=exactly_summable_penalty),
-                seed=seed,
-                objective=exactly_summable_loss,
-                workers=workers,
-            )
-            larger = self.run_calls(
-                space, CallArguments(), CallArguments(iterations=3), seed=seed, objective=augmented, workers=workers
-            )
+            calls = CallArguments(), THREE
+            penalized = [replace(call, penalty=exactly_summable_penalty) for call in calls]
+            same = exactly_summable_loss
+            bearing = self.run_calls(space, *penalized, seed=seed, objective=same, workers=workers)
+            larger = self.run_calls(space, *calls, seed=seed, objective=augmented, workers=workers)
             assert bearing.results == larger.results
             assert [bearing.requests(number) for number in (0, 1)] == [larger.requests(number) for number in (0, 1)]
 
@@ -302,10 +276,8 @@ class SelectorConformance(ConformanceSuite):
     def test_a_new_penalty_changes_the_best_without_new_trials(self) -> None:
         def law(space: Space, seed: int) -> None:
             assume(has_leaves(space))
-            call = CallArguments(iterations=None)
-            made_of = self.run_calls(
-                space, call, replace(call, penalty=exactly_summable_penalty), objective=exactly_summable_loss, seed=seed
-            )
+            calls = EVERY, replace(EVERY, penalty=exactly_summable_penalty)
+            made_of = self.run_calls(space, *calls, objective=exactly_summable_loss, seed=seed)
             assert not made_of.full_trials_of_call(1)
             numbers = {
                 leaf: trial.loss + exactly_summable_penalty(trial)
@@ -321,30 +293,20 @@ class SelectorConformance(ConformanceSuite):
             assume(has_leaves(space))
             calls = SelectorCalls(space)
             best, *_ = sorted(calls.tree.iter_leaves(), key=lambda leaf: hash_loss(Request(calls.configuration(leaf))))
-            made_of = self.run_calls(
-                space, CallArguments(iterations=None), CallArguments(iterations=1, start=best), seed=seed
-            )
+            made_of = self.run_calls(space, EVERY, replace(ONE, start=best), seed=seed)
             assert made_of.results == [best, best]
 
         self.check_law(law, space=spaces(), seed=st.integers(0, 9))
 
     @WORKERS
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:
-        space, calls = (
-            plain_space(3, 2, 3),
-            (CallArguments(), CallArguments(other_hyperparameters, iterations=3), CallArguments(iterations=3)),
-        )
+        calls = (CallArguments(), replace(THREE, theta=other_hyperparameters), THREE)
 
         def session(journal: MemoryTrialStorage, heard: EventLog) -> SelectorCalls:
-            made_of = SelectorCalls(space)
+            made_of = SelectorCalls(plain_space(3, 2, 3))
             search = made_of.search(self.selector(), calls)
-            run_search(
-                search,
-                SimulatedExecutor(evaluate_with_varied_cost, workers=workers),
-                EXHAUSTIVE_TRIALS,
-                journal=journal,
-                heard=heard,
-            )
+            crew = SimulatedExecutor(evaluate_with_varied_cost, workers=workers)
+            run_search(search, crew, EXHAUSTIVE_TRIALS, journal=journal, heard=heard)
             return made_of
 
         first, told = MemoryTrialStorage(), EventLog()
@@ -359,9 +321,7 @@ class SelectorConformance(ConformanceSuite):
     @WORKERS
     def test_it_stops_after_its_seconds(self, workers: int) -> None:
         for seconds in (0.5, 1.0, 7.0, 20.0):
-            made_of = self.run_calls(
-                plain_space(4, 4, 4), CallArguments(iterations=None, seconds=seconds), workers=workers
-            )
+            made_of = self.run_calls(plain_space(4, 4, 4), replace(EVERY, seconds=seconds), workers=workers)
             told = len(made_of.trials[0])
             assert seconds <= told <= seconds + max(workers, 3), "trials take one second, and started ones finish"
 

@@ -78,14 +78,12 @@ def curve_of(run_data: RunData, number: int = 1) -> Curves | None:
     inside = [each for each in shown if each.trial.loss is not None and y.contains(each.trial.loss)]
     notes = []
     if len(shown) < len(run_data.succeeded):
-        notes.append(
-            f"Dots show {len(shown):,} of {len(run_data.succeeded):,} successful trials, evenly spread over time."
-        )
+        drawn = f"{len(shown):,} of {len(run_data.succeeded):,}"
+        notes.append(f"Dots show {drawn} successful trials, evenly spread over time.")
     if len(inside) < len(shown):
         notes.append(f"{len(shown) - len(inside):,} trials are off the scale.")
-    keeping, beyond = (
-        _dots([each for each in inside if each.trial.is_feasible is kind], x, y) for kind in (True, False)
-    )
+    groups = ([each for each in inside if each.trial.is_feasible is kind] for kind in (True, False))
+    keeping, beyond = (_dots(group, x, y) for group in groups)
     return Curves(x.axis, f"time in {x.unit}", y, (_line(run_data, number, x, y),), keeping, beyond, tuple(notes))
 
 
@@ -124,15 +122,8 @@ def _line(run_data: RunData, number: int, x: TimeAxis, y: Axis) -> CurveLine:
         (format_seconds(each.seconds), f"{each.trial}", format_number(each.loss))
         for each in evenly_spaced(curve, LINES)
     ]
-    return CurveLine(
-        number,
-        f"Run {number}",
-        _steps(curve, end, x, y),
-        _description(curve, end),
-        tuple(rows),
-        x.position(end),
-        whisker,
-    )
+    path, said = _steps(curve, end, x, y), _description(curve, end)
+    return CurveLine(number, f"Run {number}", path, said, tuple(rows), x.position(end), whisker)
 
 
 def _steps(curve: Sequence[Improvement], end: float, x: TimeAxis, y: Axis) -> str:

@@ -143,17 +143,10 @@ def _figures(run_data: RunData) -> Iterator[Statistic]:
     counts = count_failures_by_status(run_data.run.failures)
     yield Statistic("trials", f"{found.trials:,}", told_failures(counts) or "none failed")
     if run_data.run.header.bounds and run_data.succeeded:
-        keeping = sum(each.trial.is_feasible for each in run_data.succeeded)
-        yield Statistic(
-            "feasible",
-            f"{100 * keeping / len(run_data.succeeded):.3g} %",
-            f"of {len(run_data.succeeded):,} successful trials",
-        )
-    yield Statistic(
-        "time",
-        format_seconds(found.seconds),
-        f"started {found.started[:16].replace('T', ' ')} UTC" if found.started else "",
-    )
+        keeping, count = sum(each.trial.is_feasible for each in run_data.succeeded), len(run_data.succeeded)
+        yield Statistic("feasible", f"{100 * keeping / count:.3g} %", f"of {count:,} successful trials")
+    started = f"started {found.started[:16].replace('T', ' ')} UTC" if found.started else ""
+    yield Statistic("time", format_seconds(found.seconds), started)
 
 
 def _warnings(run_data: RunData) -> Iterator[str]:

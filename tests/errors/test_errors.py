@@ -20,7 +20,7 @@ import pytest
 
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.api import parse
-from spacelang.api.compilation import CompilationError, compile_space
+from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.api.initial_configurations import InitialError, read_initial, validate_initial_configurations
 from spacelang.catalog import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -29,6 +29,7 @@ from spacelang.diagnostics.terminal import render
 from spacelang.importers._import_steps import import_space
 from spacelang.serialization.json_documents import is_compiled
 from spacelang.syntax.sources import read_source
+from spacelang.targets import TARGETS
 from spacelang.text import Source
 
 FOLDER = Path(__file__).parent
@@ -92,7 +93,8 @@ def refusals(source: Source, checked: CheckResult) -> tuple[Diagnostic, ...]:
     target, *options = words.split()
     settings = dict(option.split("=") for option in options if "=" in option)
     try:
-        compile_space(target, checked.structures, settings, strict="strict" in options)
+        configured = TARGETS.configure(TARGETS.load(target), settings)
+        compile_with_target(target, configured, checked.structures, strict="strict" in options)
     except CompilationError as error:
         return error.diagnostics
     return ()

@@ -25,7 +25,7 @@ UNITS: Final = {Measure.LATENCY: "seconds", Measure.SIZE: "bytes", Measure.DISPA
 
 @dataclass(frozen=True, slots=True)
 class FlatteningCounts:
-    """What flattening adds to z (`alternatives`) and theta, and how many conditions and decisions it replaces."""
+    """The numbers that flattening adds to z (`alternatives`) and theta, and those of what it replaces."""
 
     alternatives: int
     hyperparameters: int

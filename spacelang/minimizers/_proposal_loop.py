@@ -6,9 +6,10 @@ See spacelang/optimizers/README.md, section "Minimizers".
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 
 from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
@@ -16,10 +17,6 @@ from spacelang.plugins import OptionError
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.dimensions import Dimension
 from spacelang.surrogates.limits import one_thread
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 
 Point: TypeAlias = tuple[float, ...]
 """A point of the unit cube."""
@@ -43,7 +40,7 @@ class PointObjective(Protocol):
         """The number of idle workers, according to the latest event that the caller received."""
 
     @property
-    def rng(self) -> "Generator":
+    def rng(self) -> Generator:
         """The random generator for all draws except those of proposals, which have generators of their own."""
 
     def request(self, point: Point) -> Request | None:
@@ -80,7 +77,7 @@ class Observations:
         return np.asarray(self.points[self.numbers.argmin()])
 
 
-ProposalFunction: TypeAlias = "Callable[[Observations, Generator], Iterable[float]]"
+ProposalFunction: TypeAlias = Callable[[Observations, Generator], Iterable[float]]
 """A function that returns the next point; it may depend only on the observations and the generator."""
 
 
@@ -120,7 +117,6 @@ class _ProposalLoop:
         self._pending: dict[LazyRequest, tuple[Point, ...]] = {}
         """The points of each started proposal: those without a request first, then the one to evaluate."""
         self.pending_count = 0
-        """The number of proposals that wait for their trial."""
 
     @property
     def best(self) -> Point:
@@ -150,7 +146,7 @@ class _ProposalLoop:
         later = LazyRequest(self._make_request, begun)
         return later
 
-    def _make_request(self, rng: "Generator") -> Request:
+    def _make_request(self, rng: Generator) -> Request:
         """Return the request of the next point that has one, or of the start, known by then, once calls are used up."""
         refused: list[Point] = []
         while True:
@@ -167,7 +163,7 @@ class _ProposalLoop:
             raise ValueError("the start point has no valid configuration")
         return _with_memo(request, (*refused, self._start))
 
-    def _next_point(self, refused: Sequence[Point], rng: "Generator") -> Point:
+    def _next_point(self, refused: Sequence[Point], rng: Generator) -> Point:
         if self._needs_start and not refused:
             return self._start
         return tuple(float(each) for each in self._propose(self._observations(refused), rng))
@@ -213,32 +209,19 @@ class Minimizer(Protocol):
     def minimise(
         self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
     ) -> SearchCoroutine[Point]:
-        """Return the point with the smallest number, the first of equal ones, after some calls or seconds.
+        """Return the point of the box with the smallest number, the first of equal ones, after some calls or seconds.
 
-        Every proposed point counts as a call, whether it was evaluated, answered from memory or had no request. The
-        first point is `start`, unless its number is already known; `start` must have a request. Without dimensions, it
-        is the only point. The result is never worse than `start` or than any known point. No trial is pending when the
-        method returns.
+        Every proposed point counts as one of the `calls`, whether it was evaluated, answered from memory or had no
+        request. The first point is `start`, unless its number is already known; `start` must have a request. Without
+        dimensions, it is the only point. Once trials have cost `seconds` in total, no further one starts. The result is
+        never worse than `start` or than any known point. No trial is pending when the method returns.
 
         The requested points depend only on the arguments, on the received events and on the generators of proposals.
         The `memo` of a request ends with the coordinates of the points that were proposed for it, and their number.
-
-        Parameters
-        ----------
-        value
-            The function to minimise.
-        box
-            One dimension for each coordinate of a point.
-        calls
-            The maximum number of points.
-        start
-            The first point.
-        seconds
-            The maximum total cost of the trials, in seconds. Once it is used up, no further trial starts.
         """
 
 
-def latin_hypercube(size: int, dimensions: int, rng: "Generator") -> Array:
+def latin_hypercube(size: int, dimensions: int, rng: Generator) -> Array:
     """Return a Latin hypercube, shape (size, dimensions): a point in each of `size` intervals of each coordinate."""
     if not dimensions:
         return np.empty((size, 0))
@@ -247,7 +230,7 @@ def latin_hypercube(size: int, dimensions: int, rng: "Generator") -> Array:
     return np.asarray(LatinHypercube(dimensions, rng=rng).random(size))
 
 
-def start_with_design(size: int, box: Box, rng: "Generator", propose: ProposalFunction) -> ProposalFunction:
+def start_with_design(size: int, box: Box, rng: Generator, propose: ProposalFunction) -> ProposalFunction:
     """Return a function that proposes a Latin hypercube, then random points until a number is known, then `propose`.
 
     The hypercube has `size` points; its coordinates and those of the random points follow their priors.
@@ -256,7 +239,7 @@ def start_with_design(size: int, box: Box, rng: "Generator", propose: ProposalFu
 
     design = apply_priors(box, latin_hypercube(size, len(box), rng))
 
-    def next_point(seen: Observations, rng: "Generator") -> Iterable[float]:
+    def next_point(seen: Observations, rng: Generator) -> Iterable[float]:
         if seen.count < len(design):
             return np.asarray(design[seen.count])
         return propose(seen, rng) if len(seen.numbers) else random_point(box, rng)

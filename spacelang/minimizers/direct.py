@@ -10,17 +10,16 @@ See spacelang/optimizers/README.md, section "Minimizers".
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
+
+import numpy as np
+from numpy.random import Generator, default_rng
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
 from spacelang.plugins import option
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 SIMPLEX_EDGE: Final = 0.25
-"""The edge length of the initial simplex."""
 
 MAX_RESTARTS: Final = 100
 """The number of restarts that may end without an unknown point; then a random point is proposed."""
@@ -45,7 +44,7 @@ class Direct:
         seed = int(value.rng.integers(2**32))
         run = _run_simplex if self.method == "simplex" else _run_evolution
 
-        def propose(seen: Observations, rng: "Generator") -> Point:
+        def propose(seen: Observations, rng: Generator) -> Point:
             numbers = dict(zip(map(tuple, seen.points.tolist()), seen.numbers.tolist(), strict=True))
             known = _first_unknown_point(run, numbers, box, start, calls, seed)
             return known or tuple(random_point(box, rng).tolist())
@@ -59,7 +58,7 @@ class _UnknownError(Exception):
         self.point = point
 
 
-ScipyMethod = Callable[[Callable[[Any], float], Point, int, "Generator"], None]
+ScipyMethod = Callable[[Callable[[Any], float], Point, int, Generator], None]
 """A function that runs a SciPy method on a function, from a start point, for a number of calls."""
 
 
@@ -70,8 +69,6 @@ def _first_unknown_point(
 
     The first run begins at `start`, up to `MAX_RESTARTS` - 1 further ones at random points; then the result is None.
     """
-    from numpy.random import default_rng
-
     from spacelang.surrogates.dimensions import random_point
 
     def number_of(coordinates: Any) -> float:
@@ -90,8 +87,7 @@ def _first_unknown_point(
     return None
 
 
-def _run_simplex(number_of: Callable[[Any], float], start: Point, calls: int, _: "Generator") -> None:
-    import numpy as np
+def _run_simplex(number_of: Callable[[Any], float], start: Point, calls: int, _: Generator) -> None:
     from scipy.optimize import minimize
 
     corners = np.array([start] * (len(start) + 1))
@@ -101,7 +97,7 @@ def _run_simplex(number_of: Callable[[Any], float], start: Point, calls: int, _:
     minimize(number_of, start, method="Nelder-Mead", bounds=[(0.0, 1.0)] * len(start), options=options)
 
 
-def _run_evolution(number_of: Callable[[Any], float], start: Point, calls: int, rng: "Generator") -> None:
+def _run_evolution(number_of: Callable[[Any], float], start: Point, calls: int, rng: Generator) -> None:
     from scipy.optimize import differential_evolution
 
     differential_evolution(

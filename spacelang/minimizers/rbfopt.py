@@ -13,17 +13,16 @@ from io import StringIO
 from queue import SimpleQueue
 from shutil import which
 from threading import Thread
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
 from spacelang.plugins import OptionError
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 REQUIRED_SOLVERS: Final = ("bonmin", "ipopt")
-"""The solvers that RBFOpt calls as programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Rbfopt:
 
         with closing(_RbfoptThread(len(box), calls)) as search:
 
-            def propose(seen: Observations, rng: "Generator") -> Point:
+            def propose(seen: Observations, rng: Generator) -> Point:
                 numbers = dict(zip(map(tuple, seen.points.tolist()), seen.numbers.tolist(), strict=True))
                 return search.first_unknown_point(numbers) or tuple(random_point(box, rng).tolist())
 
@@ -69,7 +68,6 @@ class _RbfoptThread:
         self._thread = Thread(target=self._run, daemon=True)
         self._current: Point | None = None
         self._generator_state: Any = None
-        """The state of NumPy's global generator for RBFOpt."""
 
     def first_unknown_point(self, numbers: Mapping[Point, float]) -> Point | None:
         """Return the next point with an unknown number, or None if RBFOpt has ended; raises its exceptions."""
@@ -85,8 +83,6 @@ class _RbfoptThread:
     @contextmanager
     def _own_generator_state(self) -> Iterator[None]:
         """Switch NumPy's global random generator to the state of RBFOpt, and back afterwards."""
-        import numpy as np
-
         others = np.random.get_state()
         if self._generator_state is not None:
             np.random.set_state(self._generator_state)
@@ -126,7 +122,6 @@ class _RbfoptThread:
 
 
 def _run_rbfopt(number_of: Any, dimensions: int, calls: int) -> None:
-    import numpy as np
     import rbfopt
 
     lower, upper, kinds = np.zeros(dimensions), np.ones(dimensions), np.array(["R"] * dimensions)

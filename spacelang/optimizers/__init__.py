@@ -59,7 +59,6 @@ def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
 
 DEFAULT_FOR_HYPERPARAMETERS = "mosaic"
 """The default optimizer of spaces with hyperparameters: the best of eight in a comparison (see `examples/default`)."""
-
 DEFAULT_WITHOUT_MODEL = "hyperband"
 """The default for spaces with hyperparameters if trials fit nothing, or if integers are too large for floats.
 
@@ -77,7 +76,7 @@ def default_optimizer(space: Space, *, has_data: bool = True, has_defaults_only:
     `has_data` is true if trials fit pipelines to data. `has_defaults_only` is true if only the default values of
     hyperparameters can be evaluated.
     """
-    from spacelang.encodings.domains import unencodable_domains
+    from spacelang.encodings.rows import unencodable_domains
 
     if not space.hyperparameters or has_defaults_only:
         return DEFAULT_FOR_PIPELINES

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import chain, islice
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias
+from typing import Any, Generic, Literal, Protocol, TypeAlias
+
+from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
@@ -24,9 +26,6 @@ from spacelang.optimizers._selection import (
     run_candidates,
 )
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 class Candidates(Protocol[K]):
@@ -82,7 +81,7 @@ class PipelineCandidates:
 class ConfigurationCandidates:
     """Configurations drawn as in random search: each is in one bracket, and several may share a pipeline."""
 
-    def __init__(self, tree: DiscrepancyTree, rng: "Generator") -> None:
+    def __init__(self, tree: DiscrepancyTree, rng: Generator) -> None:
         self._stream = UniqueConfigurations(tree, rng).each_once()
         self._drawn = 0
         self.are_exhausted = False
@@ -160,25 +159,15 @@ class Bracket:
 
 
 def brackets_for_grid(grid: tuple[int, ...], eta: float, rule: Literal["ceil", "floor"]) -> Iterator[Bracket]:
-    """Yield the brackets of one Hyperband iteration over a grid of rungs.
+    """Yield the brackets s = s_max, ..., 0 of one Hyperband iteration; each starts one rung above the previous one.
 
-    The first bracket starts on the first rung, the last bracket on the last rung.
+    With `ceil` a bracket has ceil((s_max + 1) eta^s / (s + 1)) candidates, with `floor` floor(floor((s_max + 1) /
+    (s + 1)) eta^s).
     """
-    largest = len(grid) - 1
-    for s in range(largest, -1, -1):
-        yield Bracket(bracket_size(s, largest, eta, rule), grid[largest - s :])
-
-
-def bracket_size(s: int, largest: int, eta: float, rule: Literal["ceil", "floor"]) -> int:
-    """Return the initial number of candidates of bracket s.
-
-    With `ceil` it is ceil((s_max + 1) eta^s / (s + 1)), with `floor` floor(floor((s_max + 1) / (s + 1)) eta^s).
-    `largest` is s_max.
-    """
-    # Rounding errors may move a quotient slightly off the exact whole number.
-    if rule == "ceil":
-        return ceil((largest + 1) * eta**s / (s + 1) * (1 - 1e-12))
-    return floor((largest + 1) // (s + 1) * eta**s * (1 + 1e-12))
+    for s in range(len(grid) - 1, -1, -1):
+        # Rounding errors may move a quotient slightly off the exact whole number.
+        above, below = len(grid) * eta**s / (s + 1) * (1 - 1e-12), len(grid) // (s + 1) * eta**s * (1 + 1e-12)
+        yield Bracket(ceil(above) if rule == "ceil" else floor(below), grid[len(grid) - 1 - s :])
 
 
 class BracketRun(Generic[K]):

@@ -10,6 +10,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, Literal, TypeAlias, TypeVar
 
+from numpy.random import default_rng
+
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._draws import unfinished_leaves
@@ -23,7 +25,6 @@ MAX_IDLE_DESCENTS: Final = 10
 START_CACHE_SIZE: Final = 512
 """The number of recently drawn initial pipelines that are cached."""
 MAX_LOOKAHEAD: Final = 256
-"""The maximum number of descents that are predicted."""
 EndRule: TypeAlias = Literal["paper", "local_optimum"]
 """When a descent ends: once its pipeline is fully trained, or only if no neighbour looks better either."""
 
@@ -97,11 +98,6 @@ class Arms:
     def next_training(self, pipeline: Pipeline) -> Iterator[Pipeline]:
         """Yield the pipeline unless fully trained (IncreaseAndTrain of the paper); the caller trains and records it."""
         if not self.is_fully_trained(pipeline):
-            yield pipeline
-
-    def trainings_until(self, pipeline: Pipeline, times: int = 1) -> Iterator[Pipeline]:
-        """Yield the pipeline until it was trained `times` times (GetCurrentPerformance of the paper)."""
-        while self.times_trained(pipeline) < times:
             yield pipeline
 
     def request(self, pipeline: Pipeline) -> Request:
@@ -211,7 +207,8 @@ _Training: TypeAlias = Generator[Pipeline, None, T]
 
 def _is_better(pipeline: Pipeline, reference: LossBounds, arms: Arms, times: int) -> _Training[bool]:
     """Return True if SEARCH accepts a leaf, trained `times` times and once more if its bounds overlap `reference`."""
-    yield from arms.trainings_until(pipeline, times)
+    while arms.times_trained(pipeline) < times:  # GetCurrentPerformance of the paper
+        yield pipeline
     bounds = arms.bounds(pipeline)
     if bounds.is_surely_better(reference):
         return True
@@ -230,7 +227,6 @@ class Descents:
         self._starts = starts
         self._current: Descent | None = None
         self.number = 0
-        """The number of the present descent, from 0."""
 
     def run(self, arms: Arms) -> SearchCoroutine[None]:
         """Request the trial of every pipeline to be trained; idle workers run speculative trials for later ones."""
@@ -292,7 +288,6 @@ class SpeculativeDescents:
         self._descents = descents
         self._arms = arms
         self._finished_trials: dict[Request, Trial] = {}
-        """Finished speculative trials that were not requested yet."""
         self._speculative_arms = arms.speculative_copy()
         """The arms as all speculative descents leave them, in their order."""
         self._by_number: dict[int, _SpeculativeDescent] = {}
@@ -390,8 +385,6 @@ class InitialPipelines:
         return self._initial[number] if number < self.given_count else self._drawn(number)
 
     def _draw(self, number: int) -> Pipeline:
-        from numpy.random import default_rng
-
         return self._tree.random_leaf(default_rng([self._seed, number]))
 
 

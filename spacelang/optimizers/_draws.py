@@ -4,7 +4,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import chain, count
 from math import inf, prod
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
+
+from numpy.random import Generator, default_rng
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -17,10 +19,6 @@ from spacelang.ir.walk import Structure, assemble, walk_reached
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-
 MAX_LISTED_COMBINATIONS: Final = 1_000_000
 """A structure with more combinations of values than this is sampled instead of enumerated."""
 
@@ -28,7 +26,7 @@ MAX_LISTED_COMBINATIONS: Final = 1_000_000
 class UniqueConfigurations:
     """The configurations of a space: structures drawn uniformly, hyperparameters from their ranges or priors."""
 
-    def __init__(self, tree: DiscrepancyTree, rng: "Generator") -> None:
+    def __init__(self, tree: DiscrepancyTree, rng: Generator) -> None:
         self._tree = tree
         self._draws = HyperparameterDraws(tree)
         self._rng = rng
@@ -125,7 +123,7 @@ class PipelineConfigurations:
     hyperparameters are drawn as in random search, by a random generator that is seeded per pipeline.
     """
 
-    def __init__(self, tree: DiscrepancyTree, rule: Literal["default", "sample"], rng: "Generator") -> None:
+    def __init__(self, tree: DiscrepancyTree, rule: Literal["default", "sample"], rng: Generator) -> None:
         self.configuration_of: Callable[[Pipeline], Configuration] = tree.complete
         """Returns the configuration of a pipeline."""
         if rule == "sample":
@@ -134,8 +132,6 @@ class PipelineConfigurations:
             self.configuration_of = lru_cache(maxsize=8192)(self._draw)
 
     def _draw(self, pipeline: Pipeline) -> Configuration:
-        from numpy.random import default_rng
-
         own = default_rng([self._seed, *(place + 1 for place in pipeline)])
         return self._draws.configuration(pipeline, own)
 
@@ -147,7 +143,7 @@ class HyperparameterDraws:
         self._tree = tree
         self.sampler = Sampler(tree.structures, advised=True)
 
-    def configuration(self, pipeline: Pipeline, rng: "Generator") -> Configuration:
+    def configuration(self, pipeline: Pipeline, rng: Generator) -> Configuration:
         """Draw a configuration of the pipeline; its default if values that satisfy the constraints are too rare."""
         try:
             return self.sampler.configuration(rng, self._tree.structure_of(pipeline))
@@ -166,7 +162,7 @@ MAX_LISTED_LEAVES: Final = 10_000
 class RandomLeaves:
     """The leaves of a tree in random order after the leaves in `first`; a large tree is never listed in memory."""
 
-    def __init__(self, tree: DiscrepancyTree, rng: "Generator", first: tuple[Pipeline, ...] = ()) -> None:
+    def __init__(self, tree: DiscrepancyTree, rng: Generator, first: tuple[Pipeline, ...] = ()) -> None:
         self._tree = tree
         self._rng = rng
         self._first = first

@@ -3,22 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+from numpy.random import Generator
 
 from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 def run_requests(
     wishes: Iterator[Request | LazyRequest], note: Callable[[Request | LazyRequest, Trial], None]
 ) -> Search:
-    """Start as many requests as there are idle workers, and pass each finished trial to `note` with its request.
-
-    The loop ends when no request is left and no trial is running.
-    """
+    """Start a request for each idle worker, and pass each finished trial with its request to `note`, to the end."""
     told, out = (yield Ask()), 0
     while True:
         begin = tuple(islice(wishes, max(told.idle_workers, not out)))
@@ -32,7 +28,7 @@ def run_requests(
 
 
 def lazy_request(
-    make: "Callable[[Generator], Request]", record_start: Callable[[LazyRequest, Request], None]
+    make: Callable[[Generator], Request], record_start: Callable[[LazyRequest, Request], None]
 ) -> LazyRequest:
     """Return a lazy request that is passed, with the request made of it, to `record_start` when it starts."""
     later = LazyRequest(make, lambda request: record_start(later, request))
@@ -57,10 +53,7 @@ class SpeculativeRequests:
     """How many workers are idle while a committed trial runs."""
 
     def run_trial(self, request: Request, guide: LookaheadPolicy) -> SearchCoroutine[Trial]:
-        """Return the trial of a request; meanwhile idle workers run the requests predicted by `guide`.
-
-        The guide is only consulted if there are idle workers.
-        """
+        """Return the trial of a request; meanwhile idle workers, if any, run what `guide` predicts."""
         begin: tuple[Request, ...] = (request,)
         while True:
             coming = (each for each in guide.upcoming_requests() if each != request) if self.idle_workers else iter(())

@@ -26,7 +26,6 @@ class _InitialTrials:
     def __init__(self, configurations: tuple[Configuration, ...]) -> None:
         self._requests = tuple(map(Request, configurations))
         self._running = {id(each) for each in self._requests}
-        """The ids of the initial requests that are still running."""
         self._trials: dict[Request, Trial | None] = dict.fromkeys(self._requests)
         """The initial requests that the search has not made, each with its trial once it has finished."""
         self._awaited_requests: dict[Request, Request] = {}
@@ -34,14 +33,11 @@ class _InitialTrials:
         self._answers: deque[tuple[Request, Trial]] = deque()
         """The finished trials that the search has requested and not received yet."""
         self._sent_speculative: set[Request] = set()
-        """The requests whose trials were sent to the search as speculative ones."""
         self._next_requests: tuple[Request | LazyRequest, ...] = self._requests
-        """The requests to start next."""
         self._idle_workers = 0
         self._last_idle_workers: int | None = None
         """The number of idle workers in the last event sent to the search."""
         self._awaited_count = 0
-        """How many trials the search waits for."""
 
     def run_before(self, search: Search) -> Search:
         with closing(search):

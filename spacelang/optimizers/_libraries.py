@@ -4,7 +4,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
@@ -17,13 +19,9 @@ from spacelang.targets._lowering import LoweringResult, RefusedError
 from spacelang.targets.hyperopt import Hyperopt, HyperoptSpace, Values
 from spacelang.targets.optuna import Optuna, OptunaFunction, Parameters, silence_optuna
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 MAX_INVALID_PROPOSALS: Final = 100
 """After this many proposals in a row that violate constraints, no proposal is expected any more."""
 SEED_LIMIT: Final = 2**31 - 1
-"""The exclusive upper limit of hyperopt's own seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +57,10 @@ class HyperoptTpe:
         self._documented: list[Configuration] = []
         """The configurations of the documents; the next history usually starts with the same ones."""
 
-    def propose(self, history: Sequence[ObservedLoss], rng: "Generator") -> Configuration | None:
-        """Return the proposal after a history in starting order; None after 100 invalid proposals in a row.
+    def propose(self, history: Sequence[ObservedLoss], rng: Generator) -> Configuration | None:
+        """Return the proposal after a history in starting order; None after 100 in a row that violate a constraint.
 
-        A proposal is invalid if it violates a constraint. The result depends only on the history and the random
-        generator. The first `startup` proposals are drawn from the space alone.
+        It depends only on the history and the generator. The first `startup` ones are drawn from the space alone.
         """
         suggest = self._suggest(history)
         for _ in range(MAX_INVALID_PROPOSALS):
@@ -115,9 +112,8 @@ class HyperoptTpe:
 def lower_for_hyperopt(structures: Structures) -> LoweringResult[HyperoptSpace, Values]:
     """Compile a space for hyperopt, without its constraints if hyperopt cannot represent them.
 
-    The proposals are then checked against the constraints. Raises RefusedError if the space cannot be represented even
-    without constraints, and MissingLibraryError. The library is imported here, so that the first proposal is not
-    charged for the import.
+    Raises RefusedError if that fails, too, and MissingLibraryError. The library is imported here, so that the first
+    proposal is not charged for the import.
     """
     import_optional("hyperopt")
     try:
@@ -150,13 +146,12 @@ class Study:
         self._started_count = self._finished_count = 0
         """How many starts and trials of the history the study contains."""
         self._last_request: Request | None = None
-        """The request of the study's latest suggestion."""
 
     def initial_design(self) -> Sequence[Configuration]:
         """Return no configurations: Optuna's samplers draw their initial designs themselves."""
         return ()
 
-    def propose(self, history: TrialLog, rng: "Generator") -> Request:
+    def propose(self, history: TrialLog, rng: Generator) -> Request:
         """Return the suggestion of a new sampler after the history; the memo stores what it leaves in the study."""
         with silence_optuna(self._optuna):
             self._synchronize(history)

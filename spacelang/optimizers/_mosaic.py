@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import sqrt
 from statistics import median
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.random import default_rng
+from numpy.random import Generator, default_rng
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Memo, Request, Trial
@@ -19,10 +19,6 @@ from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.forest import FittedForest, Forest
 from spacelang.targets.mosaic import Prefix, StructuralTree
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 
 MAX_ATTEMPTS: Final = 3
 """The maximum number of candidates that a playout tries; if all of them fail, its reward is 0."""
@@ -45,10 +41,8 @@ class Surrogate:
         self._rewards: list[float] = []
         self._groups: list[int] = []
         self._group_numbers: dict[Prefix, int] = {}
-        """The number of each group, in the order of first occurrence."""
         self._fitted: tuple[int, FittedForest] | None = None
         self._predictions: dict[Prefix, float] = {}
-        """The cached predictions of the current forest."""
         self._cached_features = lru_cache(maxsize=MAX_CACHED_NODES)(self._draw_features)
 
     @property
@@ -98,7 +92,7 @@ class Surrogate:
         found = self._tree.features(draw_below(self._tree, prefix, self._draws, rng))
         return _CompressedRows.compress(np.resize(found, (self._draws, found.shape[1])).astype(np.float32))
 
-    def _generator(self, *words: int) -> "Generator":
+    def _generator(self, *words: int) -> Generator:
         return default_rng([self._seed, *words])
 
 
@@ -119,11 +113,6 @@ class Playout:
     def is_first_attempt(self) -> bool:
         """True for the first candidate of the playout."""
         return self.seed is None or self.attempt == 1
-
-    @property
-    def is_last_attempt(self) -> bool:
-        """True if no other candidate is tried when this one fails."""
-        return self.attempt >= MAX_ATTEMPTS
 
     def next_attempt(self, *, is_last: bool) -> "Playout":
         """Return the next attempt; `is_last` makes it the final one."""
@@ -154,11 +143,7 @@ class PlayoutCandidates:
     count: int
 
     def ranked_candidates(self, prefix: Prefix, best: Configuration | None, seed: int) -> Iterator[Configuration]:
-        """Return the candidates below a prefix, the most promising first.
-
-        They are random draws and the neighbours of `best`, the best known configuration below the prefix. If `best` is
-        None, the neighbours are those of the default completion.
-        """
+        """Return draws below a prefix and neighbours of `best`, else of the default, the most promising first."""
         rng = default_rng(seed)
         draws = draw_below(self.tree, prefix, self.count, rng)
         centre = self.tree.default_completion(prefix) if best is None else best
@@ -170,11 +155,7 @@ class PlayoutCandidates:
 
 
 def order_by_improvement(best: float, mean: Array, deviation: Array) -> Array:
-    """Return the indices of m candidates by expected improvement over `best`, the largest first; shape (m,).
-
-    `mean` and `deviation` are those of the rewards, shape (m,) each. If two improvements are equal, the larger mean
-    comes first.
-    """
+    """Return the indices of m candidates, (m,), by expected improvement of rewards over `best`, then by `mean`."""
     from spacelang.surrogates.improvement import expected_improvement
 
     # The function assumes minimization, so rewards are negated.
@@ -189,11 +170,8 @@ FOREST_STREAM, NODE_STREAM = 0, 1
 """Seed words that separate the random streams of forests and of nodes."""
 
 
-def draw_below(tree: StructuralTree, prefix: Prefix, count: int, rng: "Generator") -> "Batch | list[Configuration]":
-    """Draw `count` configurations below a prefix.
-
-    Returns the default completion alone if values that satisfy the constraints are too rare to be drawn.
-    """
+def draw_below(tree: StructuralTree, prefix: Prefix, count: int, rng: Generator) -> "Batch | list[Configuration]":
+    """Draw `count` configurations below a prefix; its default alone if valid values are too rare to be drawn."""
     try:
         return tree.sample(prefix, count, rng)
     except SamplingFailedError:
@@ -227,10 +205,7 @@ ROUNDING_ERROR: Final = 1e-9
 
 @dataclass(slots=True)
 class Node:
-    """A visited prefix of decisions, with its rewards in ascending order.
-
-    `running_visits` is the number of visits whose reward is not known yet.
-    """
+    """A visited prefix of decisions, with its rewards in ascending order and the number of visits still running."""
 
     prefix: Prefix
     children: dict[str, "Node"] = field(default_factory=dict)
@@ -311,8 +286,8 @@ class Policy:
     def descend(self) -> Prefix | None:
         """Return the prefix for the next playout; None if the whole tree is exhausted.
 
-        From the root on, the child with the highest score is selected, down to a complete structure or to a node that
-        may have another child. Of the missing children, the one with the highest predicted reward is then returned.
+        The best child is selected, down to a complete structure or a node that may have another child. The missing
+        child with the highest predicted reward is then returned.
         """
         node = self.nodes.root
         if node.is_exhausted:
@@ -325,10 +300,7 @@ class Policy:
         return node.prefix
 
     def exhaust(self, prefix: Prefix, reward: float | None) -> None:
-        """Exclude a prefix from selection, and every node above it whose children are all exhausted.
-
-        The reward is that of a last visit, for which nothing is evaluated; None for no such visit.
-        """
+        """Exclude a prefix, with a last visit of `reward` if given, and every node above that is exhausted then."""
         if self.nodes.exhaust(prefix, reward):
             for node in reversed(self.nodes.path_to(prefix)[:-1]):
                 if len(node.children) < len(self.actions(node.prefix)) or not _are_exhausted(node):
@@ -349,11 +321,7 @@ class Policy:
 
 
 def puct_scores(quality: Array, promise: Array, visits: Array, parent: int, c_ucb: float) -> Array:
-    """Return the PUCT scores of n children, shape (n,).
-
-    The predicted rewards in `promise` are turned into probabilities by a softmax. `parent` is the number of visits of
-    the parent node.
-    """
+    """Return the PUCT scores of n children, (n,), of a node with `parent` visits, by a softmax of `promise`."""
     shares = np.exp(promise - promise.max())
     return np.asarray(quality + c_ucb * shares / shares.sum() * sqrt(parent) / (1 + visits))
 

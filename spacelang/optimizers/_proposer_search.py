@@ -2,7 +2,9 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+
+from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
@@ -13,10 +15,6 @@ from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.targets.blds import DiscrepancyTree
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 
 K = TypeVar("K", bound=Hashable)
 ObservedLoss: TypeAlias = tuple[Configuration, float | None]
@@ -30,11 +28,8 @@ MAX_REPEATED_DRAWS: Final = 100
 class Proposer(Protocol):
     """A model that proposes configurations."""
 
-    def propose(self, history: Sequence[ObservedLoss], rng: "Generator") -> Configuration | None:
-        """Return a member of the space after a history in starting order; None if none is found.
-
-        The result depends only on the history and the random generator.
-        """
+    def propose(self, history: Sequence[ObservedLoss], rng: Generator) -> Configuration | None:
+        """Return a member after a history in starting order, or None: a function of the history and the generator."""
 
 
 class ProposerSearch(Generic[K]):
@@ -47,10 +42,7 @@ class ProposerSearch(Generic[K]):
     """
 
     def __init__(self, part: K, novelty: NoveltyTracker[K], proposer: Proposer, structures: Structures) -> None:
-        """Create a part with a proposer that proposes in the space of `structures`.
-
-        `novelty` must contain `part`. With its patience of 1, one repeated proposal exhausts the part.
-        """
+        """Create a part of `novelty`; with its patience of 1, one repeated proposal exhausts the part."""
         self._part, self._novelty = part, novelty
         self._proposer = proposer
         self._structures = structures
@@ -84,7 +76,7 @@ class ProposerSearch(Generic[K]):
         self._novelty.record(self._part, request)
         self._history.setdefault(request.configuration, None)
 
-    def _next_configuration(self, rng: "Generator") -> Configuration:
+    def _next_configuration(self, rng: Generator) -> Configuration:
         history = tuple(self._history.items())
         for _ in range(MAX_REPEATED_PROPOSALS):
             proposal = self._proposer.propose(history, rng)
@@ -94,7 +86,7 @@ class ProposerSearch(Generic[K]):
                 return proposal
         return next(self._new_draws(rng), self._final_configuration)
 
-    def _new_draws(self, rng: "Generator") -> Iterator[Configuration]:
+    def _new_draws(self, rng: Generator) -> Iterator[Configuration]:
         sampler = Sampler(self._structures, advised=True)
         try:
             drawn = (sampler.configuration(rng) for _ in range(MAX_REPEATED_DRAWS))
@@ -110,10 +102,9 @@ class ProposerSearch(Generic[K]):
 
 
 def search(proposer: Proposer, problem: Problem, structures: Structures) -> Search:
-    """Search a whole space with a proposer, each configuration once; at the end the remaining ones are drawn.
+    """Search a whole space with a proposer, each configuration once, initial ones first; at the end the rest is drawn.
 
-    Initial configurations come first. Every idle worker gets a proposal; running trials are in the history without a
-    loss.
+    Every idle worker gets a proposal; running trials are in the history without a loss.
     """
     part = ProposerSearch("all", NoveltyTracker(("all",), 1), proposer, structures)
     yield from run_requests(_requests(part, problem, structures), lambda _, trial: part.record(trial))
@@ -129,10 +120,7 @@ def _requests(part: ProposerSearch[str], problem: Problem, structures: Structure
 
 @dataclass(slots=True)
 class TrialLog:
-    """The log of a search: its requests in starting order and its trials in finishing order.
-
-    Each finished trial is stored with the index of its request in `started`, counted from 0.
-    """
+    """The requests of a search in starting order, and its trials, with the index of the request, as they finished."""
 
     started: list[Request] = field(default_factory=list)
     finished: list[tuple[int, Trial]] = field(default_factory=list)
@@ -149,11 +137,10 @@ class LibraryProposer(Protocol):
     def initial_design(self) -> Sequence[Configuration]:
         """Return the configurations that are started before the first proposal, after the given initial ones."""
 
-    def propose(self, history: TrialLog, rng: "Generator") -> Request | None:
-        """Return the next request, or None if there is nothing left to propose.
+    def propose(self, history: TrialLog, rng: Generator) -> Request | None:
+        """Return the next request, or None if there is nothing left to propose: a function of history and generator.
 
-        The result depends only on the history and the random generator. A configuration that was started before may be
-        proposed again; its trial is answered from memory.
+        A configuration that was started before may be proposed again; its trial is answered from memory.
         """
 
 
@@ -202,7 +189,7 @@ class _Run:
         self._record_start(request, request)
         return request
 
-    def _propose(self, rng: "Generator") -> Request:
+    def _propose(self, rng: Generator) -> Request:
         request = self._consultant.propose(self._history, rng)
         return self._history.started[0] if request is None else request
 

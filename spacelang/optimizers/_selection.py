@@ -8,7 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from numpy.random import Generator
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -19,9 +21,6 @@ from spacelang.optimizers._draws import PipelineConfigurations
 from spacelang.optimizers._fidelity import fidelity
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 def no_penalty(_: Trial) -> float:
@@ -52,7 +51,7 @@ class SelectionProblem:
     tree: DiscrepancyTree
     configuration: Callable[[Pipeline], Configuration]
     size: int
-    rng: "Generator"
+    rng: Generator
     penalty: Callable[[Trial], float] = no_penalty
     idle_workers: int = 1
     initial: tuple[Pipeline, ...] = ()
@@ -61,10 +60,9 @@ class SelectionProblem:
 
     @classmethod
     def from_problem(cls, problem: Problem, rule: Literal["default", "sample"]) -> "SelectionProblem":
-        """Return the selection problem of a whole search, with one configuration per pipeline by `rule`.
+        """Return the problem of a whole search, with one configuration per pipeline, default or drawn by `rule`.
 
-        The configuration is the default one or is drawn once. The pipelines of the problem's initial configurations
-        come first, with their configuration under this rule.
+        The pipelines of the problem's initial configurations come first, with their configuration under this rule.
         """
         tree = DiscrepancyTree(Structures(problem.space))
         completion = PipelineConfigurations(tree, rule, problem.rng)
@@ -89,8 +87,7 @@ class SelectionProblem:
 class Selector(Protocol):
     """A reusable search over pipelines that keeps what it has learnt between calls.
 
-    A trial at another configuration of the pipeline than the present one is ignored. A trial at the present
-    configuration is compared with the present penalty.
+    Trials at the present configuration of a pipeline are compared with the present penalty; others are ignored.
     """
 
     def select(
@@ -164,10 +161,7 @@ class TrialMemory(Generic[K]):
 )
 @dataclass(slots=True)
 class SelectorCall(Generic[K]):
-    """One call of a selector: its limits, the known trials and the best candidate seen.
-
-    A candidate is a pipeline, or a configuration if the search draws configurations.
-    """
+    """One call of a selector on candidates (pipelines or configurations): its limits, known trials and the best one."""
 
     selection: SelectionProblem
     configuration: Callable[[K], Configuration]
@@ -179,7 +173,6 @@ class SelectorCall(Generic[K]):
     """The cost, in seconds, of the trials received in this call."""
     _best: tuple[tuple[bool, bool, float], K] | None = None
     _largest_penalty: float = 0.0
-    """The largest penalty of a successful trial seen so far."""
 
     def can_continue(self, iterations: int = 0) -> bool:
         """Return True if another iteration may start after `iterations` of them, within the limits of the call."""
@@ -219,18 +212,12 @@ class SelectorCall(Generic[K]):
 
     @property
     def best(self) -> K:
-        """The candidate with the smallest value on all rows, the first of equal ones.
-
-        If no candidate was trained on all rows, the best on any number of rows. Failures come after every success.
-        """
+        """The first candidate with the smallest value on all rows, else on any number of rows; failures come last."""
         assert self._best is not None, "a selector call must have at least one finished trial"
         return self._best[1]
 
     def normalized_value(self, trial: Trial) -> float:
-        """Return the normalized loss plus the penalty; for a failure 1 plus the largest penalty seen so far.
-
-        So no success that was seen before a failure compares worse than the failure.
-        """
+        """Return the normalized loss plus the penalty; for a failure 1 plus the largest penalty of a success."""
         return 1.0 + self._largest_penalty if trial.loss is None else self.selection.normalized_value(trial)
 
     def _update_best(self, candidate: K, trial: Trial) -> None:

@@ -6,7 +6,6 @@ from typing import ClassVar, Final, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, end_rule_for
 from spacelang.optimizers._fidelity import cumulative_rows, rungs
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
@@ -14,7 +13,6 @@ from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
 SIMPLE_WIDTH: Final = 0.09
-"""The constant of `width="simple"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +51,10 @@ class Blds:
     def __post_init__(self) -> None:
         settings.check_disc(self.disc)
         settings.check_fidelity_grid(self.b, self.eta)
-        check_option(self, "log_const", 0 < self.log_const < inf, "must be greater than 0")
-        check_option(self, "log_floor", 0 <= self.log_floor < inf, "must be at least 0")
-        check_option(self, "c", 0 < self.c < inf, "must be greater than 0")
-        check_option(self, "delta", 0 < self.delta < 1, "is a probability: choose a value between 0 and 1")
+        settings.check_option(self, "log_const", 0 < self.log_const < inf, "must be greater than 0")
+        settings.check_option(self, "log_floor", 0 <= self.log_floor < inf, "must be at least 0")
+        settings.check_option(self, "c", 0 < self.c < inf, "must be greater than 0")
+        settings.check_option(self, "delta", 0 < self.delta < 1, "is a probability: choose a value between 0 and 1")
 
     def search(self, problem: Problem) -> Search:
         """Run BLDS: descents from one initial pipeline after the other until every leaf is fully trained.

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
+from numpy.random import Generator
 
 from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import RandomLeaves
 from spacelang.optimizers._idle_workers import lazy_request
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
@@ -22,9 +22,6 @@ from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class Bo:
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        check_option(self, "initial", self.initial >= 2, "must be at least 2: a model needs 2 pipelines")
+        settings.check_option(self, "initial", self.initial >= 2, "must be at least 2: a model needs 2 pipelines")
 
     def search(self, problem: Problem) -> Search:
         """Evaluate the pipeline with the largest expected improvement, on all rows, until every one was evaluated.
@@ -118,7 +115,7 @@ class _Proposals:
         self._pending[asked] = pipeline = tuple(int(place) for place in request.memo)
         self._is_exhausted |= pipeline in self._values
 
-    def _make_proposal(self, rng: "Generator") -> Request:
+    def _make_proposal(self, rng: Generator) -> Request:
         """Return the request of the best new pipeline, or of a known or running one if there is no new one."""
         with one_thread():
             pipeline = next(filter(self._is_new, self._rank_candidates(rng)), None)
@@ -129,7 +126,7 @@ class _Proposals:
     def _request(self, pipeline: Pipeline) -> Request:
         return replace(self._turn.request(pipeline, self._size), memo=pipeline)
 
-    def _rank_candidates(self, rng: "Generator") -> Iterator[Pipeline]:
+    def _rank_candidates(self, rng: Generator) -> Iterator[Pipeline]:
         """Yield the pipelines that may be next, best first; random ones while there are too few trials for a model."""
         if not self._values or len(self._values) + len(self._pending) < self._initial:
             return RandomLeaves(self._tree, rng).each_once()
@@ -179,7 +176,7 @@ class PromisingPipelines:
         self._growing = IncrementalGaussianProcess()
 
     def ranked(
-        self, numbers: Mapping[Pipeline, float], pending: Collection[Pipeline], rng: "Generator"
+        self, numbers: Mapping[Pipeline, float], pending: Collection[Pipeline], rng: Generator
     ) -> Iterator[Pipeline]:
         """Yield the leaves that are neither known nor running, by decreasing expected improvement.
 
@@ -204,7 +201,7 @@ class PromisingPipelines:
         if self._tree.leaf_count > MAX_RANKED_LEAVES:
             yield from (leaf for leaf in self._tree.iter_leaves() if leaf not in numbers and leaf not in pending)
 
-    def _candidates(self, best: Pipeline, seen: Collection[Pipeline], rng: "Generator") -> list[Pipeline]:
+    def _candidates(self, best: Pipeline, seen: Collection[Pipeline], rng: Generator) -> list[Pipeline]:
         """Return new leaves to rank: all of a small tree, else a random sample and the neighbours of `best`."""
         if self._tree.leaf_count <= MAX_RANKED_LEAVES:
             return [leaf for leaf in self._leaves if leaf not in seen]

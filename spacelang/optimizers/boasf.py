@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import floor, inf, log2, sqrt
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
+from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, SearchCoroutine, gather
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._common_options import check, check_option
 from spacelang.optimizers._draws import NoveltyTracker
 from spacelang.optimizers._libraries import HyperoptTpe, TpeSettings, lower_for_hyperopt
 from spacelang.optimizers._proposer_search import ProposerSearch
@@ -25,10 +25,6 @@ from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult
 from spacelang.targets.boasf import Boasf as Division
 from spacelang.targets.hyperopt import HyperoptSpace, Values
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 
 DEFAULT_EVALUATIONS: Final = 20
 """The average number of evaluations per arm and round if neither options nor the run set a budget."""
@@ -97,9 +93,9 @@ class Boasf:
     """The clock that times proposals, in seconds."""
 
     def __post_init__(self) -> None:
-        check_option(self, "rounds", self.rounds >= 1, "must be at least 1")
+        settings.check_option(self, "rounds", self.rounds >= 1, "must be at least 1")
         for name, value in (("c", self.c), ("total", self.total), ("limit", self.limit)):
-            check(0 <= value < inf, f"`{name}` is {value}", f"`{name}` must be at least 0")
+            settings.check(0 <= value < inf, f"`{name}` is {value}", f"`{name}` must be at least 0")
         TpeSettings(self.startup, self.gamma, self.candidates)
         self._arm_target()
 
@@ -195,10 +191,9 @@ TieRule = Literal["keep", "reference"]
 
 
 def arm_score(rewards: Sequence[float], c: float, denom: Denominator = "sqrt") -> float:
-    """Return the score of an arm: the mean of its rewards, plus `c` times their standard deviation over sqrt(n).
+    """Return the score of an arm: the mean of its n rewards, plus `c` times their standard deviation over sqrt(n).
 
-    n is the number of rewards, and the deviation is that of a population (ddof 0). With `denom="log2"` the divisor is
-    log2(n + 2) instead of sqrt(n). The score is 0 without rewards.
+    The deviation is that of a population. With `denom="log2"` the divisor is log2(n + 2). Without rewards, it is 0.
     """
     if not rewards:
         return 0.0
@@ -219,7 +214,7 @@ def survival_probabilities(scores: Sequence[float]) -> list[float] | None:
     return None if least == most else [(each - least) / (most - least) for each in scores]
 
 
-def surviving_arms(scores: Sequence[float], tie: TieRule, rng: "Generator") -> list[int]:
+def surviving_arms(scores: Sequence[float], tie: TieRule, rng: Generator) -> list[int]:
     """Return the indices of the surviving arms in ascending order.
 
     There is one random draw for each arm; see `survival_probabilities`. A single arm always survives. If all scores are
@@ -242,8 +237,7 @@ def surviving_arms(scores: Sequence[float], tie: TieRule, rng: "Generator") -> l
 class ArmBudget:
     """The budget of an arm in one round: seconds of a clock, or a number of evaluations if there is no clock.
 
-    `remaining` is the budget that remains. `max_seconds` is the maximum number of seconds of one evaluation.
-    `round_total` is the budget of all arms together in the round.
+    `max_seconds` limits one evaluation, and `round_total` is the budget of all arms together in the round.
     """
 
     remaining: float
@@ -251,17 +245,14 @@ class ArmBudget:
     round_total: float
     clock: Callable[[], float] | None
     running_count: int = 0
-    """The number of running evaluations."""
     _finished_count: int = 0
     _spent_cost: float = 0.0
 
     @property
     def can_start(self) -> bool:
-        """True if another evaluation may start.
+        """True if another evaluation may start: at least one in every round, then as long as the budget has a rest.
 
-        At least one may start in every round. After that, the budget must cover the running evaluations at the mean
-        cost and leave something over. Before the first evaluation of the round has finished no cost in seconds is
-        known, and running evaluations count as 0 seconds.
+        Running evaluations count at the mean cost, which is 0 seconds before the first one of the round has finished.
         """
         if not self._finished_count and not self.running_count:
             return True
@@ -304,14 +295,11 @@ class ArmBudget:
 
 
 def with_proposal_time(wish: Request | LazyRequest, clock: Callable[[], float]) -> Request | LazyRequest:
-    """Return a request with the seconds that its proposal took as its `memo`.
-
-    A lazy request is timed when it is made. A plain `Request` is returned unchanged, because it needs no proposal.
-    """
+    """Return a request whose `memo` is the seconds that its proposal took; a plain request needed no proposal."""
     if isinstance(wish, Request):
         return wish
 
-    def make(rng: "Generator") -> Request:
+    def make(rng: Generator) -> Request:
         began = clock()
         return replace(wish.make(rng), memo=(clock() - began,))
 
@@ -319,11 +307,7 @@ def with_proposal_time(wish: Request | LazyRequest, clock: Callable[[], float]) 
 
 
 def pull(arm: ArmState, account: ArmBudget, room: int) -> SearchCoroutine[int]:
-    """Pull an arm until its budget is used up, or until it has nothing left to try.
-
-    It first uses `room` workers, later those that are idle. Returns the number of idle workers at its last event; 0 if
-    it had no trial.
-    """
+    """Pull an arm, first with `room` workers, to the end of its budget; return the workers that are idle then, or 0."""
     idle = 0
     while True:
         requests: list[Request | LazyRequest] = []

@@ -9,16 +9,15 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
+from numpy.random import Generator
 
-from spacelang.encodings.domains import to_unit
-from spacelang.encodings.rows import VectorEncoding
+from spacelang.encodings.rows import VectorEncoding, to_unit
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Ordinal, SimpleDomain
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._candidates import Bracket, BracketRuns, brackets_for_grid
-from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._fidelity import divided_rungs, fidelity, rungs
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
@@ -28,8 +27,6 @@ from spacelang.surrogates.dimensions import Dimension
 from spacelang.surrogates.limits import one_thread
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
-
     from spacelang.surrogates.kernel_density import DensityPair
 
 
@@ -47,13 +44,13 @@ class Bohb:
 
     def __post_init__(self) -> None:
         settings.check_fidelity_grid(max(self.b, 1), self.eta)
-        check_option(self, "b", self.b >= 0, "must be at least 1 row, or 0 to use `b_min`")
-        check_option(
+        settings.check_option(self, "b", self.b >= 0, "must be at least 1 row, or 0 to use `b_min`")
+        settings.check_option(
             self, "b_min", 0 < self.b_min <= 1, "is a share of all rows: choose a value greater than 0 and at most 1"
         )
         is_share = 0 <= self.random_fraction <= 1
-        check_option(self, "random_fraction", is_share, "is a share: choose a value from 0 to 1")
-        check_option(self, "candidates", self.candidates >= 1, "must be at least 1")
+        settings.check_option(self, "random_fraction", is_share, "is a share: choose a value from 0 to 1")
+        settings.check_option(self, "candidates", self.candidates >= 1, "must be at least 1")
 
     def search(self, problem: Problem) -> Search:
         """Run brackets of successive halving without end.
@@ -74,10 +71,9 @@ class Bohb:
         selection = yield from observe_idle_workers(selection)
         places = LazyCandidates(selection, problem.initial, self.random_fraction, self.candidates)
         grid, eta = self.rungs(problem.size), self._effective_eta(problem.size)
+        initial = [Bracket(len(problem.initial), (problem.size,))] if problem.initial else []
         passes = chain.from_iterable(brackets_for_grid(grid, eta, "floor") for _ in count())
-        yield from BracketRuns(
-            LazyCandidateCall(selection, places), places, _with_initial_bracket(problem, passes), eta
-        ).run()
+        yield from BracketRuns(LazyCandidateCall(selection, places), places, chain(initial, passes), eta).run()
 
     def rungs(self, size: int) -> tuple[int, ...]:
         """Return the numbers of rows of the rungs for `size` rows, ascending, without repetitions."""
@@ -89,12 +85,6 @@ class Bohb:
     def _effective_eta(self, size: int) -> float:
         """Return `eta`, limited by the number of rows: beyond, rungs are the same and candidates far more."""
         return min(self.eta, max(size, 2))
-
-
-def _with_initial_bracket(problem: Problem, brackets: Iterator[Bracket]) -> Iterator[Bracket]:
-    if problem.initial:
-        yield Bracket(len(problem.initial), (problem.size,))
-    yield from brackets
 
 
 MAX_ROUNDS: Final = 10
@@ -116,10 +106,7 @@ class LazyCandidate:
 
 
 class LazyCandidates:
-    """The lazy candidates of a search.
-
-    Each has a configuration drawn from the prior, which it is given if the model proposes nothing new.
-    """
+    """The lazy candidates of a search, each with a draw from the prior, used if the model proposes nothing new."""
 
     def __init__(
         self, selection: SelectionProblem, initial: tuple[Configuration, ...], random_fraction: float, candidates: int
@@ -159,12 +146,8 @@ class LazyCandidates:
 
     # ---- assignment of configurations
 
-    def propose(self, place: LazyCandidate, rng: "Generator") -> Request:
-        """Propose the configuration of a candidate.
-
-        The memo says whether it came from the model or the prior, and how many proposals of the model were rejected
-        before.
-        """
+    def propose(self, place: LazyCandidate, rng: Generator) -> Request:
+        """Propose a configuration; the memo tells if by model or prior, and how many proposals were rejected."""
         with one_thread():
             model = None if rng.random() < self._random_fraction else self.memory.model(rng)
             for refused, found in enumerate(() if model is None else self._decoded_proposals(model, rng)):
@@ -173,17 +156,14 @@ class LazyCandidates:
         return Request(place.prior_configuration, memo=("prior",))
 
     def assign(self, place: LazyCandidate, given: Configuration) -> None:
-        """Assign a configuration to a candidate that starts.
-
-        If it is not the drawn configuration, that one becomes available to other candidates.
-        """
+        """Assign a configuration to a candidate that starts; the drawn one is then free for other candidates."""
         place.assigned = given
         if given != place.prior_configuration:
             self._taken.remove(place.prior_configuration)
             self._taken.add(given)
             self._spare.append(place.prior_configuration)
 
-    def _decoded_proposals(self, model: "DensityPair", rng: "Generator") -> Iterator[Configuration | None]:
+    def _decoded_proposals(self, model: "DensityPair", rng: Generator) -> Iterator[Configuration | None]:
         """Yield proposals of the model, the best of each draw first; None for a point that is no member."""
         for _ in range(MAX_ROUNDS):
             yield from self.memory.coding.decode(model.propose(self._candidates, rng))
@@ -201,7 +181,7 @@ class LazyCandidateCall(SelectorCall[LazyCandidate]):
         if candidate.assigned is not None:
             return self.request(candidate, rows)
 
-        def make(rng: "Generator") -> Request:
+        def make(rng: Generator) -> Request:
             made = self._filled.propose(candidate, rng)
             return replace(made, fidelity=fidelity(rows, self.selection.size))
 
@@ -234,7 +214,7 @@ class ModelMemory(TrialMemory[LazyCandidate]):
         trained.configurations.append(trial.request.configuration)
         trained.values.append(inf if trial.loss is None else trial.loss)
 
-    def model(self, rng: "Generator") -> "DensityPair | None":
+    def model(self, rng: Generator) -> "DensityPair | None":
         """Return the model of the largest number of rows that has enough trials; None if there is none."""
         from spacelang.surrogates.kernel_density import DensityPair, has_enough_points
 
@@ -266,10 +246,7 @@ MAX_MEMBERS: Final = 1_024
 
 
 def dimensions_of(coding: VectorEncoding) -> tuple[Dimension, ...]:
-    """Return a dimension for each column of encoded vectors.
-
-    Decisions and the choice between parts of a union become unordered categories.
-    """
+    """Return a dimension for each encoded column; decisions and parts of a union become unordered categories."""
     return tuple(_column_dimensions(coding))
 
 

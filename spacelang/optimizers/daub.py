@@ -18,19 +18,14 @@ from spacelang.targets.blds import Pipeline
 
 BOOTSTRAP: Final = 3
 """The number of initial trainings of every pipeline, and of points that a slope is fitted to."""
-
 LOOKAHEAD: Final = 32
 """How many pipelines of the queue are considered for speculative trials."""
-
 CurvePoint: TypeAlias = tuple[int, float]
 """A number of rows and the accuracy after training on them: 1 minus the normalized loss."""
-
 _QueueKey: TypeAlias = tuple[float, bool]
 """The sort key of the queue: the negated upper bound; of equal ones, successes come first."""
-
 _NewPipeline: TypeAlias = "tuple[Pipeline, _Curve, list[Request]]"
 """A pipeline in the bootstrap: its known learning curve and the missing requests of the first rungs."""
-
 _QueueEntry: TypeAlias = "tuple[_QueueKey, int, Pipeline, _Curve]"
 """An entry of the queue: sort key, unique number, a pipeline not trained on all rows, and its learning curve."""
 
@@ -64,10 +59,9 @@ class Daub:
         yield from search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """Return a selector whose iterations each end when one pipeline was trained on all rows.
+        """Return a selector whose iterations each end when one pipeline was trained on all rows; calls continue.
 
-        The next call continues from there. The bootstrap does not count as an iteration. It is repeated for pipelines
-        whose configuration has changed.
+        The bootstrap is no iteration. It is repeated for pipelines whose configuration has changed.
         """
         return MemorySelector(self._allocate)
 
@@ -155,7 +149,6 @@ class _Curve:
     points: tuple[CurvePoint, ...] = ()
     training: float | None = None
     failed: bool = False
-    """True if the last training failed."""
 
     @property
     def rows(self) -> int:

@@ -32,10 +32,7 @@ class Enumerate:
         yield from search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """Return a selector whose iterations are pipelines in text order; with `all` it takes every pipeline.
-
-        The seconds of a call are respected in both cases.
-        """
+        """Return a selector whose iterations are pipelines; with `all` it takes every one, within its seconds."""
         return MemorySelector(self._enumerate)
 
     def _enumerate(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
+
+from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
@@ -15,6 +17,7 @@ from spacelang.optimizers._common_options import check, check_option
 from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._idle_workers import lazy_request, run_requests
 from spacelang.optimizers._mosaic import (
+    MAX_ATTEMPTS,
     ExhaustedNode,
     Playout,
     PlayoutCandidates,
@@ -25,14 +28,10 @@ from spacelang.optimizers._mosaic import (
 )
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
+from spacelang.targets._lowering import LoweringResult
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.targets.mosaic import Mosaic as Target
 from spacelang.targets.mosaic import Prefix, StructuralTree, Vector
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from spacelang.targets._lowering import LoweringResult
 
 MIN_DRAWS: Final = 10
 """The minimum number of draws at a time below a first alternative; if none is new, drawing stops there."""
@@ -84,7 +83,7 @@ class Mosaic:
         if structures.count:
             yield from _Run(self, problem, structures).run()
 
-    def form(self, structures: Structures) -> "LoweringResult[StructuralTree, Vector]":
+    def form(self, structures: Structures) -> LoweringResult[StructuralTree, Vector]:
         """Compile the structural tree that is searched; raises RefusedError for what its vectors cannot represent."""
         return Target().lower(structures)
 
@@ -109,15 +108,12 @@ class _Run:
         """For each prefix the best reward below it and its configuration, even if the prefix is no node yet."""
         self._remaining = UniqueConfigurations(DiscrepancyTree(structures), problem.rng)
         self._seen: dict[Configuration, None] = {}
-        """The started configurations, in starting order."""
         self._started_below: Counter[Prefix] = Counter()
         """How many started configurations are below each prefix."""
         self._running_playouts: dict[Request | LazyRequest, Playout | None] = {}
         """The playouts of running requests; None for a request whose trial is already known."""
         self._failed_playouts: deque[tuple[Playout, Configuration]] = deque()
-        """Playouts whose candidate failed and that will try another one."""
         self._slow: set[Configuration] = set()
-        """The configurations that took longer than `slow_skip_seconds`."""
         self._is_exhausted = False
         """True once a playout found nothing new below any node."""
 
@@ -160,7 +156,7 @@ class _Run:
 
     # ---- one iteration
 
-    def _propose(self, rng: "Generator") -> Request:
+    def _propose(self, rng: Generator) -> Request:
         """Run selection, expansion and playout until a new candidate is found, and return its request.
 
         Nodes without new candidates are marked as exhausted; the memo lists them, for `_record_start` in a resumed run.
@@ -176,7 +172,7 @@ class _Run:
             self._policy.exhaust(*dry[-1])
         return Request(next(iter(self._seen)), memo=Playout((), seed, 1, tuple(dry)).memo)
 
-    def _propose_again(self, failed: Playout, configuration: Configuration, _: "Generator") -> Request:
+    def _propose_again(self, failed: Playout, configuration: Configuration, _: Generator) -> Request:
         assert failed.seed is not None, "an evaluation outside a playout is not retried"
         found = self._best_new_candidate(failed.prefix, failed.seed)
         playout = failed.next_attempt(is_last=found is None)
@@ -211,7 +207,9 @@ class _Run:
         is_known = playout.is_first_attempt and request.configuration in self._seen
         self._is_exhausted |= is_known
         self._running_playouts[asked] = None if is_known else playout
-        self._add_seen(request.configuration)
+        if request.configuration not in self._seen:
+            self._seen[request.configuration] = None
+            self._started_below.update(self._prefixes(request.configuration))
         if playout.is_first_attempt and not is_known:
             self._nodes.start_visit(playout.prefix)
 
@@ -222,7 +220,7 @@ class _Run:
             self._slow.add(configuration)
         if playout is None:
             return
-        if trial.loss is None and not playout.is_last_attempt and not self._is_exhausted:
+        if trial.loss is None and playout.attempt < MAX_ATTEMPTS and not self._is_exhausted:
             self._failed_playouts.append((playout, configuration))
             return
         reward = 1.0 - trial.normalized_loss
@@ -230,11 +228,6 @@ class _Run:
         if trial.loss is not None:
             self._surrogate.record(configuration, reward)
             self._update_best(configuration, reward)
-
-    def _add_seen(self, configuration: Configuration) -> None:
-        if configuration not in self._seen:
-            self._seen[configuration] = None
-            self._started_below.update(self._prefixes(configuration))
 
     def _update_best(self, configuration: Configuration, reward: float) -> None:
         for prefix in self._prefixes(configuration):

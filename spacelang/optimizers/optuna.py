@@ -26,7 +26,6 @@ REQUIRED_LIBRARIES: Final = {"CmaEsSampler": "cmaes", "GPSampler": "torch"}
 STATIC_SAMPLERS: Final = frozenset({"CmaEsSampler", "GPSampler", "QMCSampler"})
 """Samplers that search only the values asked of every trial; they draw conditional values at random."""
 NUMERIC_SAMPLERS: Final = frozenset({"CmaEsSampler"})
-"""Samplers that search only numbers."""
 
 
 @dataclass(frozen=True, slots=True)

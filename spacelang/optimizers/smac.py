@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
+
+from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
@@ -24,9 +26,6 @@ from spacelang.solver.counting import Structures
 from spacelang.surrogates.limits import one_thread
 from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 NEXT_BEST_USED: Final = "SMAC's next best proposals were used instead"
 PRIOR_IGNORED: Final = (
@@ -116,7 +115,7 @@ class _Challengers:
         found = map(self._form.decode, drawn)
         return [each for each in found if first_exclusion(self._form.space, each) is None]
 
-    def propose(self, history: TrialLog, rng: "Generator") -> Request | None:
+    def propose(self, history: TrialLog, rng: Generator) -> Request | None:
         model, place = _next_proposal(history)
         if model is None or place == self._per_model:
             model, place = _Model(int(rng.integers(2**31 - 1)), len(history.started), len(history.finished)), 0

@@ -10,7 +10,6 @@ from typing import ClassVar, Literal
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._candidates import Bracket, BracketRuns, Candidates, pipeline_selector, search
-from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
@@ -33,7 +32,7 @@ class SuccessiveHalving:
 
     def __post_init__(self) -> None:
         settings.check_fidelity_grid(self.b, self.eta)
-        check_option(self, "n", self.n >= 1, "must be at least 1")
+        settings.check_option(self, "n", self.n >= 1, "must be at least 1")
 
     def search(self, problem: Problem) -> Search:
         """Halve `n` new configurations, again and again, until all were trained on all rows (see `_candidates`)."""

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Literal
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers import _proposer_search
-from spacelang.optimizers._common_options import check
 from spacelang.optimizers._libraries import HyperoptTpe, Study, TpeSettings, lower_for_hyperopt, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.optional_imports import import_optional
@@ -31,7 +30,9 @@ class Tpe:
     def __post_init__(self) -> None:
         TpeSettings(self.startup, self.gamma, self.candidates)
         own = self.library == "optuna" and self.gamma != TpeSettings().gamma
-        check(not own, f"`gamma` is {self.gamma}", "optuna uses its own rule for good trials: leave `gamma` out")
+        settings.check(
+            not own, f"`gamma` is {self.gamma}", "optuna uses its own rule for good trials: leave `gamma` out"
+        )
 
     def form(
         self, structures: Structures

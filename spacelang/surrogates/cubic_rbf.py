@@ -6,24 +6,20 @@ points and points in a hyperplane, and a search starts with such data.
 See spacelang/optimizers/README.md, section "Cubic spline".
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.random import Generator
 from scipy.linalg import LinAlgError, LinAlgWarning, lstsq, solve
 from scipy.spatial.distance import cdist
 
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.gaussian_process import choose_training_rows
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 CANDIDATES: Final = 500
 """The number of candidates drawn uniformly, and of those drawn around the best known point."""
-
 DEVIATIONS: Final = (0.2, 0.1, 0.05, 0.02)
 """The standard deviations of the candidates around the best point, used in turn."""
-
 VALUE_WEIGHTS: Final = (0.3, 0.5, 0.8, 0.95)
 """The weights of a small spline value against a large distance, used in turn."""
 
@@ -48,7 +44,7 @@ class CubicRbf:
         return np.asarray(bent + _linear_terms(points) @ self._weights[count:])
 
 
-def propose_point(points: Array, numbers: Array, pending: Array, rng: "Generator") -> Array:
+def propose_point(points: Array, numbers: Array, pending: Array, rng: Generator) -> Array:
     """Return the next point, shape (d,): a candidate with a small spline value and a large distance to known points.
 
     `points` (n, d) and their finite `numbers` (n,) are known, n > 0; `pending` points (m, d) count with the median. A

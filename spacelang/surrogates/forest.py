@@ -5,14 +5,12 @@ fitted. The trees are evaluated one by one, because the prediction of the whole 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.random import Generator
 
 from spacelang.sampling.value_codes import Array
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 INACTIVE_VALUE: Final = -1.0
 """The value of an inactive coordinate, less than that of any active one."""
@@ -25,7 +23,7 @@ class Forest:
     trees: int = 100
     features: float = 1.0
 
-    def fit(self, points: Array, numbers: Array, rng: "Generator", groups: Array | None = None) -> "FittedForest":
+    def fit(self, points: Array, numbers: Array, rng: Generator, groups: Array | None = None) -> "FittedForest":
         """Return a forest fitted to n > 0 points, shape (n, d), and their finite numbers, shape (n,).
 
         Each tree is fitted to a bootstrap sample. NaN coordinates are replaced by `INACTIVE_VALUE`. With `groups`,

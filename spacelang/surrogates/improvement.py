@@ -8,6 +8,7 @@ from math import log, pi, sqrt
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.random import Generator
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import erfcx, log_ndtr, ndtr
@@ -15,31 +16,22 @@ from scipy.special import erfcx, log_ndtr, ndtr
 from spacelang.sampling.value_codes import Array
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
-
     from spacelang.surrogates.gaussian_process import GaussianProcess
 
 CANDIDATES: Final = 2000
 """The number of candidates that are drawn uniformly."""
-
 INCUMBENT_DEVIATIONS: Final = (0.1, 0.01, 0.001)
 """Standard deviations of the candidates around the best known point, 50 for each."""
-
 ASCENT_COUNT: Final = 5
 """The number of best candidates from which a gradient ascent starts."""
-
 DUPLICATE_TOLERANCE: Final = 1e-6
 """Points that differ by at most this in every coordinate count as equal."""
-
 MAX_STEPS: Final = 30
 """The maximum number of steps of the ascents, which run together."""
-
 MIN_DEVIATION: Final = 1e-12
 """A standard deviation below this counts as 0."""
-
 CERTAIN_PENALTY: Final = 1e6
 """The negative of the objective of an ascent at a certain point; below the logarithm of any float."""
-
 TAIL_LIMIT: Final = -1e3
 """Below this number of standard deviations, the first term of the tail expansion of the normal is used."""
 
@@ -54,7 +46,7 @@ def expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
 
 
 def maximise_expected_improvement(
-    process: "GaussianProcess", best: float, incumbent: Array, rng: "Generator", is_known: Callable[[Array], Array]
+    process: "GaussianProcess", best: float, incumbent: Array, rng: Generator, is_known: Callable[[Array], Array]
 ) -> Array:
     """Return the point of the unit cube with the largest expected improvement on `best` that was found, shape (d,).
 

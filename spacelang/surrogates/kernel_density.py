@@ -7,31 +7,24 @@ the alternatives changes the search, and its weights become negative for widths 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import logsumexp, ndtr, ndtri
 
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.dimensions import Dimension
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 NORMAL_REFERENCE_FACTOR: Final = 1.06
 """The factor of the normal reference rule: width = 1.06 * deviation * n^(-1 / (4 + d))."""
-
 MIN_WIDTH: Final = 1e-3
 """The minimum width of a kernel, even if all data are equal."""
-
 PROPOSAL_WIDTH_FACTOR: Final = 3.0
 """Proposals are drawn from normal distributions that are this many times as wide as the kernels."""
-
 MIN_LOG_DENSITY: Final = float(np.log(1e-32))
 """The lower bound of logarithms of densities; smaller ones count as equal."""
-
 GOOD_PERCENT: Final = 15
-"""The percentage of points that are good."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +67,7 @@ class KernelDensity:
                 total -= margins * margins / 2 + np.log(width * np.sqrt(2 * np.pi))
         return np.asarray(logsumexp(total, axis=1) - np.log(len(self.points)))
 
-    def draw(self, count: int, rng: "Generator") -> Array:
+    def draw(self, count: int, rng: Generator) -> Array:
         """Return `count` points near random points of the density, shape (count, d).
 
         Numbers follow normal distributions truncated to [0, 1], wider than the kernels. A category stays the same with
@@ -99,7 +92,7 @@ class DensityPair:
 
     @classmethod
     def from_points(
-        cls, dimensions: Sequence[Dimension], points: Array, numbers: Array, rng: "Generator"
+        cls, dimensions: Sequence[Dimension], points: Array, numbers: Array, rng: Generator
     ) -> "DensityPair":
         """Return the model of n points, shape (n, d), and of their numbers, shape (n,).
 
@@ -113,7 +106,7 @@ class DensityPair:
         one, other = (KernelDensity.from_points(dimensions, impute(dimensions, part, rng)) for part in parts)
         return cls(one, other)
 
-    def propose(self, count: int, rng: "Generator") -> Array:
+    def propose(self, count: int, rng: Generator) -> Array:
         """Return `count` points near good ones, (count, d), the largest ratio of good to bad density first."""
         drawn = self.good.draw(count, rng)
         ratios = np.maximum(self.bad.log_density(drawn), MIN_LOG_DENSITY) - np.maximum(
@@ -133,7 +126,7 @@ def has_enough_points(count: int, width: int) -> bool:
     return width > 0 and min(good, bad, count - good) > width
 
 
-def impute(dimensions: Sequence[Dimension], points: Array, rng: "Generator") -> Array:
+def impute(dimensions: Sequence[Dimension], points: Array, rng: Generator) -> Array:
     """Return the points, shape (n, d), with every NaN replaced.
 
     For the first NaN of a point, a random other point is drawn that has this coordinate, and all NaN of the point that
@@ -164,11 +157,11 @@ def _deviation(dimension: Dimension, values: Array) -> float:
     return float(np.sqrt((1 - shares_of @ shares_of) / 2))
 
 
-def _draw_uniform(dimension: Dimension, count: int, rng: "Generator") -> Array:
+def _draw_uniform(dimension: Dimension, count: int, rng: Generator) -> Array:
     return rng.choice(dimension.members, count) if dimension.members else rng.random(count)
 
 
-def _draw_truncated_normal(centres: Array, width: float, rng: "Generator") -> Array:
+def _draw_truncated_normal(centres: Array, width: float, rng: Generator) -> Array:
     """Return a draw near each centre from a normal distribution truncated to [0, 1]."""
     below = ndtr(-centres / width)
     inside = ndtr((1 - centres) / width) - below

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 MAX_POINTS: Final = 500
-"""The maximum number of points in a model."""
 POINTS_WHEN_FITTED: Final = 384
 """The number of points to which a model is fitted if there are more: half the best, half the latest."""
 SUBSAMPLING_NOTE: Final = f"Surrogate models use at most {MAX_POINTS} trials: the best ones and the latest ones."

@@ -10,19 +10,16 @@ See spacelang/optimizers/README.md, section "Parzen estimators".
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import logsumexp, ndtr, ndtri
 
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.dimensions import Dimension, apply_priors
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 MAX_GOOD: Final = 25
-"""The maximum number of good points."""
 
 FULL_WEIGHT_COUNT: Final = 25
 """The number of latest observations with full weight; the weights of earlier ones decrease linearly."""
@@ -48,7 +45,7 @@ class ParzenSettings:
         found[np.argsort(numbers, kind="stable")[:count]] = True
         return found
 
-    def suggest(self, dimensions: Sequence[Dimension], points: Array, numbers: Array, rng: "Generator") -> Array:
+    def suggest(self, dimensions: Sequence[Dimension], points: Array, numbers: Array, rng: Generator) -> Array:
         """Return the next point, shape (d,), after n points, shape (n, d), and their numbers, shape (n,), in order.
 
         A NaN coordinate was not active in its point. All coordinates of the result are filled in; the caller uses those
@@ -64,7 +61,7 @@ class ParzenSettings:
             ]
         )
 
-    def suggest_value(self, dimension: Dimension, good: Array, bad: Array, rng: "Generator") -> float:
+    def suggest_value(self, dimension: Dimension, good: Array, bad: Array, rng: Generator) -> float:
         """Return the value, of several drawn from the good density, with the largest ratio of good to bad density."""
         likes, dislikes = (self.fit_density(dimension, values[~np.isnan(values)]) for values in (good, bad))
         drawn = likes.draw(self.candidates, rng)
@@ -98,7 +95,7 @@ class NormalMixture:
     low: float
     high: float
 
-    def draw(self, count: int, rng: "Generator") -> Array:
+    def draw(self, count: int, rng: Generator) -> Array:
         """Return `count` random values: shape (count,)."""
         below, inside = self._probabilities_below_and_inside()
         bell = rng.choice(len(self.weights), count, p=inside * self.weights / (inside @ self.weights))
@@ -129,7 +126,7 @@ class CategoricalDensity:
     dimension: Dimension
     probabilities: Array
 
-    def draw(self, count: int, rng: "Generator") -> Array:
+    def draw(self, count: int, rng: Generator) -> Array:
         """Return `count` random members: shape (count,)."""
         return np.array(self.dimension.members)[rng.choice(len(self.probabilities), count, p=self.probabilities)]
 
@@ -150,5 +147,5 @@ def _categorical_density(dimension: Dimension, values: Array, prior_weight: floa
     return CategoricalDensity(dimension, seen / seen.sum())
 
 
-def _draw_uniform(dimension: Dimension, rng: "Generator") -> float:
+def _draw_uniform(dimension: Dimension, rng: Generator) -> float:
     return float(rng.choice(dimension.members)) if dimension.members else float(rng.random())

@@ -177,10 +177,7 @@ class Residuals:
         return np.asarray(mu + self.rho * residuals)
 
     def trial_residuals(self, trial: Trial, slack: Array) -> Array:
-        """Return the residuals of a trial for given slacks, shape (M,).
-
-        A failed trial has residuals of 0, so that it changes no multiplier.
-        """
+        """Return the residuals of a trial for given slacks, shape (M,); 0 for a failure: it changes no multiplier."""
         return np.zeros(len(self)) if trial.loss is None else self.excess(constraint_values(trial)) + slack
 
     def trial_penalty(self, trial: Trial, slack: Array, mu: Array) -> float:

@@ -13,9 +13,7 @@ from spacelang.targets.admm import AdmmForm, AdmmPoint, AdmmPoints, Mask, ThetaB
 
 Theta: TypeAlias = tuple[Array, Array]
 """Values of the variables of theta_c and of theta_d that a pipeline owns; these are what theta-min searches."""
-
 MAX_CACHED_MEMBERS: Final = 512
-"""The maximum number of cached points."""
 
 
 def nearest_members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration | None]:

@@ -5,9 +5,9 @@ See spacelang/optimizers/README.md, section "ADMM: theta-min".
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.trial import Request, Trial
@@ -17,9 +17,6 @@ from spacelang.optimizers._admm.points import MemberCache, Theta, ThetaCube
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.dimensions import Dimension
 from spacelang.targets.admm import AdmmForm, AdmmPoint
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 @renamed_attributes(number="value", room="idle_workers")
@@ -43,7 +40,7 @@ class ThetaSubproblem:
         splitting: Splitting,
         residuals: Residuals,
         state: Iterate,
-        rng: "Generator",
+        rng: Generator,
         *,
         room: int = 1,
         earlier: Iterable[tuple[Theta, Trial]] = (),
@@ -63,12 +60,10 @@ class ThetaSubproblem:
         self._owned = form.variables_of_selected_alternatives(state.point)
         self._target = splitting.target(state)
         self.trials: dict[Point, Trial] = {}
-        """The known trials, by point."""
         self._new: dict[Point, Trial] = {}
         self._exact_theta: dict[Point, Theta] = {}
         """The exact theta of known points, because decoding a point may change the last bits of floats."""
         self._largest_penalty = 0.0
-        """The largest penalty of a successful trial so far."""
         self.cube = ThetaCube.from_mask(form, self._owned)
         self._slack_count = len(residuals) if searches_slack and self.cube.width else 0
         self.rng = rng

@@ -33,7 +33,6 @@ class TrialCache:
         self.new_trial_count = 0
         """The number of trials so far that provided new information."""
         self.idle_workers = 1
-        """The number of idle workers, according to the latest event."""
 
     def run(self, part: SearchCoroutine[T], note: Callable[[Trial], None] = _ignore_trial) -> SearchCoroutine[T]:
         """Run a part of the search, and answer its requests from the cache where possible.
@@ -65,14 +64,16 @@ class TrialCache:
             self.new_trial_count += trial.cost > 0  # a trial from memory has no cost
         elif _is_member(trial.request) and trial.request not in self.trials:
             self.new_trial_count += 1
-            self.trials[trial.request] = kept = _without_predictions(trial)
+            self.trials[trial.request] = kept = trial if trial.predictions is None else replace(trial, predictions=None)
             note(kept)
 
     def _answer_from_cache(self, wanted: Request | LazyRequest, owed: deque[tuple[Request, Trial]]) -> bool:
         """Return True if the trial of a request is known; it is then appended to `owed`."""
         if isinstance(wanted, LazyRequest):
             return False
-        known = self.trials.get(wanted) if _is_member(wanted) else _failed_trial(wanted)
+        reason = "no configuration has these alternatives together with the current hyperparameters"
+        failure = Trial(wanted, None, status=Status.INVALID, reason=reason)
+        known = self.trials.get(wanted) if _is_member(wanted) else failure
         if known is not None:
             owed.append((wanted, replace(known, request=wanted, cost=0.0)))
         return known is not None
@@ -80,15 +81,6 @@ class TrialCache:
 
 def _is_member(request: Request) -> bool:
     return NO_MEMBER_KEY not in request.configuration
-
-
-def _failed_trial(request: Request) -> Trial:
-    reason = "no configuration has these alternatives together with the current hyperparameters"
-    return Trial(request, None, status=Status.INVALID, reason=reason)
-
-
-def _without_predictions(trial: Trial) -> Trial:
-    return trial if trial.predictions is None else replace(trial, predictions=None)
 
 
 class PipelineTrials:

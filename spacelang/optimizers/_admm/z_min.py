@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from spacelang.optimizers._admm.points import MemberCache
 from spacelang.optimizers._admm.trial_cache import NO_MEMBER_KEY
 from spacelang.optimizers._selection import SelectionProblem, no_penalty
 from spacelang.solver.counting import Structures
-from spacelang.targets.admm import AdmmForm, AdmmPoint, Block, LinearConstraint, StepOrder
+from spacelang.targets.admm import AdmmForm, AdmmPoint, Block, StepOrder
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
@@ -33,7 +34,8 @@ class PipelineChoiceTree:
             *map(self._stage_choice, form.blocks),
             *(_order_choice(each, each.address) for each in self._top_level_orders),
         ]
-        rules = tuple(Constraint(self._excluded_expression(rule), True) for rule in form.linear_constraints)
+        excluded = (tuple(starmap(self._term_expression, rule.terms)) for rule in form.linear_constraints)
+        rules = tuple(Constraint(And(terms), True) for terms in excluded)
         self.tree = DiscrepancyTree(
             Structures(Space(form.space.name, Product(ProductKind.SEQUENCE, tuple(stages)), rules))
         )
@@ -88,9 +90,6 @@ class PipelineChoiceTree:
             self._orders_inside[block.address, way.name] = inside
             steps = tuple(_order_choice(order, address) for address, order in inside.items())
             yield Branch(way.name, Product(ProductKind.SEQUENCE, steps))
-
-    def _excluded_expression(self, rule: LinearConstraint) -> Expr:
-        return And(tuple(self._term_expression(address, places) for address, places in rule.terms))
 
     def _term_expression(self, address: str, places: tuple[int, ...]) -> Expr:
         block = next((each for each in self._form.blocks if each.address == address), None)

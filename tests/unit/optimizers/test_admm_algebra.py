@@ -259,7 +259,8 @@ class Toy:
             told = self.told(ways)
             residuals = self.residuals.excess(told[:, 1:]) + state.slack
             best = (told[:, 0] + self.residuals.penalty(residuals, state.mu)).argmin()
-            state = self.splitting.with_multipliers(self.splitting.with_z(self.splitting.with_delta(state), ways[best]))
+            moved = replace(state, point=replace(state.point, z=ways[best].z, orders=ways[best].orders))
+            state = self.splitting.with_multipliers(self.splitting.with_delta(moved))
             state = replace(state, mu=self.residuals.updated_multipliers(state.mu, residuals[best]))
             found.append(tuple(told[best].tolist()))
         return found

@@ -17,7 +17,6 @@ from spacelang.optimizers._mosaic import (
     Policy,
     SearchTree,
     Surrogate,
-    SurrogateSettings,
     max_children,
     order_by_improvement,
     puct_scores,
@@ -29,7 +28,7 @@ from spacelang.targets.mosaic import Prefix, StructuralTree
 from spacelang.testing.small_spaces import branch, choice, constrained_space, hyperparameter, make_space, plain_space
 
 LAW = settings(max_examples=6, deadline=None)
-SIZES = SurrogateSettings(trees=3, features=0.5, draws=8)
+SIZES: dict[str, Any] = {"trees": 3, "features": 0.5, "draws": 8}
 
 
 def equal(prefixes: Sequence[Prefix]) -> Array:
@@ -170,7 +169,7 @@ def test_what_is_exhausted_is_not_selected_again() -> None:
 def test_what_is_promised_depends_on_no_order_of_asking(order: list[int], count: int) -> None:
     tree = pair()
     prefixes: list[Prefix] = [("f",), ("g",), ("f", "a"), ("f", "b"), ("g", "a"), ("g", "b")]
-    first, second = Surrogate(tree, SIZES, 7), Surrogate(tree, SIZES, 7)
+    first, second = Surrogate(tree, 7, **SIZES), Surrogate(tree, 7, **SIZES)
     members = tree.sample((), 5, np.random.default_rng(0)).configurations()
     for place, member in enumerate(members[:count]):
         for surrogate in (first, second):
@@ -184,7 +183,7 @@ def test_what_is_promised_depends_on_no_order_of_asking(order: list[int], count:
 
 def test_a_promise_is_the_mean_over_the_draws_of_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = pair()
-    surrogate = Surrogate(tree, SurrogateSettings(3, 0.5, 200), 1)
+    surrogate = Surrogate(tree, 1, trees=3, features=0.5, draws=200)
     surrogate.record(tree.default_completion(()), 0.5)
 
     class Identity:
@@ -207,7 +206,7 @@ def test_points_with_the_same_first_two_decisions_are_a_group(monkeypatch: pytes
         return None
 
     monkeypatch.setattr(Forest, "fit", fitted)
-    surrogate = Surrogate(tree, SIZES, 0)
+    surrogate = Surrogate(tree, 0, **SIZES)
     members = tree.sample((), 12, np.random.default_rng(0)).configurations()
     for member in members:
         surrogate.record(member, 0.5)
@@ -225,7 +224,7 @@ def test_the_forest_is_fitted_again_once_the_data_have_grown_by_a_twentieth(monk
         sizes.append(len(points))
 
     monkeypatch.setattr(Forest, "fit", fitted)
-    surrogate = Surrogate(tree, SIZES, 0)
+    surrogate = Surrogate(tree, 0, **SIZES)
     for _ in range(100):
         surrogate.record(tree.default_completion(()), 0.5)
         surrogate.posterior(np.zeros((0, 2)))

@@ -11,7 +11,7 @@ from spacelang.ir.domain import literal
 from spacelang.runtime.storage.records import METRICS_SETTING
 from spacelang.runtime.storage.store import StoredRun
 from spacelang.runtime.storage.store_errors import StoreError
-from spacelang.runtime.storage.trial_columns import trials_frame
+from spacelang.runtime.storage.trial_columns import escape_surrogates, jsonable, trials_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +37,10 @@ def export_table(run: StoredRun, path: Path) -> None:
     """Write the table to a `.csv`, `.csv.gz`, `.parquet` or `.jsonl` file, and replace an existing one.
 
     Values of parameters with mixed types are written in the syntax of the language (`none`, `0.5`, `sqrt`), so that
-    `none` differs from an inactive parameter. Raises StoreError for another suffix, for a missing library, and if the
-    file cannot be written; an existing file is unchanged then.
+    `none` differs from an inactive parameter. In `.jsonl`, missing values are `null` and infinity is a string.
+
+    Raises StoreError for another suffix, for a missing library, and if the file cannot be written; an existing file is
+    unchanged then.
     """
     suffix = next((known for known in SUFFIXES if path.name.lower().endswith(known)), None)
     if suffix is None:
@@ -53,17 +55,25 @@ def export_table(run: StoredRun, path: Path) -> None:
             if suffix == ".parquet":
                 table.reset_index().to_parquet(new, engine="pyarrow", index=False)
             elif suffix == ".jsonl":
-                table.reset_index().to_json(new, orient="records", lines=True, double_precision=15)
+                new.write_text(_json_lines(table.reset_index()), encoding="ascii")
             else:
-                table.to_csv(new, compression=packed)
+                # A carriage return outside of quotes would end a row.
+                table.replace({"\r": r"\\r"}, regex=True).to_csv(new, compression=packed)
     except OSError as error:
         raise StoreError(f"`{path}` cannot be written: {error.strerror or error}", "choose another place") from error
+
+
+def _json_lines(table: "pd.DataFrame") -> str:
+    # Not `to_json`, which rounds to 15 digits.
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    return "".join(f"{json.dumps({name: jsonable(value) for name, value in row.items()})}\n" for row in rows)
 
 
 def _with_literals(table: "pd.DataFrame") -> "pd.DataFrame":
     import pandas as pd
 
+    def text(value: Any) -> Any:
+        return value if value is pd.NA else escape_surrogates(literal(value))
+
     mixed = [name for name in table.columns if name.startswith("param_") and table[name].dtype == "object"]
-    return table.assign(
-        **{name: [pd.NA if each is pd.NA else literal(each) for each in table[name]] for name in mixed}
-    ).astype(dict.fromkeys(mixed, "string"))
+    return table.assign(**{name: pd.array(list(map(text, table[name])), dtype="string") for name in mixed})

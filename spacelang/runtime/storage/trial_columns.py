@@ -182,12 +182,15 @@ TRIAL_COLUMNS: Final = (
 )
 """All columns in the order of the table of trials."""
 
-CREATE_TRIALS: Final = "CREATE TABLE trials ({}, digest BLOB NOT NULL)".format(
-    ", ".join(
-        f"{each.sql_name} {'INTEGER PRIMARY KEY' if place == 0 else _SQL_TYPES[each.kind]}"
-        for place, each in enumerate(TRIAL_COLUMNS)
-    )
-)
+
+def create_statement(columns: Sequence[TrialColumn]) -> str:
+    """Return the statement that creates a table of trials, of which the first column is the primary key."""
+    key, *others = columns
+    more = ", ".join(f"{each.sql_name} {_SQL_TYPES[each.kind]}" for each in others)
+    return f"CREATE TABLE trials ({key.sql_name} INTEGER PRIMARY KEY, {more}, digest BLOB NOT NULL)"
+
+
+CREATE_TRIALS: Final = create_statement(TRIAL_COLUMNS)
 """The statement that creates the table of trials."""
 
 TABLE_COLUMNS: Final = tuple(each for each in TRIAL_COLUMNS if each.dtype)
@@ -214,8 +217,8 @@ def trials_frame(
 
     `TABLE_COLUMNS` come first, then `constraint.NAME` for each bound, `metric.NAME` for each recorded metric (even if
     no trial has a value), and `param_KEY` for each decision and hyperparameter. A parameter has the type `Int64`,
-    `Float64`, `boolean` or `string` if all its values are of one kind. Otherwise it has the type `object`, with None
-    for the value `none`. It is missing (`pd.NA`) in trials in which it is inactive.
+    `Float64`, `boolean` or `string` if all its values are of one kind. Otherwise, and for strings that cannot be
+    encoded, it has the type `object`, with None for the value `none`. It is missing (`pd.NA`) where it is inactive.
     """
     import pandas as pd
 
@@ -252,7 +255,8 @@ def _parameter_type(values: Sequence[Value]) -> Any:
         return "Int64"
     if all(is_number(value) and (isinstance(value, float) or abs(value) < 2**53) for value in values):  # type: ignore[arg-type]
         return "Float64"
-    return "string" if all(isinstance(value, str) for value in values) else "object"
+    is_text = all(isinstance(value, str) and value == escape_surrogates(value) for value in values)
+    return "string" if is_text else "object"
 
 
 def escape_surrogates(text: str) -> str:

@@ -24,5 +24,5 @@ result = sl.search(space, features, labels, optimizer="random", trials=30, seed=
 print(result)
 print("satisfies both bounds:", result.is_feasible)
 
-trials = result.trials.assign(model=[each["model"] for each in result.trials["configuration"]])
-print(trials.groupby("model")[["loss", "predict_latency", "pickled_size"]].median())
+measured = ["loss", "constraint.predict_latency", "constraint.pickled_size"]
+print(result.trials.groupby("param_model")[measured].median())

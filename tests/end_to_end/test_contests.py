@@ -214,7 +214,7 @@ def test_arms_are_those_of_the_target(contests: ModuleType, folder: Path) -> Non
     table = pd.read_csv(folder / "one.csv.gz")
     how = {"trials": 50, "workers": 0, "optimizer": "random", "seed": 0}
     result = sl.search(str(folder / "tiny.space"), table.drop(columns="target"), table["target"], **how)
-    estimators = [each["e"] for each in result.trials["configuration"]]
+    estimators = result.trials["param_e"].tolist()
     found = script["count_arms"](result, "models", str(folder / "tiny.space"))
     assert found["arms"] == 2
     assert found[script["ARMS_WITH_MODEL"]] == sum(estimators.count(name) > 20 for name in set(estimators))

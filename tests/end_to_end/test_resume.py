@@ -206,8 +206,9 @@ def run(trials, **kept):
 whole = run(9)
 run(4, store="p.db")
 again = run(9, store="p.db", resume=True)
-same = ["loss", "status", "rows", "configuration"]
-print(json.dumps([again.loss == whole.loss, again.trials[same].equals(whole.trials[same]), len(again.trials)]))
+same = ["loss", "status", "fidelity"]
+equal = again.trials[same].equals(whole.trials[same]) and again.configurations == whole.configurations
+print(json.dumps([again.loss == whole.loss, equal, len(again.trials)]))
 """
     command = [sys.executable, "-c", code]
     ended = subprocess.run(

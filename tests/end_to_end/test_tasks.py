@@ -212,13 +212,14 @@ def test_a_search_in_python_does_the_same(folder: Path) -> None:
     result = sl.search(folder / "unfair.space", features, labels, optimizer="random", trials=2)
     assert not result.is_feasible
     assert result.loss == min(result.trials["loss"])
-    assert (result.trials["disparity(accuracy, town)"] > 0).all()
+    assert (result.trials["constraint.disparity(accuracy, town)"] > 0).all()
     assert list(result.incumbent.columns) == ["seconds", "trial", "loss"]
     assert result.feasible_share == 0
     other = sl.search(
         folder / "unfair.space", features, labels, optimizer="random", trials=1, metric="f1", validate="cv(2)"
     )
-    assert (other.objective.metric.name, other.trials["rows"][0]) == ("f1", 120)
+    assert (other.objective.metric.name, other.objective.training_size) == ("f1", 120)
+    assert other.trials["fidelity"].isna().all(), "all training rows"
 
 
 def test_a_search_in_python_warns_of_what_is_not_enforced(folder: Path) -> None:

@@ -193,7 +193,7 @@ def test_random_search_and_the_command_follow_priors(
     path = tmp_path / "advised.space"
     path.write_text(f"space advised\nstage s = {operator} {{ {body} }}\n")
     found = sl.search(str(path), objective=lambda _: 0.0, optimizer="random", trials=500, seed=1)
-    drawn = [configuration[f"s.{name}"] for configuration in found.trials["configuration"]][1:]
+    drawn = [configuration[f"s.{name}"] for configuration in found.configurations][1:]
     check_distribution(drawn, domain, prior)
     with pytest.raises(SystemExit, match=r"^0$"):
         main(("sample", str(path), "-n", "500", "--seed", "2", "--advised"))

@@ -60,9 +60,8 @@ def test_a_search_binds_by_the_data(tmp_path: "pytest.TempPathFactory") -> None:
     result = sl.search(path, features, labels, optimizer="random", trials=30, seed=1)
     # 72 of 90 rows are trained on in each fold; two numbers and three columns of one category; three classes.
     assert result.objective.symbols == {"n_samples": 72, "n_features": 5, "n_classes": 3}
-    tried = list(result.trials["configuration"])
     for key, most in (("scaler.n_quantiles", 72), ("selector.k", 5), ("estimator.n_neighbors", 24)):
-        values = [configuration[key] for configuration in tried if key in configuration]
+        values = [configuration[key] for configuration in result.configurations if key in configuration]
         assert values
         assert max(values) <= most
     assert set(result.trials["status"]) == {"success"}
@@ -74,7 +73,7 @@ def test_what_is_bound_by_hand_comes_first() -> None:
     assert given.objective.symbols["n_features"] == 5
     bound = sl.parse(LIMITED).bind(n_features=2)
     again = sl.search(bound, features, labels, trials=3)
-    assert list(given.trials["configuration"]) == list(again.trials["configuration"])
+    assert given.configurations == again.configurations
 
 
 def test_data_for_which_a_space_is_empty() -> None:
@@ -99,7 +98,7 @@ def test_bounds_that_no_large_data_has_are_those_of_the_data_that_is_given(
     path.write_text(GROWING.replace("BOUND", bound).replace("DEFAULT", str(default)), encoding="utf-8")
     features, labels = table(30)
     result = sl.search(path, features, labels, optimizer="random", trials=3, initial="default", seed=1)
-    assert result.trials["configuration"][0]["selector.k"] == drawn
+    assert result.trials["param_selector.k"][1] == result.configurations[0]["selector.k"] == drawn
     compared = sl.compare(path, {"mine": (features, labels)}, ["random"], repeats=1, trials=2)
     assert list(compared.runs["trials"]) == [2]
 

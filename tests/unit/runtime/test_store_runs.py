@@ -3,6 +3,7 @@ import os
 import sqlite3
 import sys
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +16,7 @@ from spacelang.ir.trial import Measurement, Status
 from spacelang.runtime.storage.exports import export_table, to_frame
 from spacelang.runtime.storage.runs import list_runs, reserve_default_path
 from spacelang.runtime.storage.store import Store, StoreError
+from spacelang.runtime.storage.trial_columns import TABLE_COLUMNS
 
 NOW = datetime(2026, 1, 31, 23, 59, 58)
 
@@ -113,17 +115,15 @@ def path(tmp_path: Path) -> Path:
 def test_the_trials_are_a_table(path: Path) -> None:
     with Store.read(path) as run:
         table = to_frame(run)
-    assert table["trial"].tolist() == [1, 2, 3]
+    assert (table.index.name, table.index.tolist()) == ("trial", [1, 2, 3])
     assert table["status"].tolist() == ["timeout", "success", "success"]
     assert table["loss"].isna().tolist() == [True, False, False]
     assert table["metric.accuracy"].isna().tolist() == [True, False, False]
     assert table["constraint.predict_latency"].tolist() == [1e-5] * 3
-    kinds = {
-        key.removeprefix("configuration."): str(kind) for key, kind in table.dtypes.items() if "configuration" in key
-    }
+    kinds = {key.removeprefix("param_"): str(kind) for key, kind in table.dtypes.items() if key.startswith("param_")}
     assert kinds == {
-        "C": "float64",
-        "e": "object",
+        "C": "Float64",
+        "e": "string",
         "flag": "boolean",
         "full": "Int64",
         "late": "boolean",
@@ -132,19 +132,18 @@ def test_the_trials_are_a_table(path: Path) -> None:
         "none": "object",
         "sizes": "object",
     }
-    assert table["configuration.none"].tolist()[:2] == [None, None]
-    assert table["configuration.none"].isna().tolist() == [True] * 3
-    assert table["configuration.none"].tolist()[2] != table["configuration.none"].tolist()[2], "inactive is no value"
-    assert table["configuration.mixed"].tolist() == ["sqrt", 0.5, 2**70]
+    assert table["param_none"].tolist() == [None, None, pd.NA], "inactive is no value"
+    assert table["param_n"].tolist() == [3, pd.NA, pd.NA]
+    assert table["param_mixed"].tolist() == ["sqrt", 0.5, 2**70]
 
 
 def test_an_empty_run_is_a_table(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "run.db", header())
-    assert to_frame(store).shape == (0, 14)
+    assert list(to_frame(store).reset_index().columns) == [each.name for each in TABLE_COLUMNS]
     store.close()
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".jsonl"])
 def test_exports_hold_the_table(path: Path, suffix: str) -> None:
     file = path.with_name(f"trials{suffix}")
     file.write_text("what was there before", encoding="utf-8")
@@ -152,15 +151,17 @@ def test_exports_hold_the_table(path: Path, suffix: str) -> None:
         export_table(run, file)
         first = file.read_bytes()
         export_table(run, file)
-        expected = to_frame(run)
+        expected = to_frame(run).reset_index()
     if suffix != ".parquet":
         assert file.read_bytes() == first, "equal tables are equal files"
-    table = pd.read_parquet(file) if suffix == ".parquet" else pd.read_csv(file)
+    exactly = {"lines": True, "dtype": False, "precise_float": True}
+    readers = {".parquet": pd.read_parquet, ".jsonl": partial(pd.read_json, **exactly)}
+    table = readers.get(suffix, pd.read_csv)(file)
     assert list(table.columns) == list(expected.columns)
     assert table["loss"].equals(expected["loss"])
-    assert table["configuration.mixed"].tolist() == ["sqrt", "0.5", str(2**70)]
-    assert table["configuration.none"].fillna("-").tolist() == ["none", "none", "-"]
-    assert table["configuration.sizes"].fillna("-").tolist() == ["-", "(10, 5)", "-"]
+    assert table["param_mixed"].tolist() == ["sqrt", "0.5", str(2**70)]
+    assert table["param_none"].fillna("-").tolist() == ["none", "none", "-"]
+    assert table["param_sizes"].fillna("-").tolist() == ["-", "(10, 5)", "-"]
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["run.db", f"trials{suffix}"]
 
 

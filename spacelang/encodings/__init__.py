@@ -8,8 +8,8 @@ int[1, 100] log` are encoded as
     unit_encoding       (0, -)     (1, 0)     (1, 0.5)     (1, 1)       the same in [0, 1], one column per part
     IntegerEncoding     0          1          10           100          index among all members
 
-The first two are functions that return a `domains.DomainEncoding`; the third is a class of `integer_codes`, which also
-maps its numbers to [0, 1] (`UnitIntervalMapping`). `rows.RowEncoding` puts such columns of all variables of a space side
+The first two are functions that return a `rows.DomainEncoding`; the third is a class of `integer_codes`, which also
+maps its numbers to [0, 1] (`UnitIntervalMapping`). `rows.RowEncoding` puts columns of all variables of a space side
 by side, with a missing value for inactive variables. `rows.VectorEncoding` decodes vectors in which a model has filled
 in every number.
 """

@@ -1,11 +1,9 @@
 """Integer encodings: one integer for each domain, and one float for each of its continuous ranges.
 
-A continuous range alone is one float. A finite domain is one integer. For an integer range this is the integer itself;
-for a range with steps, the index of the member; for a set, the index of the value; for a union, the index among the
-members of all parts, in the order of the parts. A union with continuous parts is one integer, in which each continuous
-part counts as one more member, and one float for each continuous part. That float matters only if the integer selects
-its part. In the ADMM paper these are the variables theta_d and theta_c. All of them are stored as floats.
-
+A continuous range alone is one float. A finite domain is one integer: an integer range without steps keeps its
+integers, everything else has the index of the member, for a union among the members of all parts. A continuous part of
+a union counts as one member, and has a float that matters only if the integer selects it. In the ADMM paper these are
+the variables theta_d and theta_c. All of them are stored as floats.
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
 
@@ -15,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spacelang.encodings.domains import nearest_index
+from spacelang.encodings.rows import nearest_index
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, index_of_part, parts
 from spacelang.ir.value import Value
 from spacelang.sampling.unit_scale import unit_scale
@@ -24,11 +22,7 @@ from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_a
 
 @dataclass(frozen=True)
 class CodedPiece:
-    """A part of a domain and its numbers `first`, `first + 1`, ...; a continuous part has a single number.
-
-    `whole` is the part of the hyperparameter's full domain that contains it, and `part_index` is the index of `whole`
-    there.
-    """
+    """A part of a domain, its numbers from `first` on (one if continuous), and the `whole` part around it."""
 
     part: SimpleDomain
     part_index: int
@@ -46,10 +40,7 @@ class CodedPiece:
         return self.first + (self.part.size or 1) - 1
 
     def start_and_step(self) -> tuple[float, float]:
-        """Return `(start, step)` such that a number stands for `start + step * (number - first)`.
-
-        For a set this is the index of the value.
-        """
+        """Return `(start, step)` of what a number is: `start + step * (number - first)`, for a set the index."""
         match self.part:
             case Grid():
                 return self.part.lower, self.part.step
@@ -84,7 +75,6 @@ class CodedPiece:
 
     @cached_property
     def _indices_in_whole(self) -> Array:
-        """The indices in `whole` of the values of a set."""
         assert isinstance(self.whole, Categorical)
         assert isinstance(self.part, Categorical)
         return np.array([self.whole.index_of(value) for value in self.part.values], np.int64)
@@ -107,7 +97,8 @@ class IntegerEncoding:
         found: list[CodedPiece] = []
         for part in parts(domain):
             place = index_of_part(parts(whole), part.representative)
-            first = found[-1].last + 1 if found else _first_number(domain)
+            start = int(domain.lower) if isinstance(domain, Grid) and domain.is_consecutive else 0
+            first = found[-1].last + 1 if found else start
             found.append(CodedPiece(part, place, parts(whole)[place], first))
         self.pieces: tuple[CodedPiece, ...] = tuple(found)
 
@@ -132,26 +123,19 @@ class IntegerEncoding:
         return self.pieces[-1].last
 
     def value_of(self, whole: float, numbers: Sequence[float]) -> Value:
-        """Return the value of an integer and one float for each continuous part.
-
-        If the encoding is not discrete, the integer is ignored.
-        """
+        """Return the value of an integer (ignored if not discrete) and one float for each continuous part."""
         if not self.is_discrete:
             return float(numbers[0])
         piece = next(piece for piece in self.pieces if piece.first <= whole <= piece.last)
-        return (
-            float(numbers[self.continuous_pieces.index(piece)]) if piece.is_continuous else piece.value_of(int(whole))
-        )
+        if piece.is_continuous:
+            return float(numbers[self.continuous_pieces.index(piece)])
+        return piece.value_of(int(whole))
 
     def decode(self, whole: Array | None, numbers: Sequence[Array]) -> ValueCodes:
-        """Return the codes, in the whole domain, of integers and of one array of floats for each continuous part.
-
-        `whole` is None if the encoding is not discrete.
-        """
+        """Return the codes of integers (None if not discrete) and of one array of floats for each continuous part."""
         if whole is None:
-            return self._make_codes(
-                numbers[0].astype(float), np.full(len(numbers[0]), self.pieces[0].part_index, np.int8)
-            )
+            places = np.full(len(numbers[0]), self.pieces[0].part_index, np.int8)
+            return self._make_codes(numbers[0].astype(float), places)
         found, marks = np.zeros(len(whole), self._type), np.zeros(len(whole), np.int8)
         given = iter(numbers)
         for piece in self.pieces:
@@ -161,10 +145,7 @@ class IntegerEncoding:
         return self._make_codes(found, marks)
 
     def encode(self, values: ValueCodes) -> tuple[Array, list[Array]]:
-        """Return the integers of values of the domain, and one array of floats for each continuous part.
-
-        The floats are NaN where the value lies in another part.
-        """
+        """Return the integers, and an array of floats for each continuous part, NaN where the value is elsewhere."""
         whole, numbers = np.zeros(len(values)), []
         for piece in self.pieces:
             mine = np.flatnonzero(self._is_in_piece(piece, values))
@@ -193,17 +174,8 @@ class IntegerEncoding:
         return ValueCodes(codes, marks if self._is_union else None)
 
 
-def _first_number(domain: Domain) -> int:
-    """Return the first number: an integer range without steps keeps its integers, everything else starts at 0."""
-    return int(domain.lower) if isinstance(domain, Grid) and domain.is_consecutive else 0
-
-
 class UnitIntervalMapping:
-    """A mapping between the numbers of some pieces and [0, 1]; numbers between two members are mapped too.
-
-    Several pieces get equal shares of [0, 1]. Each of their members extends half a step to both sides. Ranges with
-    `log` use logarithms.
-    """
+    """A mapping of the numbers of pieces to equal shares of [0, 1], half a step around members, log under `log`."""
 
     def __init__(self, pieces: Sequence[CodedPiece], *, integral: bool) -> None:
         """Create the mapping; `integral` numbers are the integers of the pieces, else the values of a single range."""
@@ -251,9 +223,8 @@ class _PieceScale:
         if integral and self._log:
             # With `log`, the scale is that of the values: `start + step * (code - first)`.
             self._first, (self._start, self._step) = piece.first, piece.start_and_step()
-        self._scale = unit_scale(
-            float(self._scaled_values(lower)), float(self._scaled_values(upper)), log=self._log, functions=np
-        )
+        ends = float(self._scaled_values(lower)), float(self._scaled_values(upper))
+        self._scale = unit_scale(*ends, log=self._log, functions=np)
 
     def to_unit(self, codes: Array) -> Array:
         return np.asarray(self._scale.to_unit(self._scaled_values(codes)))

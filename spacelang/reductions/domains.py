@@ -29,20 +29,16 @@ class Reduction(Protocol):
     @property
     def part(self) -> SimpleDomain:
         """The original domain."""
-        ...
 
     @property
     def domain(self) -> SimpleDomain:
         """The domain that replaces it."""
-        ...
 
     def encode(self, value: Value) -> Value:
         """Return the member of `domain` that stands for a member of `part`."""
-        ...
 
     def decode(self, value: Value) -> Value:
         """Return the member of `part` that a member of `domain` stands for."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +75,7 @@ class ClosedRangeReduction(IdentityReduction):
 
 @dataclass(frozen=True)
 class MemberRenamingReduction:
-    """The reduction of a finite domain to a set of other names, one for each member, in the order of their indices.
-
-    The set is ordered if the members are.
-    """
+    """The reduction of a finite domain to a set of other names in the order of its members, ordered if these are."""
 
     part: Categorical | Grid
     domain: Categorical
@@ -136,9 +129,8 @@ class LogarithmReduction:
     @cached_property
     def domain(self) -> Real:
         """The range of the logarithms; for a grid, each member has the share of it that a draw from the grid gives."""
-        if isinstance(self.part, Grid):
-            return Real(*log_ends(self.part))
-        return Real(math.log(self.part.least), math.log(self.part.greatest))
+        part = self.part
+        return Real(*(log_ends(part) if isinstance(part, Grid) else map(math.log, (part.least, part.greatest))))
 
     def encode(self, value: Value) -> float:
         """Return the logarithm that stands for a member, or else the one whose number is next to the member."""
@@ -162,10 +154,7 @@ class LogarithmReduction:
 
 @dataclass(frozen=True)
 class GridReduction:
-    """The reduction of a continuous range to the indices of `points` members, even on its scale and with both ends.
-
-    All other members of the range are lost: `encode` returns the index of the nearest one that is kept.
-    """
+    """The reduction of a range to the indices of `points` members, even on its scale, with both ends; no others."""
 
     part: Real
     points: int = GRID_POINTS
@@ -183,11 +172,9 @@ class GridReduction:
     def encode(self, value: Value) -> int:
         """Return the index of the nearest value on the scale of the range, the upper one in a tie."""
         assert isinstance(value, int | float)
-        above, to_unit = bisect_left(self.values, value), to_unit_function(self.part)
-        if above in (0, len(self.values)):
-            return min(above, len(self.values) - 1)
-        here = to_unit(value)
-        return above - (here - to_unit(self.values[above - 1]) < to_unit(self.values[above]) - here)
+        above, to_unit = bisect_left(self.values, value, 0, len(self.values) - 1), to_unit_function(self.part)
+        below = max(above - 1, 0)
+        return below if to_unit(value) * 2 < to_unit(self.values[below]) + to_unit(self.values[above]) else above
 
     def decode(self, value: Value) -> float:
         """Return the value with an index; raise LookupError if there is none."""
@@ -205,10 +192,7 @@ def spaced_members(part: Grid | Real, points: int) -> list[Value]:
 
 
 def reductions_of(part: SimpleDomain, *, has_logs: bool = True, points: int = GRID_POINTS) -> Iterator[Reduction]:
-    """Yield the reductions of a domain, those that change least first.
-
-    A log scale of a grid is reduced only for a library without log scales (`has_logs=False`); others keep its indices.
-    """
+    """Yield the reductions of a domain, least changes first; grids keep log scales if the library `has_logs`."""
     yield IdentityReduction(part)
     if isinstance(part, Real):
         yield ClosedRangeReduction(part)
@@ -237,10 +221,10 @@ def reduce_domain(part: SimpleDomain, accepts: DomainPredicate, points: int = GR
 
 def split_into_simple(domain: Domain) -> tuple[SimpleDomain, ...]:
     """Return the parts of a domain; a range that is wider than the largest float is split at 0."""
-    return tuple(piece for part in parts(domain) for piece in _split_wide_range(part))
-
-
-def _split_wide_range(part: SimpleDomain) -> tuple[SimpleDomain, ...]:
-    if not isinstance(part, Real) or math.isfinite(part.upper - part.lower):
-        return (part,)
-    return replace(part, upper=0.0, upper_open=True), replace(part, lower=0.0, lower_open=False)
+    found: list[SimpleDomain] = []
+    for part in parts(domain):
+        if isinstance(part, Real) and not math.isfinite(part.upper - part.lower):
+            found += (replace(part, upper=0.0, upper_open=True), replace(part, lower=0.0, lower_open=False))
+        else:
+            found.append(part)
+    return tuple(found)

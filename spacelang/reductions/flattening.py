@@ -2,7 +2,6 @@
 
 The decisions inside a branch are fixed, and so are the hyperparameters that its conditions mention. Each combination is
 an alternative of its own. Values that no condition distinguishes stay together in one piece of the domain.
-
 See spacelang/optimizers/README.md, section "Unit interval".
 """
 
@@ -47,12 +46,7 @@ class BranchCase:
 
 @dataclass(frozen=True, slots=True)
 class FlattenedBranch:
-    """The cases of a flattened branch, at least one.
-
-    `not_local` are the hyperparameters that could not be flattened because their conditions mention variables outside
-    the branch or compare hyperparameters with each other. `over_limit` are the hyperparameters and decisions that would
-    have led to more than `MAX_ALTERNATIVES` cases.
-    """
+    """The cases of a branch, and what conditions on other variables or `MAX_ALTERNATIVES` left as it is."""
 
     cases: tuple[BranchCase, ...]
     not_local: tuple[Hyperparameter, ...]
@@ -77,9 +71,7 @@ class _VariableState:
 class _Flattening:
     def __init__(self, space: Space, stage: Choice, branch: str, orders: frozenset[str]) -> None:
         self._stage, self._branch, self._orders = stage, branch, orders
-        inside = (
-            variable for variable in space.variables.values() if variable.owners[:1] == ((stage.address, branch),)
-        )
+        inside = (each for each in space.variables.values() if each.owners[:1] == ((stage.address, branch),))
         self._inside: dict[str, Variable] = {variable.address: variable for variable in inside}
         self._conditions: dict[str, Expr] = {}
         self._fixed: dict[str, None] = {}
@@ -98,17 +90,11 @@ class _Flattening:
                     elsewhere.append(node)
                 elif not self._try_to_fix(found[0], found[1]):
                     many.append(node)
-        return FlattenedBranch(
-            tuple(map(self._make_case, self._joint_states(self._in_dependency_order, MAX_ALTERNATIVES))),
-            tuple(elsewhere),
-            tuple(many),
-        )
+        states = self._joint_states(self._in_dependency_order, MAX_ALTERNATIVES)
+        return FlattenedBranch(tuple(map(self._make_case, states)), tuple(elsewhere), tuple(many))
 
     def _dependencies_of(self, node: Hyperparameter) -> tuple[list[str], dict[str, Expr]] | None:
-        """Return the addresses that the condition of a hyperparameter depends on, and all conditions along the way.
-
-        Conditions of the mentioned hyperparameters are followed too. Returns None if the condition cannot be flattened.
-        """
+        """Return all that a condition depends on, and the conditions along the way; None if it cannot be flattened."""
         asked: dict[str, None] = {}
         conditions: dict[str, Expr] = {}
         waiting = [node]
@@ -135,10 +121,10 @@ class _Flattening:
             return False
         if any(address in self._orders for address in asked) or any(isinstance(n, Active) for n in nodes(condition)):
             return False
-        return all(
-            not is_multivariate(atom) and can_be_cut(self._inside[references(atom)[0]].hyperparameter.domain, atom)
-            for atom in atoms_of(condition)
-        )
+        for atom in atoms_of(condition):
+            if is_multivariate(atom) or not can_be_cut(self._inside[references(atom)[0]].hyperparameter.domain, atom):
+                return False
+        return True
 
     def _try_to_fix(self, asked: Sequence[str], conditions: Mapping[str, Expr]) -> bool:
         """Fix these variables and their owners; return False and change nothing if that makes too many cases."""
@@ -155,7 +141,6 @@ class _Flattening:
 
     @property
     def _in_dependency_order(self) -> tuple[str, ...]:
-        """The fixed variables, each after all that it depends on."""
         found: dict[str, None] = {}
 
         def visit(address: str) -> None:
@@ -199,13 +184,11 @@ class _Flattening:
                 label = f"{name}={branch}" if len(node.branches) > 1 else ""
                 yield _VariableState(branch, branch=branch, label=label)
             return
-        found = [*_distinguished_pieces(node, self._atoms(node.address))]
+        every = dict.fromkeys(atom for condition in self._conditions.values() for atom in atoms_of(condition))
+        found = [*_distinguished_pieces(node, [atom for atom in every if references(atom) == (node.address,)])]
         for domain, worth in found:
-            yield _VariableState(worth, domain=domain, label=_label(name, domain) if len(found) > 1 else "")
-
-    def _atoms(self, address: str) -> list[Expr]:
-        atoms = (atom for condition in self._conditions.values() for atom in atoms_of(condition))
-        return [atom for atom in dict.fromkeys(atoms) if references(atom) == (address,)]
+            label = f"{name}={literal(worth)}" if domain.size == 1 else f"{name} in {describe(domain)}"
+            yield _VariableState(worth, domain=domain, label=label if len(found) > 1 else "")
 
     def _is_active(self, variable: Variable, known: Mapping[str, _VariableState]) -> bool:
         """Return True if a variable is reached and its condition is true, as far as the fixed variables decide it."""
@@ -233,13 +216,6 @@ def _distinguished_pieces(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterat
     def signature(value: Value) -> tuple[bool, ...]:
         return tuple(is_true(atom, lambda _: value) for atom in atoms)
 
-    for mine in group_by_key(
-        (signature(cell.representative), cell) for cell in distinguished_cells(node.domain, atoms)
-    ).values():
+    cells = distinguished_cells(node.domain, atoms)
+    for mine in group_by_key((signature(cell.representative), cell) for cell in cells).values():
         yield join_pieces(node.domain, mine), mine[0].representative
-
-
-def _label(name: str, domain: Domain) -> str:
-    if domain.size == 1:
-        return f"{name}={literal(domain.representative)}"
-    return f"{name} in {describe(domain)}"

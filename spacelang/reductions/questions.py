@@ -68,10 +68,7 @@ Piece: TypeAlias = FixedPiece | DrawnPiece
 
 @dataclass(frozen=True, slots=True)
 class FreeHyperparameterDraw:
-    """The questions of a free hyperparameter: one of its pieces, and a value in that piece.
-
-    If there are several pieces, `choice` is the name of the question that selects one; else it is empty.
-    """
+    """The questions of a hyperparameter: `choice` of one of several pieces (else empty), and a value in the piece."""
 
     choice: str
     pieces: tuple[Piece, ...]
@@ -110,11 +107,7 @@ class Questions:
     def __init__(
         self, structures: Structures, unfolded: Parts, accepts: DomainPredicate, points: int = GRID_POINTS
     ) -> None:
-        """Create the questions for the unfolded parts of a space.
-
-        `accepts` returns True for the domains that may be drawn from. A range that only a grid can replace is cut to
-        `points` values.
-        """
+        """Create the questions; `accepts` is true for domains to draw from, `points` is the size of a grid."""
         self.structures = structures
         self.space = space = structures.space
         self.parts = unfolded
@@ -128,7 +121,10 @@ class Questions:
                 self.forks[id(part)] = name = self.names.make_unique(self.base_name(part))
                 self.by_name[name] = part
             elif isinstance(part, FreeHyperparameter):
-                self.draws[id(part)] = draw = self._make_draw(part)
+                pieces, name = split_into_simple(part.domain), self.base_name(part)
+                choice = self.names.make_unique(f"{name}:part") if len(pieces) > 1 else ""
+                draw = FreeHyperparameterDraw(choice, tuple(self._make_piece(piece, name) for piece in pieces))
+                self.draws[id(part)] = draw
                 self.by_name |= draw.questions
 
     @cached_property
@@ -139,7 +135,11 @@ class Questions:
     @cached_property
     def domains(self) -> Mapping[str, SimpleDomain]:
         """The possible answers to every question by name: the indices of a choice, or the domain to draw from."""
-        return {name: _answer_domain(question) for name, question in self.by_name.items()}
+        found: dict[str, SimpleDomain] = {}
+        for name, asked in self.by_name.items():
+            options = asked.cases if isinstance(asked, Fork) else () if isinstance(asked, DrawnPiece) else asked.pieces
+            found[name] = asked.domain if isinstance(asked, DrawnPiece) else Grid(0, len(options) - 1)
+        return found
 
     @cached_property
     def product_count(self) -> int:
@@ -159,10 +159,7 @@ class Questions:
         return f"{name}:case" if isinstance(part, Fork) and isinstance(part.node, Hyperparameter) else name
 
     def encode(self, configuration: Configuration) -> dict[str, Any]:
-        """Return the answers that lead to a configuration, by question name; raise LookupError if it is not valid.
-
-        A value that a reduction does not keep becomes the nearest one that it keeps.
-        """
+        """Return the answers that lead to a configuration or its nearest kept values; raise LookupError if invalid."""
         lookup = Assignment.from_configuration(self.space, configuration)
         found: dict[str, Any] = {}
         for part, place in parts_on_path(self.parts, lookup):
@@ -173,10 +170,7 @@ class Questions:
         return found
 
     def ask_values(self, answer: Answer) -> dict[str, Value]:
-        """Return the values to which answers lead, by configuration key.
-
-        `answer` is called for each question, after the questions that lead to it.
-        """
+        """Return values by key; `answer` is called for each question, after the questions that lead to it."""
         found: dict[str, Value] = {}
         self._ask_parts(self.parts, answer, found)
         return found
@@ -216,28 +210,12 @@ class Questions:
             elif isinstance(part, FreeHyperparameter):
                 found[part.node.key] = self.draws[id(part)].ask_value(answer)
 
-    def _make_draw(self, free: FreeHyperparameter) -> FreeHyperparameterDraw:
-        pieces = split_into_simple(free.domain)
-        name = self.base_name(free)
-        choice = self.names.make_unique(f"{name}:part") if len(pieces) > 1 else ""
-        return FreeHyperparameterDraw(choice, tuple(self._make_piece(piece, name) for piece in pieces))
-
     def _make_piece(self, part: SimpleDomain, name: str) -> Piece:
         if part.size == 1:
             return FixedPiece(part.value_at(0))
         if isinstance(part, Real) and part.least == part.greatest:
             return FixedPiece(part.least)
         return DrawnPiece(self.names.make_unique(name), reduce_domain(part, self._accepts, self._points))
-
-
-def _answer_domain(question: Question) -> SimpleDomain:
-    match question:
-        case Fork():
-            return Grid(0, len(question.cases) - 1)
-        case FreeHyperparameterDraw():
-            return Grid(0, len(question.pieces) - 1)
-        case DrawnPiece():
-            return question.domain
 
 
 class VariableNames:

@@ -7,6 +7,7 @@ of parts is therefore about the number of states that conditions and constraints
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 from spacelang.ir.domain import Domain, SimpleDomain, contains
@@ -58,10 +59,9 @@ class Fork:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weight of each case: the weight of the branch of a decision, 1 for all other cases."""
-        branches = (
-            {branch.name: branch.weight for branch in self.node.branches} if isinstance(self.node, Choice) else {}
-        )
-        return tuple(1.0 if case.branch is None else branches[case.branch] for case in self.cases)
+        branches = self.node.branches if isinstance(self.node, Choice) else ()
+        weights = {branch.name: branch.weight for branch in branches}
+        return tuple(1.0 if case.branch is None else weights[case.branch] for case in self.cases)
 
 
 UnfoldedPart: TypeAlias = FreeHyperparameter | RangeComparison | Fork
@@ -69,28 +69,17 @@ Parts: TypeAlias = tuple[UnfoldedPart, ...]
 
 
 def unfold(structures: Structures) -> Parts:
-    """Return the parts that together generate each configuration of a space exactly once.
-
-    They are also empty if the space is empty, so check `Structures.count` first. Raises TooManyConnectedVariablesError
-    if constraints connect too many variables.
-    """
+    """Return the parts that generate each configuration once; may raise TooManyConnectedVariablesError."""
     return _Unfolding(structures).parts_below(())
 
 
 def network_unfolder(structures: Structures) -> Callable[[Network], Parts]:
-    """Return a function that unfolds one network of a space, with everything below it.
-
-    It is for targets that represent the other networks by other means. Equal parts of different networks are one
-    object. Raises TooManyConnectedVariablesError like `unfold`.
-    """
+    """Return a function that unfolds one network with all below it; may raise TooManyConnectedVariablesError."""
     return _Unfolding(structures).parts_of_network
 
 
 def parts_on_path(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
-    """Yield the parts that a configuration passes, each fork with the index of its case, other parts with 0.
-
-    Raises LookupError if a fork has no case for the configuration, which then is not valid.
-    """
+    """Yield the parts that a configuration passes, with the index of the case of a fork; may raise LookupError."""
     for part in parts:
         if isinstance(part, Fork):
             place, inside = _find_case(part, lookup)
@@ -101,18 +90,11 @@ def parts_on_path(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, 
 
 
 def count_combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" = None) -> int:
-    """Return the number of combinations of cases of all forks, without enumerating them.
-
-    Each combination is a product of free hyperparameters; together they cover the space. `ways` may return other
-    alternatives of a fork than its cases.
-    """
+    """Return the number of combinations of cases, or of what `ways` returns for a fork, without enumerating them."""
     known: dict[int, int] = {}
 
     def of_parts(several: Parts) -> int:
-        product = 1
-        for part in several:
-            product *= of_fork(part) if isinstance(part, Fork) else 1
-        return product
+        return prod(of_fork(part) for part in several if isinstance(part, Fork))
 
     def of_fork(fork: Fork) -> int:
         if id(fork) not in known:
@@ -178,7 +160,6 @@ class _Unfolding:
         self._below: dict[Context, Parts] = {}
 
     def parts_below(self, context: Context) -> Parts:
-        """Return the parts of all networks below a context."""
         if context not in self._below:
             networks = self.model.by_context.get(context, ())
             self._below[context] = tuple(part for network in networks for part in self.parts_of_network(network))
@@ -220,11 +201,7 @@ class _EliminatedNetwork:
         return tuple(part for root in self._roots for part in self._parts_of_variable(root, {}))
 
     def _eliminate(self) -> Sequence[Bucket]:
-        """Return the buckets of the elimination: truths first, then hyperparameters, then decisions.
-
-        Inner variables go before outer ones. The variables that determine most are thus eliminated last and become the
-        outermost forks.
-        """
+        """Return the buckets: truths, hyperparameters, decisions, inner ones first; outermost forks come last."""
         turns: dict[tuple[int, int], set[str]] = {}
         for name in self._network.states:
             turns.setdefault(self._elimination_turn(name), set()).add(name)
@@ -252,16 +229,11 @@ class _EliminatedNetwork:
                 states = self._network.states[member.address]
                 total = self._unfolding.existence_solver.total
                 yield Factor(
-                    (member.address,),
-                    {(s,): 1 for s in states if s == UNREACHED or total(context_below(member, s))},
+                    (member.address,), {(s,): 1 for s in states if s == UNREACHED or total(context_below(member, s))}
                 )
 
     def _find_dependencies(self) -> dict[str, tuple[str, ...]]:
-        """Return for each variable the earlier variables on which the parts below it depend.
-
-        Also builds the tree of variables (`_children` and `_roots`): the parent of a variable is the last one to become
-        known of those that it depends on.
-        """
+        """Return the earlier variables on which the parts below each one depend; the last one is its parent."""
         order = {variable: place for place, variable in enumerate(self._buckets)}
         needs: dict[str, tuple[str, ...]] = {}
         for variable, bucket in self._buckets.items():
@@ -272,17 +244,16 @@ class _EliminatedNetwork:
         return needs
 
     def _parts_of_variable(self, variable: str, known: Mapping[str, State]) -> Parts:
-        """Return the parts of a variable and of its descendants, given the states of the variables before it."""
         key = (variable, *(known[name] for name in self._dependencies[variable]))
         if key not in self._cache:
             bucket = self._buckets[variable]
             states = sorted(bucket.weights[tuple([known[name] for name in bucket.separator])])
-            told = [(state, self._parts_of_children(variable, {**known, variable: state})) for state in states]
+            children, told = self._children[variable], []
+            for state in states:
+                below = (self._parts_of_variable(child, {**known, variable: state}) for child in children)
+                told.append((state, tuple(part for parts in below for part in parts)))
             self._cache[key] = self._make_parts(variable, told)
         return self._cache[key]
-
-    def _parts_of_children(self, variable: str, known: Mapping[str, State]) -> Parts:
-        return tuple(part for child in self._children[variable] for part in self._parts_of_variable(child, known))
 
     def _make_parts(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
         if variable not in self._members:
@@ -298,10 +269,9 @@ class _EliminatedNetwork:
         alike = {tuple(map(id, parts)) for _, parts in told}
         if len(alike) == 1 and (len(told) == 2 or atom is None):
             return told[0][1]
-        asked = [
-            (*parts, *((self._unfolding.intern_comparison(atom, bool(state)),) if atom is not None else ()))
-            for state, parts in told
-        ]
+        asked = [parts for _, parts in told]
+        if atom is not None:
+            asked = [(*parts, self._unfolding.intern_comparison(atom, bool(state))) for state, parts in told]
         if len(asked) == 1:
             return asked[0]
         return (self._unfolding.intern_fork(variable, None, tuple(Case(None, None, parts) for parts in asked)),)
@@ -310,14 +280,11 @@ class _EliminatedNetwork:
         choice = member.choice
         if all(state == UNREACHED for state, _ in told):
             return told[0][1]
-        cases = [
-            Case(None, None, parts)
-            if state == UNREACHED
-            else Case(
-                choice.branches[state].name, None, (*self._unfolding.parts_below(context_below(member, state)), *parts)
-            )
-            for state, parts in told
-        ]
+        cases = []
+        for state, parts in told:
+            below = () if state == UNREACHED else self._unfolding.parts_below(context_below(member, state))
+            branch = None if state == UNREACHED else choice.branches[state].name
+            cases.append(Case(branch, None, (*below, *parts)))
         return (self._unfolding.intern_fork(member.address, choice, tuple(cases)),)
 
     def _parts_of_hyperparameter(self, node: Hyperparameter, told: Sequence[tuple[State, Parts]]) -> Parts:
@@ -335,6 +302,5 @@ class _EliminatedNetwork:
             ((domain, parts),) = found
             return (self._unfolding.intern_free(node, domain), *parts)
         cases = [Case(None, domain, (self._unfolding.intern_free(node, domain), *parts)) for domain, parts in found]
-        return (
-            self._unfolding.intern_fork(node.address, node, (*(Case(None, None, parts) for parts in inactive), *cases)),
-        )
+        every = (*(Case(None, None, parts) for parts in inactive), *cases)
+        return (self._unfolding.intern_fork(node.address, node, every),)

@@ -17,11 +17,7 @@ MAX_JOINT_BRANCHES: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A decision of a space as a layer of the tree.
-
-    `stage` is its key in configurations and `address` its unique name. `owner` is the pair of the layer index and
-    branch index that lead to the decision, or None for a stage of the pipeline.
-    """
+    """A decision as a layer, with its key (`stage`) and the layer and branch index that lead to it, or None."""
 
     stage: str
     address: str
@@ -45,10 +41,7 @@ def layers_of(space: Space) -> tuple[Layer, ...]:
         place = places[owners[-1][0]]
         return place, space.decisions[place].branch_indices[owners[-1][1]]
 
-    return tuple(
-        Layer(choice.key, choice.address, tuple(choice.branch_indices), choice.default, owner_of(choice))
-        for choice in space.decisions
-    )
+    return tuple(Layer(c.key, c.address, tuple(c.branch_indices), c.default, owner_of(c)) for c in space.decisions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +75,8 @@ def constraint_tables_of(structures: Structures, layers: Sequence[Layer]) -> dic
             within = (places[address], layers[places[address]].alternatives.index(branch))
         for network in networks:
             for factor in _factors_with_prefixes(structures.existence_solver.weighted_decisions(network), places):
-                if factor.scope and not _is_trivial(network, factor):
+                size = prod(len(network.states[name]) for name in factor.scope)
+                if factor.scope and sum(map(bool, factor.table.values())) < size:
                     hurdle = _constraint_table(factor, places, within)
                     found[hurdle.scope[-1]] = (*found.get(hurdle.scope[-1], ()), hurdle)
     return found
@@ -99,17 +93,10 @@ def _factors_with_prefixes(graph: FactorGraph, places: Mapping[str, int]) -> Ite
         yield graph.factors[-1]
 
 
-def _is_trivial(graph: FactorGraph, factor: Factor) -> bool:
-    return sum(map(bool, factor.table.values())) == prod(len(graph.states[name]) for name in factor.scope)
-
-
 def _constraint_table(factor: Factor, places: Mapping[str, int], within: tuple[int, int] | None) -> ConstraintTable:
     order = sorted(range(len(factor.scope)), key=lambda index: places[factor.scope[index]])
-    return ConstraintTable(
-        tuple(places[factor.scope[index]] for index in order),
-        frozenset(tuple(states[index] for index in order) for states, weight in factor.table.items() if weight),
-        within,
-    )
+    kept = frozenset(tuple(states[index] for index in order) for states, weight in factor.table.items() if weight)
+    return ConstraintTable(tuple(places[factor.scope[index]] for index in order), kept, within)
 
 
 MAX_WHOLE_LEAVES: Final = 64
@@ -119,16 +106,10 @@ DEFAULT_MARK, OTHER_MARK = "●", "○"
 
 def text_listing(name: str, layers: Sequence[Layer], leaves: int, by_discrepancy: Sequence[int]) -> str:
     """Return the layers as a tree, the default first in each, and the leaf counts by discrepancy."""
-    lines = [
-        _title(name, layers, leaves),
-        f"{DEFAULT_MARK} the heuristic's choice   {OTHER_MARK} one discrepancy",
-        "",
-        *_layer_lines(None, layers, ""),
-        "",
-        "discrepancy   leaves",
-        *(f"{discrepancy:>11}   {count:,}" for discrepancy, count in enumerate(by_discrepancy)),
-    ]
-    return "\n".join(lines)
+    legend = f"{DEFAULT_MARK} the heuristic's choice   {OTHER_MARK} one discrepancy"
+    counts = (f"{discrepancy:>11}   {count:,}" for discrepancy, count in enumerate(by_discrepancy))
+    table = ["", "discrepancy   leaves", *counts]
+    return "\n".join([_title(name, layers, leaves), legend, "", *_layer_lines(None, layers, ""), *table])
 
 
 def dot_graph(name: str, layers: Sequence[Layer], leaves: int, in_order: Iterable[Sequence[int]]) -> str:
@@ -148,7 +129,9 @@ def _layer_lines(owner: int | None, layers: Sequence[Layer], indent: str) -> Ite
         deeper = indent + ("   " if is_last else "│  ")
         yield f"{indent}{'└─' if is_last else '├─'} {layer.stage}{_owner_note(layer, layers)}"
         has_layers = any(other.owner is not None and other.owner[0] == place for other in layers)
-        yield from _alternative_lines(layer, deeper + ("│  " if has_layers else "   "))
+        others = (name for number, name in enumerate(layer.alternatives) if number != layer.default)
+        words = [f"{DEFAULT_MARK} {layer.alternatives[layer.default]}", *(f"{OTHER_MARK} {name}" for name in others)]
+        yield from wrap_words(words, *[deeper + ("│  " if has_layers else "   ")] * 2)
         yield from _layer_lines(place, layers, deeper)
 
 
@@ -157,12 +140,6 @@ def _owner_note(layer: Layer, layers: Sequence[Layer]) -> str:
         return ""
     owner, branch = layer.owner
     return f" (with {layers[owner].alternatives[branch]})"
-
-
-def _alternative_lines(layer: Layer, indent: str) -> list[str]:
-    others = (name for place, name in enumerate(layer.alternatives) if place != layer.default)
-    words = [f"{DEFAULT_MARK} {layer.alternatives[layer.default]}", *(f"{OTHER_MARK} {name}" for name in others)]
-    return wrap_words(words, indent, indent)
 
 
 def _whole_tree_lines(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterator[str]:

@@ -1,10 +1,8 @@
 """The partition of a space by pieces of its hyperparameters, without listing structures.
 
-A configuration is identified by the piece of each hyperparameter that is cut, as far as its decisions lead there. Where
-such a hyperparameter is reached but inactive, the configuration belongs to the first piece. Hyperparameters of
-different alternatives of a decision are not crossed with each other. The alternatives below which nothing is cut form
-one group.
-
+A configuration is identified by the piece of each hyperparameter that is cut and reached, the first one if it is not
+active. Hyperparameters of different alternatives of a decision are not crossed with each other. The alternatives below
+which nothing is cut form one group.
 See spacelang/optimizers/README.md, section "BOASF: arms".
 """
 
@@ -66,25 +64,16 @@ class Partition:
     def __init__(self, space: Space, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> None:
         self._space = space
         self._places: dict[str, CutHyperparameter | GroupedDecision] = {}
-        self._slots = self._find_cuts((), pieces_of)
+        self.slots = self._find_cuts((), pieces_of)
 
     @property
     def cuts(self) -> tuple[CutHyperparameter, ...]:
         """The hyperparameters that are cut."""
         return tuple(slot for slot in self._places.values() if isinstance(slot, CutHyperparameter))
 
-    @property
-    def max_arms(self) -> int:
-        """The maximum number of arms; some of them may be empty."""
-        return _count_arms(self._slots)
-
-    def arm_keys(self) -> Iterator[ArmKey]:
-        """Return an iterator over the keys of all arms, including empty arms."""
-        return _arm_keys(self._slots)
-
     def arm_key_of(self, configuration: Configuration) -> ArmKey:
         """Return the key of the arm of a member."""
-        return tuple(_arm_key_items(self._slots, configuration))
+        return tuple(_arm_key_items(self.slots, configuration))
 
     def subspace_of(self, arm_key: ArmKey) -> Subspace | None:
         """Return the restriction to an arm, which may be empty; None if conditions leave nothing."""
@@ -102,23 +91,18 @@ class Partition:
 
     def arm_name(self, arm_key: ArmKey, part: Subspace) -> str:
         """Return the name of an arm: its alternatives, and the pieces that do not follow from others."""
-        words = []
+        words: list[str] = []
         names = [self._places[address].node.name for address, _ in arm_key if address in part.domains]  # type: ignore[union-attr]
         for address, place in arm_key:
             slot = self._places[address]
-            if isinstance(slot, GroupedDecision) and len(slot.groups) == 1:
-                continue
             if isinstance(slot, GroupedDecision):
                 group = slot.groups[place]
-                others = (
-                    f"one of {len(group)} other alternatives of {slot.choice.name}"
-                    if len(group) > MAX_NAMED_ALTERNATIVES
-                    else " or ".join(group)
-                )
-                words.append(others)
+                many = f"one of {len(group)} other alternatives of {slot.choice.name}"
+                words += [many if len(group) > MAX_NAMED_ALTERNATIVES else " or ".join(group)] * (len(slot.groups) > 1)
                 continue
             is_open = place == 0 and not _is_always_active(self._space, address, part)
-            if is_open and not _require_active(self._space, address, _copy(part)):
+            copied = Subspace({**part.branches}, {**part.domains}, [*part.rules])
+            if is_open and not _require_active(self._space, address, copied):
                 continue
             own = slot.node.name if names.count(slot.node.name) == 1 else slot.node.key
             words.append(f"{own} {describe_piece(part.domains[address])}{' or inactive' * is_open}")
@@ -148,14 +132,13 @@ class Partition:
         return tuple(found)
 
 
-def _count_arms(slots: Cuts) -> int:
-    return prod(
-        len(each.pieces) if isinstance(each, CutHyperparameter) else sum(map(_count_arms, each.inside))
-        for each in slots
-    )
+def count_arms(slots: Cuts) -> int:
+    """Return the maximum number of arms; some of them may be empty."""
+    return prod(len(s.pieces) if isinstance(s, CutHyperparameter) else sum(map(count_arms, s.inside)) for s in slots)
 
 
-def _arm_keys(slots: Cuts) -> Iterator[ArmKey]:
+def arm_keys(slots: Cuts) -> Iterator[ArmKey]:
+    """Yield the keys of all arms, including empty arms."""
     for joint in product(*map(_slot_arm_keys, slots)):
         yield tuple(item for items in joint for item in items)
 
@@ -163,9 +146,9 @@ def _arm_keys(slots: Cuts) -> Iterator[ArmKey]:
 def _slot_arm_keys(slot: CutHyperparameter | GroupedDecision) -> Iterator[ArmKey]:
     if isinstance(slot, CutHyperparameter):
         yield from (((slot.node.address, place),) for place in range(len(slot.pieces)))
-        return
-    for place, inside in enumerate(slot.inside):
-        yield from (((slot.choice.address, place), *inner) for inner in _arm_keys(inside))
+    else:
+        for place, inside in enumerate(slot.inside):
+            yield from (((slot.choice.address, place), *inner) for inner in arm_keys(inside))
 
 
 def _arm_key_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[str, int]]:
@@ -179,13 +162,6 @@ def _arm_key_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[
         place = next(place for place, group in enumerate(slot.groups) if branch in group)
         yield slot.choice.address, place
         yield from _arm_key_items(slot.inside[place], configuration)
-
-
-def _copy(part: Subspace) -> Subspace:
-    return Subspace({**part.branches}, {**part.domains}, [*part.rules])
-
-
-# ---- conditions under which a hyperparameter is active
 
 
 def _require_active(space: Space, address: str, part: Subspace) -> bool:
@@ -207,9 +183,8 @@ def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
         case Or(terms=(term,)):
             return _require_condition(space, term, part)
         case Is(address=address, branches=branches):
-            if not _require_reached(space, address, part):
-                return False
-            return _restrict_branches(space, address, branches, part)
+            taken = ((owner, (branch,)) for owner, branch in space.variables[address].owners)
+            return all(_restrict_branches(space, a, names, part) for a, names in (*taken, (address, branches)))
         case Reference() | Compare() | In():
             named = references(condition)
             values = _possible_values(space, named[0], part) if len(named) == 1 else None
@@ -223,10 +198,6 @@ def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
     return True
 
 
-def _require_reached(space: Space, address: str, part: Subspace) -> bool:
-    return all(_restrict_branches(space, owner, {branch}, part) for owner, branch in space.variables[address].owners)
-
-
 def _restrict_branches(space: Space, address: str, names: Iterable[str], part: Subspace) -> bool:
     choice = space.variables[address].choice
     known = part.branches.get(address, frozenset(branch.name for branch in choice.branches))
@@ -235,7 +206,6 @@ def _restrict_branches(space: Space, address: str, names: Iterable[str], part: S
 
 
 def _possible_values(space: Space, address: str, part: Subspace) -> Categorical | None:
-    """Return the domain of a hyperparameter in a subspace if it is categorical, else None."""
     node = space.variables[address].hyperparameter
     domain = part.domains.get(address, node.domain)
     return domain if isinstance(domain, Categorical) else None
@@ -256,11 +226,8 @@ def _is_always_active(space: Space, address: str, part: Subspace) -> bool:
     if any(part.branches.get(owner) != frozenset({branch}) for owner, branch in variable.owners):
         return False
     named = () if condition is None else references(condition)
-    values = (
-        _possible_values(space, named[0], part)
-        if isinstance(condition, Reference | Compare | In) and len(named) == 1
-        else None
-    )
+    is_unary = isinstance(condition, Reference | Compare | In) and len(named) == 1
+    values = _possible_values(space, named[0], part) if is_unary else None
     if values is None:
         return condition is None
     holds_always = all(is_true(condition, {named[0]: value}.__getitem__) for value in values.values)  # type: ignore[arg-type]
@@ -274,12 +241,10 @@ DIGITS: Final = 12
 def cut_into_pieces(domain: Domain, number: int) -> tuple[Domain, ...]:
     """Return a domain cut into `number` pieces, or into as many as possible.
 
-    - Ranges are cut into equal widths, or into equal ratios under `log`. Each piece except the last one excludes its
-      upper end.
-    - Integers, steps and sets are cut into runs of neighboring members. Their sizes differ by at most one, longer runs
-      first. Consecutive integers under `log` are cut into equal ratios.
-    - The parts of a union are pieces. If there are more parts than pieces, a piece has several parts. If there are
-      fewer, the parts are cut, the largest first.
+    - Ranges are cut into equal widths, or equal ratios under `log`. All pieces but the last exclude their upper end.
+    - Integers, steps and sets are cut into runs of neighboring members, longer ones first, whose sizes differ by at
+      most one. Consecutive integers under `log` are cut into equal ratios.
+    - The parts of a union are pieces. A piece has several parts if there are more of them, else the largest are cut.
     """
     match domain:
         case Union():
@@ -378,15 +343,10 @@ def _members_between(domain: SimpleDomain, first: int, last: int) -> SimpleDomai
 def _cut_union(domain: Union, number: int) -> tuple[Domain, ...]:
     several = domain.parts
     if number <= len(several):
-        return tuple(_join(several[first : last + 1]) for first, last in _runs(len(several), number))
-    found: list[tuple[Domain, ...]] = []
-    for part, share in zip(several, _piece_counts(several, number), strict=True):
-        found.append(cut_into_pieces(part, share))
-    return tuple(piece for pieces in found for piece in pieces)
-
-
-def _join(several: Sequence[SimpleDomain]) -> Domain:
-    return several[0] if len(several) == 1 else Union(tuple(several))
+        runs = (several[first : last + 1] for first, last in _runs(len(several), number))
+        return tuple(run[0] if len(run) == 1 else Union(run) for run in runs)
+    shares = zip(several, _piece_counts(several, number), strict=True)
+    return tuple(piece for part, share in shares for piece in cut_into_pieces(part, share))
 
 
 def _piece_counts(several: Sequence[SimpleDomain], number: int) -> list[int]:

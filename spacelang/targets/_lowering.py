@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.encodings.domains import FLOAT_LIMIT_REASON, unencodable_domains
+from spacelang.encodings.rows import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.errors import PicklableError
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
@@ -140,20 +140,13 @@ class ReportEntry:
     @property
     def lines_text(self) -> str:
         """The lines in parentheses, preceded by a space, like `" (lines 3, 5)"`; an empty string if there are none."""
-        shown = ", ".join(map(str, self.lines[:MAX_LISTED_LINES])) + (
-            ", …" if len(self.lines) > MAX_LISTED_LINES else ""
-        )
+        shown = ", ".join(map(str, self.lines[:MAX_LISTED_LINES])) + ", …" * (len(self.lines) > MAX_LISTED_LINES)
         return f" (line{'s' * (len(self.lines) > 1)} {shown})" if self.lines else ""
 
     def to_json(self) -> dict[str, object]:
         """Return the entry as a dictionary that the `json` module can write."""
-        return {
-            "construct": self.construct,
-            "status": self.status.value,
-            "line": self.line,
-            "lines": list(self.lines),
-            "message": self.message,
-        }
+        place = {"line": self.line, "lines": list(self.lines)}
+        return {"construct": self.construct, "status": self.status.value, **place, "message": self.message}
 
 
 def make_report(space: Space, keeps: PreservationTable, findings: Iterable[Finding] = ()) -> tuple[ReportEntry, ...]:
@@ -176,15 +169,13 @@ def make_report(space: Space, keeps: PreservationTable, findings: Iterable[Findi
     return tuple(entries)
 
 
+_CHOSEN: Final = (Construct.UNIONS, Construct.CONDITIONS, Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES)
 REMOVED_BY: Final[Mapping[Construct, str]] = {
+    **dict.fromkeys((Construct.STEPS, Construct.SETS, Construct.ORDERED), "MemberIndexReduction"),
+    **dict.fromkeys(_CHOSEN, "the chain of choices of `build_questions`"),
     Construct.FLOATS: "GridReduction",
     Construct.LOG: "LogarithmReduction",
-    Construct.STEPS: "MemberIndexReduction",
     Construct.OPEN: "ClosedRangeReduction",
-    Construct.SETS: "MemberRenamingReduction or MemberIndexReduction",
-    Construct.ORDERED: "MemberIndexReduction",
-    **dict.fromkeys((Construct.UNIONS, Construct.CONDITIONS), "the choices of `build_questions`"),
-    **dict.fromkeys((Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES), "the choices of `build_questions`"),
 }
 """What removes a construct from a space, for the error of a target that does not cover it."""
 
@@ -200,12 +191,10 @@ def missing_verdict_error(construct: Construct, missing: str = "verdict") -> Val
 
 def refuse_oversized_integers(space: Space, keeps: PreservationTable) -> None:
     """Raise RefusedError if the space has integers, or indices of steps, too large to be exact as floats."""
-    findings = [
-        Finding(
-            Construct.INTEGERS if isinstance(part, Grid) and part.is_integral else Construct.STEPS, OVERSIZED, node.span
-        )
-        for node, part in unencodable_domains(space)
-    ]
+    findings = []
+    for node, part in unencodable_domains(space):
+        is_integral = isinstance(part, Grid) and part.is_integral
+        findings.append(Finding(Construct.INTEGERS if is_integral else Construct.STEPS, OVERSIZED, node.span))
     if findings:
         make_report(space, keeps, findings)
 
@@ -244,15 +233,12 @@ class Form(Protocol):
 
     def to_json(self) -> dict[str, object]:
         """Return the keys that the form adds to the JSON document of `compile`."""
-        ...
 
     def to_text(self) -> str:
         """Return a description for the terminal, without a final newline."""
-        ...
 
     def to_dot(self) -> str:
         """Return a graph in the DOT language."""
-        ...
 
 
 @runtime_checkable
@@ -261,7 +247,6 @@ class SourceForm(Protocol):
 
     def to_python(self) -> str:
         """Return the source of a module that imports nothing but the library, without a final newline."""
-        ...
 
 
 F_co = TypeVar("F_co", bound=Form, covariant=True)
@@ -275,7 +260,6 @@ class NativeForm(Protocol):
     @property
     def native(self) -> Any:
         """The object that the library takes; raises MissingLibraryError if the library is not installed."""
-        ...
 
 
 @renamed_attributes(reaches="accepts")
@@ -288,8 +272,7 @@ class LoweringResult(Generic[F_co, E]):
     accepts an encoding by its own rules, which are those of the library if the form belongs to one. `sample` draws
     encodings with the means of the form. Every encoding that is drawn or accepted decodes to a member.
 
-    If `origin` is given, the object is pickled as its target and the structures, and is compiled again when it is
-    unpickled.
+    If `origin` is given, the object is pickled as its target and the structures, and compiled again when unpickled.
     """
 
     form: F_co
@@ -315,11 +298,7 @@ class Target(Protocol):
     preserves: ClassVar[PreservationTable]
 
     def lower(self, structures: Structures) -> LoweringResult[Any, Any]:
-        """Compile the space of the structures, which must not be empty.
-
-        Raises RefusedError if the form cannot represent the space, and OptionError if the options do not fit the space.
-        """
-        ...
+        """Compile a nonempty space; raise RefusedError if that is impossible, OptionError if the options do not fit."""
 
 
 def compiled_document(
@@ -331,31 +310,13 @@ def compiled_document(
 ) -> dict[str, object]:
     """Return the document that `compile --format json` prints (see `grammars/compiled.schema.json`).
 
-    It contains the form, the report, and the definition of the space, from which the space can be loaded again.
-
-    Parameters
-    ----------
-    target : str
-        The name of the target.
-    space : Space
-        The compiled space.
-    lowered : LoweringResult
-        The result of the target.
-    options : mapping, optional
-        The options of the target.
-    bound : mapping, optional
-        The symbols of the data that the text mentions, each with its number; None for a symbol that is not bound.
+    It contains the form, the report, and the definition of the space, from which the space can be loaded again. `bound`
+    has the number of each symbol of the data that the text mentions, None if it is not bound.
     """
-    return {
-        "target": target,
-        "space": space.name,
-        "version": VERSION,
-        "options": dict(options or {}),
-        **({"bound": dict(bound)} if bound else {}),
-        **lowered.form.to_json(),
-        "report": [entry.to_json() for entry in lowered.report],
-        "definition": to_json(space),
-    }
+    head = {"target": target, "space": space.name, "version": VERSION, "options": dict(options or {})}
+    symbols = {"bound": dict(bound)} if bound else {}
+    report = [entry.to_json() for entry in lowered.report]
+    return {**head, **symbols, **lowered.form.to_json(), "report": report, "definition": to_json(space)}
 
 
 def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:

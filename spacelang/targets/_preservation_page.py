@@ -7,7 +7,7 @@ from typing import Any, Final
 from spacelang.grouping import group_by_key
 from spacelang.plugins import PluginRegistry
 from spacelang.targets import TARGETS
-from spacelang.targets._lowering import Construct, Preservation, Verdict
+from spacelang.targets._lowering import Construct, Preservation
 
 PAGE: Final = Path(__file__).with_name("README.md")
 STATUS_MARKDOWN: Final = {
@@ -63,42 +63,25 @@ Where a construct has several verdicts, they depend on the place; the report of 
 def render_page() -> str:
     """Return the whole README in Markdown, with a final newline."""
     targets = {name: TARGETS.load(name) for name in TARGETS.names()}
-    return "\n".join([HEAD, *_table(targets), "", *_details(targets)]).rstrip("\n") + "\n"
-
-
-def _table(targets: dict[str, Any]) -> Iterator[str]:
-    yield "| construct | " + " | ".join(f"`{name}`" for name in targets) + " |"
-    yield "| --- " * (len(targets) + 1) + "|"
+    table = ["| construct | " + " | ".join(f"`{name}`" for name in targets) + " |", "| --- " * (len(targets) + 1) + "|"]
     for construct in Construct:
-        yield (
-            "| ".join([f"| {construct.value} ", *(f"{_cell(t.preserves[construct])} " for t in targets.values())]) + "|"
-        )
-
-
-def _cell(verdicts: tuple[Verdict, ...]) -> str:
-    return ", ".join(dict.fromkeys(STATUS_MARKDOWN[verdict.status] for verdict in verdicts))
+        told = (dict.fromkeys(STATUS_MARKDOWN[v.status] for v in t.preserves[construct]) for t in targets.values())
+        table.append("| ".join([f"| {construct.value} ", *(f"{', '.join(statuses)} " for statuses in told)]) + "|")
+    return "\n".join([HEAD, *table, "", *_details(targets)]).rstrip("\n") + "\n"
 
 
 def _details(targets: dict[str, Any]) -> Iterator[str]:
     for name, target in targets.items():
-        yield f"## `{name}`"
-        yield ""
-        yield (target.__doc__ or "").strip().splitlines()[0]
-        yield ""
+        yield from (f"## `{name}`", "", (target.__doc__ or "").strip().splitlines()[0], "")
         for option in PluginRegistry.options(target):
             default = str(option.default).lower() if isinstance(option.default, bool) else option.default
             yield f"- `--set {option.name}={default}` ({option.type}): {option.doc}"
         if PluginRegistry.options(target):
             yield ""
-        for verdict, constructs in _by_verdict(target).items():
+        told = ((verdict, construct.value) for construct in Construct for verdict in target.preserves[construct])
+        for verdict, constructs in group_by_key(told).items():
             yield f"- {', '.join(constructs)}: {STATUS_MARKDOWN[verdict.status]}: {verdict.message}"
         yield ""
-
-
-def _by_verdict(target: Any) -> dict[Verdict, list[str]]:
-    return group_by_key(
-        (verdict, construct.value) for construct in Construct for verdict in target.preserves[construct]
-    )
 
 
 if __name__ == "__main__":

@@ -78,14 +78,8 @@ def preserved_by_reductions(accepts: DomainPredicate, choice: str = "a choice") 
     """Return the verdicts of the reduction chain on every construct.
 
     The verdicts on ranges and sets follow from what the reductions do to `EXAMPLES`, the worst first. Raises ValueError
-    with the construct, and with what `accepts` could allow, if no reduction of an example is accepted.
-
-    Parameters
-    ----------
-    accepts : callable
-        Returns True for the ranges and sets that the target supports directly.
-    choice : str
-        The name of a choice in the target, for the messages.
+    with the construct, and with what `accepts` could allow, if no reduction of an example is accepted. `choice` is the
+    name of a choice in the target, for the messages.
     """
     found: dict[Construct, tuple[Verdict, ...]] = {**GUIDANCE}
     for construct, examples in EXAMPLES.items():
@@ -97,17 +91,16 @@ def preserved_by_reductions(accepts: DomainPredicate, choice: str = "a choice") 
             raise ValueError(f"`accepts` does not cover {construct.value}: {error}") from error
         found[construct] = tuple(sorted(verdicts, key=_severity, reverse=True))
     found |= {each: (*found[each], OVERSIZED) for each in (Construct.INTEGERS, Construct.STEPS)}
-    found[Construct.DECISIONS] = (exact(f"{choice} of the alternatives"),)
-    found[Construct.NESTED] = (exact(f"{choice} within the alternative that leads to it"),)
-    found[Construct.ORDERS] = (exact(f"{choice} of the orders"),)
-    found[Construct.UNIONS] = (rewritten(f"{choice} of the parts"),)
-    found[Construct.CONDITIONS] = (
-        rewritten("a hyperparameter appears only in the options in which it is active"),
-        TOO_ENTANGLED,
-    )
-    found |= dict.fromkeys(CONSTRAINT_CONSTRUCTS, (NESTED, TOO_ENTANGLED))
-    found[Construct.PRIORS] = (*GUIDANCE[Construct.PRIORS], UNIFORM)
-    return found
+    appears = rewritten("a hyperparameter appears only in the options in which it is active")
+    return found | {
+        Construct.DECISIONS: (exact(f"{choice} of the alternatives"),),
+        Construct.NESTED: (exact(f"{choice} within the alternative that leads to it"),),
+        Construct.ORDERS: (exact(f"{choice} of the orders"),),
+        Construct.UNIONS: (rewritten(f"{choice} of the parts"),),
+        Construct.CONDITIONS: (appears, TOO_ENTANGLED),
+        **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (NESTED, TOO_ENTANGLED)),
+        Construct.PRIORS: (*GUIDANCE[Construct.PRIORS], UNIFORM),
+    }
 
 
 def build_questions(
@@ -115,9 +108,8 @@ def build_questions(
 ) -> Questions:
     """Reduce a space to questions: named choices and draws whose answers always give a member.
 
-    A continuous range that `accepts` allows in no form is cut to a grid of `points` values. Raises RefusedError for
-    numbers that floats cannot represent exactly, and for conditions and constraints that nested choices cannot express.
-    `keeps` must declare the verdict of that refusal.
+    Ranges that `accepts` allows in no form are cut to grids of `points` values. Raises RefusedError for numbers that
+    floats cannot hold, and for what nested choices cannot express, for which `keeps` must have a verdict.
     """
     space = structures.space
     refuse_oversized_integers(space, keeps)
@@ -146,13 +138,10 @@ def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[Finding]
     def says(node: Hyperparameter, slot: DrawnPiece) -> Iterator[tuple[Construct, Verdict]]:
         for construct in {*constructs_in(slot.part)} & {*constructs_in(node.domain)}:
             verdict = _verdict(slot.reduction, construct)
-            is_lossy = (
-                isinstance(slot.reduction, GridReduction | LogarithmReduction)
-                and verdict.status is Preservation.APPROXIMATED
-            )
             if construct not in keeps:
                 raise missing_verdict_error(construct)
-            if verdict in keeps[construct] or is_lossy:
+            is_lossy = isinstance(slot.reduction, GridReduction | LogarithmReduction)
+            if verdict in keeps[construct] or (is_lossy and verdict.status is Preservation.APPROXIMATED):
                 yield construct, verdict
 
     links = worst_findings(((free.node, slot) for free, slot in chain.drawn_pieces()), says)
@@ -190,7 +179,6 @@ def _severity(verdict: Verdict) -> int:
 
 
 def _verdict(link: Reduction, construct: Construct) -> Verdict:
-    """Return the verdict of a reduction on a construct of the domain to which it is applied."""
     verdict = exact("unchanged")
     match link:
         case ClosedRangeReduction() | LogarithmReduction() | GridReduction() if construct is Construct.OPEN:

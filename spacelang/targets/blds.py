@@ -4,7 +4,6 @@ Every decision is a layer of the tree, and every admissible structure is a leaf.
 alternative for every reached decision. The discrepancy of a leaf from a pipeline is the number of decisions in which
 they differ. A decision that the pipeline does not reach counts as different if the leaf does not take its default.
 Leaves are generated lazily.
-
 See spacelang/optimizers/README.md, section "Discrepancy search".
 """
 
@@ -96,11 +95,11 @@ class DiscrepancyTree:
         self.structures = structures
         self.space = structures.space
         self.layers: tuple[Layer, ...] = layers_of(self.space)
+        self._is_flat = all(layer.owner is None for layer in self.layers)
         self._sampler = Sampler(structures, advised=True)
         self._completer = DefaultCompleter(structures)
-        self._counts = lru_cache(maxsize=128)(
-            lambda pipeline: structures.count_by_discrepancy(self.structure_of(pipeline))
-        )
+        count = structures.count_by_discrepancy
+        self._counts = lru_cache(maxsize=128)(lambda pipeline: count(self.structure_of(pipeline)))
 
     @property
     def leaf_count(self) -> int:
@@ -154,7 +153,7 @@ class DiscrepancyTree:
         if there is no leaf.
         """
         prefix: Pipeline = ()
-        untried = [iter(self._ordered_branches(prefix, orders))] if self.leaf_count else []
+        untried = [iter(self._possible_branches(prefix, orders))] if self.leaf_count else []
         while untried and len(prefix) < len(self.layers):
             place = next(untried[-1], None)
             if place is None:
@@ -162,7 +161,7 @@ class DiscrepancyTree:
                 prefix = prefix[:-1]
             elif self._is_admissible((*prefix, place), start=len(prefix)):
                 prefix = (*prefix, place)
-                untried.append(iter(self._ordered_branches(prefix, orders)))
+                untried.append(iter(self._possible_branches(prefix, orders)))
         if not untried:
             raise ValueError("the space is empty")
         return prefix
@@ -172,10 +171,7 @@ class DiscrepancyTree:
         return self.pipeline_of(self._sampler.structure(rng))
 
     def random_leaves(self, count: int, rng: "Generator") -> list[Pipeline]:
-        """Draw `count` leaves, each uniformly from all leaves, at once; raise ValueError if there is none.
-
-        This is much faster than calling `random_leaf` repeatedly.
-        """
+        """Draw `count` leaves at once, much faster than one by one; raise ValueError if there is none."""
         places = self._sampler.structure_columns(count, rng)
         unreached = [NOT_REACHED] * count
         columns = [places[layer.address].tolist() if layer.address in places else unreached for layer in self.layers]
@@ -192,10 +188,8 @@ class DiscrepancyTree:
 
     def pipeline_of(self, structure: Structure) -> Pipeline:
         """Return the branch indices of a structure."""
-        return tuple(
-            layer.alternatives.index(structure[layer.address]) if layer.address in structure else NOT_REACHED
-            for layer in self.layers
-        )
+        taken = ((layer.alternatives, structure.get(layer.address)) for layer in self.layers)
+        return tuple(NOT_REACHED if branch is None else names.index(branch) for names, branch in taken)
 
     def structure_of(self, pipeline: Pipeline) -> dict[str, str]:
         """Return the branches of a pipeline, by the addresses of their decisions."""
@@ -242,9 +236,8 @@ class DiscrepancyTree:
 
     def to_text(self) -> str:
         """Return a listing of the layers, defaults first, and of the number of leaves by discrepancy."""
-        return text_listing(
-            self.space.name, self.layers, self.leaf_count, self.leaf_counts_by_discrepancy(self.default_pipeline)
-        )
+        counts = self.leaf_counts_by_discrepancy(self.default_pipeline)
+        return text_listing(self.space.name, self.layers, self.leaf_count, counts)
 
     def to_dot(self) -> str:
         """Return a graph of the whole tree if it has few leaves, else of its layers."""
@@ -258,17 +251,14 @@ class DiscrepancyTree:
     def _branches(self, pipeline: Pipeline) -> dict[str, Value]:
         return {layer.stage: layer.alternatives[place] for layer, place in self._reached(pipeline)}
 
-    def _possible_branches(self, prefix: Sequence[int]) -> Sequence[int]:
-        """Return the branch indices that the layer after a prefix may take, ignoring constraints."""
-        layer = self.layers[len(prefix)]
-        return range(len(layer.alternatives)) if layer.is_reached(prefix) else (NOT_REACHED,)
-
-    def _ordered_branches(self, prefix: Sequence[int], orders: Sequence[Sequence[int]]) -> Sequence[int]:
-        """Return the branch indices for the layer after a prefix in the given order, ignoring constraints."""
+    def _possible_branches(self, prefix: Sequence[int], orders: Sequence[Sequence[int]] | None = None) -> Sequence[int]:
+        """Return the branch indices for the layer after a prefix, ignoring constraints; none if there is no layer."""
         number = len(prefix)
         if number == len(self.layers):
             return ()
-        return orders[number] if self.layers[number].is_reached(prefix) else (NOT_REACHED,)
+        layer = self.layers[number]
+        given = range(len(layer.alternatives)) if orders is None else orders[number]
+        return given if layer.is_reached(prefix) else (NOT_REACHED,)
 
     def _branch_without_discrepancy(self, prefix: Sequence[int], pipeline: Pipeline) -> int:
         """Return the branch of the pipeline in the layer after a prefix; the default if it does not reach it."""
@@ -293,20 +283,13 @@ class DiscrepancyTree:
         )
 
     @cached_property
-    def _is_flat(self) -> bool:
-        return all(layer.owner is None for layer in self.layers)
-
-    @cached_property
     def _constraint_tables(self) -> dict[int, tuple[ConstraintTable, ...]]:
         return constraint_tables_of(self.structures, self.layers)
 
 
 def _layer_to_json(layer: Layer, layers: Sequence[Layer]) -> dict[str, object]:
-    document: dict[str, object] = {
-        "stage": layer.stage,
-        "alternatives": list(layer.alternatives),
-        "default": layer.alternatives[layer.default],
-    }
+    document: dict[str, object] = {"stage": layer.stage, "alternatives": list(layer.alternatives)}
+    document["default"] = layer.alternatives[layer.default]
     if layer.owner is not None:
         owner = layers[layer.owner[0]]
         document["address"] = layer.address

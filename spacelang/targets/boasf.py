@@ -4,7 +4,6 @@ With `arms=models`, there is one arm for each alternative of a stage, with every
 `arms=subspaces`, there is one arm for each combination of pieces of the hyperparameters. Arms are disjoint and cover
 the space; each is built when it is first used. A hyperparameter under a condition is cut where it is active. Where it
 is reached but inactive, a configuration belongs to the arm of the first piece.
-
 See spacelang/optimizers/README.md, section "BOASF: arms".
 """
 
@@ -24,7 +23,16 @@ from spacelang.serialization.definition import to_json as definition_of
 from spacelang.serialization.space_text import UnwritableSpaceError, as_text
 from spacelang.solver.counting import Structures
 from spacelang.suggest import suggestion
-from spacelang.targets._boasf import ArmKey, Partition, Subspace, cut_into_pieces, describe_piece, is_single_piece
+from spacelang.targets._boasf import (
+    ArmKey,
+    Partition,
+    Subspace,
+    arm_keys,
+    count_arms,
+    cut_into_pieces,
+    describe_piece,
+    is_single_piece,
+)
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, exact, make_report, rewritten
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, DOMAIN_CONSTRUCTS
 from spacelang.targets._text_and_dot import quote_dot
@@ -43,6 +51,8 @@ CANDIDATE_FACTOR: Final = 16
 """Up to `CANDIDATE_FACTOR * cap` candidate arms are generated in order to find and drop the empty ones."""
 
 _UNCHANGED = exact("unchanged in every arm")
+_CONSTRAINED = exact("every arm has the constraints that apply to it; empty arms are dropped")
+_MOVED = rewritten("a default outside an arm becomes the middle of the piece, or the nearest member")
 _CUT = exact(
     "every arm has one piece of each hyperparameter that is cut; the pieces are disjoint and cover the domain, "
     "cut on the log scale under `log`"
@@ -61,12 +71,8 @@ class Boasf:
         **dict.fromkeys(DOMAIN_CONSTRUCTS, (_UNCHANGED, _CUT)),
         **dict.fromkeys((Construct.ORDERS, Construct.FIRST, Construct.WEIGHTS, Construct.PRIORS), (_UNCHANGED,)),
         Construct.CONDITIONS: (exact("an inactive hyperparameter counts as its first piece"),),
-        **dict.fromkeys(
-            CONSTRAINT_CONSTRUCTS, (exact("every arm has the constraints that apply to it; empty arms are dropped"),)
-        ),
-        Construct.DEFAULTS: (
-            rewritten("a default outside an arm becomes the middle of the piece, or the nearest member"),
-        ),
+        **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (_CONSTRAINED,)),
+        Construct.DEFAULTS: (_MOVED,),
         Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into that many pieces"),),
         Construct.BOUNDS: (_UNCHANGED,),
     }
@@ -94,8 +100,6 @@ class Boasf:
         report = make_report(space, {**self.preserves, **cut})
         return LoweringResult(arms, arms.encode, arms.decode, arms.accepts, arms.sample, report)
 
-    # ---- models
-
     def _model_arms(self, structures: Structures) -> "ArmSpaces":
         space = structures.space
         stage = self._stage(space)
@@ -105,10 +109,8 @@ class Boasf:
         names = [branch.name for place, branch in enumerate(stage.branches) if place in alive]
         if len(names) > self.cap:
             self._raise_too_many_arms(len(names), "choose another stage with `--set stage=…`")
-        arms = tuple(
-            Arm(space, number, name, Subspace({stage.address: frozenset({name})}))
-            for number, name in enumerate(names, 1)
-        )
+        parts = (Subspace({stage.address: frozenset({name})}) for name in names)
+        arms = tuple(Arm(space, n, name, part) for n, (name, part) in enumerate(zip(names, parts, strict=True), 1))
         return ArmSpaces(space, arms, f"the alternatives of `{stage.key}`", stage=stage)
 
     def _stage(self, space: Space) -> Choice | None:
@@ -116,34 +118,30 @@ class Boasf:
             return next((stage for stage in reversed(space.stages) if stage.address not in space.permutations), None)
         stages = {stage.key: stage for stage in space.stages}
         if self.stage not in stages:
-            listed = (
-                "the stages are " + ", ".join(f"`{name}`" for name in stages) if stages else "the space has no stages"
-            )
+            told = "the stages are " + ", ".join(f"`{name}`" for name in stages)
+            listed = told if stages else "the space has no stages"
             raise OptionError(f"unknown stage `{self.stage}`", f"{suggestion(self.stage, stages)} {listed}".lstrip())
         return stages[self.stage]
 
-    # ---- pieces
-
     def _subspace_arms(self, space: Space) -> "ArmSpaces":
         partition = Partition(space, self._pieces)
-        most = partition.max_arms
+        most = count_arms(partition.slots)
         if most > CANDIDATE_FACTOR * self.cap:
             self._raise_too_many_pieces(partition, most)
-        found = [
-            (arm_key, part) for arm_key in partition.arm_keys() if (part := partition.subspace_of(arm_key)) is not None
-        ]
+        parts = ((key, partition.subspace_of(key)) for key in arm_keys(partition.slots))
+        found = [(key, part) for key, part in parts if part is not None]
         if len(found) > self.cap:
             self._raise_too_many_pieces(partition, len(found))
         arms: list[Arm] = []
-        arm_keys: list[ArmKey] = []
+        kept: list[ArmKey] = []
         for arm_key, part in found:
             arm = Arm(space, len(arms) + 1, partition.arm_name(arm_key, part) or "all of it", part)
             # Without constraints, only conditions can make an arm empty, and `Partition.subspace_of` has found those.
             if not (space.constraints or part.rules) or arm.space_or_none is not None:
                 arms.append(arm)
-                arm_keys.append(arm_key)
+                kept.append(arm_key)
         title = f"pieces of {count_with_noun(len(partition.cuts), 'hyperparameter')}"
-        return ArmSpaces(space, tuple(arms), title, partition=partition, arm_keys=tuple(arm_keys))
+        return ArmSpaces(space, tuple(arms), title, partition=partition, arm_keys=tuple(kept))
 
     def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
         number = self.k if node.split is None else node.split
@@ -172,18 +170,13 @@ class Arm:
 
     def __init__(self, whole: Space, number: int, name: str, takes: Subspace) -> None:
         """Make the arm with a number, counted from 1; `takes` restricts the whole space to the arm."""
-        self.name = name
-        self.number = number
-        self.subspace = takes
-        self._whole = whole
+        self.name, self.number, self.subspace, self._whole = name, number, takes, whole
 
     @cached_property
     def space_or_none(self) -> Space | None:
         """The arm as a space, or None if it is empty; the arms of `ArmSpaces` are never empty."""
-        whole = self._whole
-        limited = (
-            replace(whole, constraints=(*whole.constraints, *self.subspace.rules)) if self.subspace.rules else whole
-        )
+        whole, rules = self._whole, self.subspace.rules
+        limited = replace(whole, constraints=(*whole.constraints, *rules)) if rules else whole
         found = restrict_space(limited, self.subspace.branches, self.subspace.domains)
         return found and replace(found, name=f"{whole.name}_arm_{self.number}", title=self.name)
 
@@ -218,11 +211,8 @@ class ArmSpaces:
         arm_keys: Sequence[ArmKey] = (),
     ) -> None:
         """Take arms that a stage or the keys in a partition identify; a single arm needs neither."""
-        self.space = space
-        self.arms = arms
-        self._title = title
-        self._stage = stage
-        self._partition = partition
+        self.space, self.arms = space, arms
+        self._title, self._stage, self._partition = title, stage, partition
         self._indices = {arm_key: index for index, arm_key in enumerate(arm_keys)}
         self._index_by_name = {arm.name: index for index, arm in enumerate(arms)}
 
@@ -271,10 +261,8 @@ class ArmSpaces:
         lines = [f'  "{arm.number}" [label={quote_dot(arm.name)}];' for arm in self.arms[:MAX_SHOWN_ARMS]]
         lines += [f'  "space" -> "{arm.number}";' for arm in self.arms[:MAX_SHOWN_ARMS]]
         if len(self.arms) > MAX_SHOWN_ARMS:
-            lines += [
-                f'  "more" [label="and {len(self.arms) - MAX_SHOWN_ARMS:,} more", style=dashed];',
-                '  "space" -> "more";',
-            ]
+            lines.append(f'  "more" [label="and {len(self.arms) - MAX_SHOWN_ARMS:,} more", style=dashed];')
+            lines.append('  "space" -> "more";')
         head = ["  rankdir=LR;", "  node [shape=box, style=rounded];", f'  "space" [label={quote_dot(title)}];']
         return "\n".join([f"digraph {quote_dot(self.space.name)} {{", *head, *lines, "}"])
 

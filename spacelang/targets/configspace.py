@@ -213,10 +213,8 @@ class ConfigSpaceForm:
 
     def to_json(self) -> Document:
         """Return the document of ConfigSpace, and how its hyperparameters encode those of the space."""
-        return {
-            "configuration_space": self.configuration_space_document,
-            "codes": [entry for node, coded in self.plan.coded for entry in _codes(node, coded)],
-        }
+        codes = [entry for node, coded in self.plan.coded for entry in _codes(node, coded)]
+        return {"configuration_space": self.configuration_space_document, "codes": codes}
 
     def to_text(self) -> str:
         """Return a listing of the hyperparameters with their conditions, and of the forbidden clauses."""
@@ -275,10 +273,8 @@ def _findings(plan: Plan) -> Iterator[Finding]:
                 yield Finding(Construct.PRIORS, NO_PRIOR, node.span)
             if isinstance(coded, EncodedDomain) and len(parts(coded.domain)) > len(parts(node.domain)):
                 yield Finding(Construct.LOG if _is_log(node.domain) else Construct.INTEGERS, CUT_AT_LIMITS, node.span)
-    coded_nodes = [
-        (n, each) for n, each in plan.coded if isinstance(n, Hyperparameter) and isinstance(each, EncodedDomain)
-    ]
-    yield from worst_findings(((node, piece) for node, each in coded_nodes for piece in each.pieces), _piece_verdicts)
+    own = ((n, each) for n, each in plan.coded if isinstance(n, Hyperparameter) and isinstance(each, EncodedDomain))
+    yield from worst_findings(((node, piece) for node, each in own for piece in each.pieces), _piece_verdicts)
     for network in plan.unfolded:
         for member in network.members:
             if member.condition is not None:
@@ -288,10 +284,9 @@ def _findings(plan: Plan) -> Iterator[Finding]:
 
 def _piece_verdicts(_: Hyperparameter, piece: Piece) -> Iterator[tuple[Construct, Verdict]]:
     match piece:
-        case HyperparameterPiece(reduction=MemberRenamingReduction(), part=Categorical() as part) if needs_literals(
-            part.values
-        ):
-            yield Construct.ORDERED if isinstance(part, Ordinal) else Construct.SETS, AS_STRINGS
+        case HyperparameterPiece(reduction=MemberRenamingReduction(), part=Categorical() as part):
+            if needs_literals(part.values):
+                yield Construct.ORDERED if isinstance(part, Ordinal) else Construct.SETS, AS_STRINGS
         case HyperparameterPiece(reduction=MemberRenamingReduction(), parameter=FlatHyperparameter(weights=tuple())):
             yield Construct.LOG, LOG_WEIGHTS
         case HyperparameterPiece(reduction=ScaledRangeReduction(exponent=exponent)) if exponent:

@@ -24,12 +24,13 @@ from spacelang.targets._exports.python_nodes import (
     DictNode,
     ListNode,
     LiteralNode,
-    TupleNode,
     assignment_source,
     call,
     evaluate,
     grid_member_code,
     infix,
+    literal_dict,
+    literal_list,
     names_used,
     one_line,
 )
@@ -38,7 +39,7 @@ from spacelang.targets._exports.question_forms import (
     NestedCode,
     QuestionForm,
     case_shares,
-    configuration_of,
+    flattened,
 )
 from spacelang.targets._lowering import (
     OVERSIZED,
@@ -92,9 +93,8 @@ class Hyperopt:
         """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
         named = build_questions(structures, accepts, self.preserves)
         # `hp.uniformint` draws end values half as often: a uniform prior of integers is not preserved.
-        integers = {
-            node.span for node in named.space.hyperparameters if any(isinstance(p, Grid) for p in parts(node.domain))
-        }
+        nodes = named.space.hyperparameters
+        integers = {node.span for node in nodes if any(isinstance(p, Grid) for p in parts(node.domain))}
         found = findings_of(named, self.preserves)
         kept = (each for each in found if each.construct is not Construct.PRIORS or each.span not in integers)
         report = make_report(named.space, self.preserves, kept)
@@ -108,12 +108,8 @@ class HyperoptSpace(QuestionForm):
     @cached_property
     def native(self) -> dict[str, Any]:
         """The search space for `fmin`; raises MissingLibraryError if hyperopt is not installed."""
-        names = {
-            "hp": import_optional("hyperopt").hp,
-            "scope": import_optional("hyperopt", "hyperopt.pyll").scope,
-            "log": math.log,
-        }
-        found: dict[str, Any] = evaluate(self._code, names)
+        hp, scope = import_optional("hyperopt").hp, import_optional("hyperopt", "hyperopt.pyll").scope
+        found: dict[str, Any] = evaluate(self._code, {"hp": hp, "scope": scope, "log": math.log})
         return found
 
     def trials(self, points: Sequence[Mapping[str, Any]]) -> Any:
@@ -149,7 +145,7 @@ class HyperoptSpace(QuestionForm):
     @staticmethod
     def configuration(sample: Mapping[str, Any]) -> Configuration:
         """Return the configuration of an argument of an objective, or of a draw of `pyll.stochastic.sample`."""
-        return configuration_of(sample)
+        return Configuration(flattened(sample))
 
     def encode(self, configuration: Configuration) -> Values:
         """Return the values of a member by label, as in `trials.argmin` and `points_to_evaluate`."""
@@ -167,9 +163,8 @@ class HyperoptSpace(QuestionForm):
     def accepts(self, values: Mapping[str, Any]) -> bool:
         """Return True if hyperopt can draw exactly these values, with no label missing or superfluous."""
         supports = self._supports
-        if not all(label in supports and supports[label](value) for label, value in values.items()):
-            return False
-        return self.questions.are_answered(values)
+        are_drawn = all(label in supports and supports[label](value) for label, value in values.items())
+        return are_drawn and self.questions.are_answered(values)
 
     def sample(self, count: int, rng: "Generator") -> list[Values]:
         """Draw `count` points with the random search of hyperopt (`hyperopt.rand.suggest`)."""
@@ -188,13 +183,12 @@ class HyperoptSpace(QuestionForm):
             "from hyperopt import hp, space_eval" if "hp" in used else "from hyperopt import space_eval",
             *(["from hyperopt.pyll import scope"] if "scope" in used else []),
         ]
-        default = DictNode(tuple((label, LiteralNode(value)) for label, value in self.default.items()))
         advice = "# The default configuration, as values for `hyperopt.space_eval(space, default)`.\n"
         blocks = [
             f'"""The search space `{one_line(self.questions.space.name)}` for hyperopt."""',
             "\n".join(imports),
             assignment_source("space", self._code),
-            advice + assignment_source("default", default),
+            advice + assignment_source("default", literal_dict(self.default)),
             "\n" + FLATTEN_SOURCE,
             "\n" + DECODE,
         ]
@@ -210,17 +204,16 @@ class HyperoptSpace(QuestionForm):
 
     @cached_property
     def _code(self) -> DictNode:
-        return NestedCode(self.questions, _choice_code, self._draw_code).entries(self.questions.parts)
-
-    def _draw_code(self, free: FreeHyperparameter) -> Code:
-        return draw_code(self.questions.draws[id(free)])
+        named = self.questions
+        nested = NestedCode(named, _choice_code, lambda free: draw_code(named.draws[id(free)]))
+        return nested.entries(named.parts)
 
     def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the `hp` functions that draw a part."""
         if isinstance(part, Fork):
             return "hp.choice" if case_shares(part) is None else "hp.pchoice"
-        used = sorted(name for name in names_used(self._draw_code(part)) if name.startswith("hp."))
-        return ", ".join(used)
+        used = names_used(draw_code(self.questions.draws[id(part)]))
+        return ", ".join(sorted(name for name in used if name.startswith("hp.")))
 
     @cached_property
     def _supports(self) -> dict[str, Callable[[Any], bool]]:
@@ -240,7 +233,7 @@ _COMMAND: Final = ("domain_attachment", "FMinIter_Domain")
 def _choice_code(name: str, options: Sequence[Code], shares: Sequence[float] | None) -> Code:
     if shares is None:
         return call("hp.choice", name, ListNode(tuple(options)))
-    pairs = (TupleNode((LiteralNode(share), option)) for share, option in zip(shares, options, strict=True))
+    pairs = (ListNode((LiteralNode(s), option), is_tuple=True) for s, option in zip(shares, options, strict=True))
     return call("hp.pchoice", name, ListNode(tuple(pairs)))
 
 
@@ -253,11 +246,9 @@ def draw_code(draw: FreeHyperparameterDraw) -> Code:
 def _slot_code(slot: DrawnPiece) -> Code:
     match slot.part:
         case Ordinal(values=values):
-            return call(
-                "scope.getitem", ListNode(tuple(map(LiteralNode, values))), _number_code(slot.name, slot.domain)
-            )
+            return call("scope.getitem", literal_list(values), _number_code(slot.name, slot.domain))
         case Categorical(values=values):
-            return call("hp.choice", slot.name, ListNode(tuple(map(LiteralNode, values))))
+            return call("hp.choice", slot.name, literal_list(values))
         case Grid() as part if not accepts(part):
             return grid_member_code(part, _number_code(slot.name, slot.domain))
         case _:
@@ -270,8 +261,11 @@ def _number_code(name: str, domain: SimpleDomain) -> Code:
             return _log_integer_code(name, domain)
         case Grid():
             return call("hp.uniformint", name, domain.lower, domain.upper)
-        case Real():
-            return _real_code(name, domain)
+        case Real(lower=lower, upper=upper):
+            ends = (call("log", lower), call("log", upper)) if domain.log else (lower, upper)
+            number = call("hp.loguniform" if domain.log else "hp.uniform", name, *ends)
+            is_safe = not domain.log and lower + (upper - lower) <= upper
+            return number if is_safe else call("scope.max", lower, call("scope.min", upper, number))
         case Categorical():
             raise TypeError("sets are drawn by their indices")
 
@@ -290,34 +284,16 @@ def _log_integer_code(name: str, part: Grid) -> Code:
     return grid_member_code(part, inside)
 
 
-def _real_code(name: str, part: Real) -> Code:
-    lower, upper = part.lower, part.upper
-    if part.log:
-        number: Code = call("hp.loguniform", name, call("log", lower), call("log", upper))
-    else:
-        number = call("hp.uniform", name, lower, upper)
-    is_safe = not part.log and lower + (upper - lower) <= upper
-    return number if is_safe else call("scope.max", lower, call("scope.min", upper, number))
-
-
 def _support_test(domain: SimpleDomain) -> Callable[[Any], bool]:
     """Return a function that tests whether hyperopt may draw a value of a domain, allowing for rounding."""
     match domain:
         case Grid(log=False):
             return lambda value: contains(domain, value)
         case Grid() | Real():
-            return _interval_test(domain.least, domain.greatest)
+            ends = lower, upper = domain.least, domain.greatest
+            return lambda value: (
+                is_number(value)
+                and (lower <= value <= upper or any(math.isclose(value, end, rel_tol=1e-12) for end in ends))
+            )
         case Categorical():
             raise TypeError("sets are drawn by their indices")
-
-
-def _interval_test(lower: float, upper: float) -> Callable[[Any], bool]:
-    """Return a function that tests whether a number is within bounds, up to rounding errors of logarithms."""
-    return lambda value: (
-        is_number(value)
-        and (
-            lower <= value <= upper
-            or math.isclose(value, lower, rel_tol=1e-12)
-            or math.isclose(value, upper, rel_tol=1e-12)
-        )
-    )

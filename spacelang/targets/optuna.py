@@ -7,7 +7,7 @@ encoding is the parameter dictionary of a trial, as `FixedTrial` and `study.enqu
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
@@ -33,9 +33,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets._exports.python_nodes import (
     CallNode,
     Code,
-    DictNode,
     ItemNode,
-    ListNode,
     LiteralNode,
     assignment_source,
     call,
@@ -43,6 +41,8 @@ from spacelang.targets._exports.python_nodes import (
     expression_source,
     grid_member_code,
     infix,
+    literal_dict,
+    literal_list,
     literal_source,
     one_line,
 )
@@ -130,19 +130,15 @@ class OptunaFunction(QuestionForm):
 
         def answer(name: str, question: Question) -> Any:
             found = evaluate(self._question_codes[name], {"trial": trial, "round": round})
-            if not isinstance(question, DrawnPiece):
-                return self._labels[name].index(found)
             # Optuna returns NumPy numbers near the ends of ranges.
-            return to_python_scalar(found)
+            return to_python_scalar(found) if isinstance(question, DrawnPiece) else self._labels[name].index(found)
 
         return self.questions.ask_values(answer)
 
     def encode(self, configuration: Configuration) -> Parameters:
         """Return the parameters of a trial that gives a member."""
-        return {
-            name: self._labels[name][answer] if name in self._labels else answer
-            for name, answer in self.questions.encode(configuration).items()
-        }
+        answers, labels = self.questions.encode(configuration), self._labels
+        return {name: labels[name][answer] if name in labels else answer for name, answer in answers.items()}
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
         """Return the member of a trial with these parameters; raise ValueError for missing or invalid ones."""
@@ -173,33 +169,22 @@ class OptunaFunction(QuestionForm):
 
     def to_python(self) -> str:
         """Return a module with `suggest(trial)`, `decode(parameters)` and a `default` trial; it needs optuna only."""
-        default = DictNode(tuple((name, LiteralNode(value)) for name, value in self.default.items()))
-        blocks = [
-            f'"""The search space `{one_line(self.questions.space.name)}` for optuna."""',
-            "# The default configuration, for `study.enqueue_trial(default)`.\n"
-            + assignment_source("default", default),
-            *_SourceWriter(self).functions(),
-            DECODE,
-        ]
-        return "\n\n\n".join(blocks)
+        head = f'"""The search space `{one_line(self.questions.space.name)}` for optuna."""'
+        advice = "# The default configuration, for `study.enqueue_trial(default)`.\n"
+        default = advice + assignment_source("default", literal_dict(self.default))
+        return "\n\n\n".join([head, default, *_SourceWriter(self).functions(), DECODE])
 
-    def case_labels(self, fork: Fork) -> tuple[str, ...]:
-        """Return the labels of the cases of a fork; the fork must have several cases."""
-        return self._labels[self.questions.forks[id(fork)]]
-
-    def question_code(self, fork: Fork) -> Code:
-        """Return the code that asks for the case of a fork."""
-        return self._question_codes[self.questions.forks[id(fork)]]
+    def question_of(self, fork: Fork) -> tuple[Code, tuple[str, ...]]:
+        """Return the code that asks for the case of a fork of several, and the labels of the cases."""
+        name = self.questions.forks[id(fork)]
+        return self._question_codes[name], self._labels[name]
 
     def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the trial methods that suggest a part."""
         if isinstance(part, Fork):
             return "suggest_categorical"
-        return ", ".join(
-            dict.fromkeys(
-                question_text(self._question_codes[name]) for name in self.questions.draws[id(part)].questions
-            )
-        )
+        asked = self.questions.draws[id(part)].questions
+        return ", ".join(dict.fromkeys(question_text(self._question_codes[name]) for name in asked))
 
 
 @contextmanager
@@ -256,11 +241,12 @@ class _SourceWriter:
         if len(fork.cases) == 1:
             yield from self._case_lines(fork, fork.cases[0], depth)
             return
-        question = expression_source(self._form.question_code(fork), len(indent), 20)
-        told = list(zip(self._form.case_labels(fork), fork.cases, strict=True))
+        code, labels = self._form.question_of(fork)
+        question = expression_source(code, len(indent), 20)
+        told = list(zip(labels, fork.cases, strict=True))
         if isinstance(fork.node, Choice) and all(case.branch is not None for case in fork.cases):
             entry = f"found[{literal_source(fork.node.key)}]"
-            yield f"{indent}{entry} = {expression_source(self._form.question_code(fork), len(indent), len(entry) + 3)}"
+            yield f"{indent}{entry} = {expression_source(code, len(indent), len(entry) + 3)}"
             bodies = [(word, list(self._part_lines(case.parts, depth + 2))) for word, case in told]
             question = entry
         else:
@@ -292,7 +278,8 @@ class _SourceWriter:
 def labels_of(choice: Fork | FreeHyperparameterDraw) -> tuple[str, ...]:
     """Return distinct labels for the cases of a fork, or for the pieces of a draw."""
     if isinstance(choice, FreeHyperparameterDraw):
-        return tuple(map(_piece_label, choice.pieces))
+        pieces = choice.pieces
+        return tuple(describe(each.part) if isinstance(each, DrawnPiece) else literal(each.value) for each in pieces)
     words = tuple(case_label(choice, case) for case in choice.cases)
     return words if len(set(words)) == len(words) else tuple(f"{n}: {word}" for n, word in enumerate(words, 1))
 
@@ -305,15 +292,9 @@ def draw_code(draw: FreeHyperparameterDraw) -> tuple[Code | None, list[tuple[str
 
 def question_code(name: str, question: Question) -> Code:
     """Return the code that asks a question."""
-    return (
-        _suggest_code(name, question.domain)
-        if isinstance(question, DrawnPiece)
-        else _categorical_code(name, labels_of(question))
-    )
-
-
-def _piece_label(piece: Piece) -> str:
-    return describe(piece.part) if isinstance(piece, DrawnPiece) else literal(piece.value)
+    if isinstance(question, DrawnPiece):
+        return _suggest_code(name, question.domain)
+    return call("trial.suggest_categorical", name, literal_list(labels_of(question)))
 
 
 def _piece_code(piece: Piece) -> Code:
@@ -324,9 +305,9 @@ def _piece_code(piece: Piece) -> Code:
         case MemberIndexReduction(part=Grid() as part):
             return grid_member_code(part, answer)
         case MemberIndexReduction(part=Categorical(values=values)):
-            return ItemNode(ListNode(tuple(map(LiteralNode, values))), answer)
+            return ItemNode(literal_list(values), answer)
         case MemberRenamingReduction(part=Categorical() as part):
-            return ItemNode(DictNode(tuple((literal(value), LiteralNode(value)) for value in part.values)), answer)
+            return ItemNode(literal_dict({literal(value): value for value in part.values}), answer)
         case _:
             return answer
 
@@ -334,18 +315,20 @@ def _piece_code(piece: Piece) -> Code:
 def _suggest_code(name: str, domain: SimpleDomain) -> Code:
     match domain:
         case Categorical(values=values):
-            return _categorical_code(name, values)
+            return call("trial.suggest_categorical", name, literal_list(values))
+        case Grid(is_integral=True):
+            return _integer_code(name, domain)
         case Grid():
-            return _integer_code(name, domain) if domain.is_integral else _grid_code(name, domain)
+            _, _, below = affine_integer_coefficients(domain)
+            digits = next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
+            # Optuna adds up steps as floats, which may miss the intended decimal.
+            number = call("trial.suggest_float", name, domain.least, domain.greatest, step=domain.step)
+            return call("round", number, digits)
         case Real():
             scale = {"log": True} if domain.log else {}
             return call("trial.suggest_float", name, domain.lower, domain.upper, **scale)
         case _:
             assert_never(domain)
-
-
-def _categorical_code(name: str, choices: Sequence[Value]) -> CallNode:
-    return call("trial.suggest_categorical", name, ListNode(tuple(map(LiteralNode, choices))))
 
 
 def _integer_code(name: str, part: Grid) -> Code:
@@ -358,13 +341,6 @@ def _integer_code(name: str, part: Grid) -> Code:
         return number
     # Optuna has no steps on a log scale: round to the nearest step.
     return grid_member_code(part, call("round", infix(infix(number, "-", part.lower), "/", part.step)))
-
-
-def _grid_code(name: str, part: Grid) -> Code:
-    _, _, below = affine_integer_coefficients(part)
-    digits = next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
-    # Optuna adds up steps as floats, which may miss the intended decimal.
-    return call("round", call("trial.suggest_float", name, part.least, part.greatest, step=part.step), digits)
 
 
 def question_text(code: Code) -> str:

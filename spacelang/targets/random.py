@@ -1,14 +1,13 @@
 """The target `random`: randomly drawn configurations as NumPy arrays of floats."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
-from spacelang.encodings.domains import EncodedRows, exact_encoding
-from spacelang.encodings.rows import RowEncoding
+from spacelang.encodings.rows import EncodedRows, RowEncoding, exact_encoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, describe, literal, parts
 from spacelang.ir.space import Choice, Space, Variable
@@ -105,11 +104,8 @@ class RandomArrays:
 
     def __init__(self, structures: Structures, sampler: Sampler, columns: Batch, seed: int) -> None:
         """Take the structures, their sampler, the drawn columns and the seed."""
-        self.structures = structures
-        self.space = structures.space
-        self.columns = columns
-        self.seed = seed
-        self._sampler = sampler
+        self.structures, self.space = structures, structures.space
+        self.columns, self.seed, self._sampler = columns, seed, sampler
 
     @cached_property
     def values(self) -> EncodedRows:
@@ -175,12 +171,8 @@ class RandomArrays:
 
     def to_json(self) -> dict[str, object]:
         """Return the columns, the rows with null for inactive entries, and the default row."""
-        return {
-            "seed": self.seed,
-            "columns": [self._column_to_json(column) for column in self._matrix_columns],
-            "default": _row_to_json(self.default),
-            "rows": [_row_to_json(row) for row in self.values],
-        }
+        columns, rows = map(self._column_to_json, self._matrix_columns), map(_row_to_json, self.values)
+        return {"seed": self.seed, "columns": [*columns], "default": _row_to_json(self.default), "rows": [*rows]}
 
     def to_text(self) -> str:
         """Return a listing of the columns with the number of rows in which each is active."""
@@ -193,11 +185,20 @@ class RandomArrays:
 
     def to_dot(self) -> str:
         """Return a graph of the columns, each below the alternative to which it belongs."""
-        return "\n".join(["digraph random {", "  rankdir=LR;", "  node [shape=box];", *self._edges(), "}"])
+        lines = ["digraph random {", "  rankdir=LR;", "  node [shape=box];"]
+        for column in self._matrix_columns:
+            lines.append(f"  {quote_dot(column.name)} [label={quote_dot(f'{column.name}: {column.kind}')}];")
+            for owner, branch in self.space.variables[column.address].owners[-1:]:
+                above = next(other.name for other in self._matrix_columns if other.address == owner)
+                lines.append(f"  {quote_dot(above)} -> {quote_dot(column.name)} [label={quote_dot(branch)}];")
+        return "\n".join([*lines, "}"])
 
     def to_python(self) -> str:
         """Return a module that reads the rows of a JSON file and decodes them into dictionaries."""
-        return decoder_module_source(self.space.name, self._column_specifications())
+        fields = self._row_encoding.fields
+        readings = ([*map(_decoding_of, field.coding.parts)] for field in fields)
+        told = ({"key": f.variable.key, "start": f.start, "parts": p} for f, p in zip(fields, readings, strict=True))
+        return HEAD.format(name=self.space.name) + "\n".join(f"    {each!r}," for each in told) + TAIL
 
     @cached_property
     def _row_encoding(self) -> RowEncoding:
@@ -206,15 +207,6 @@ class RandomArrays:
     @cached_property
     def _matrix_columns(self) -> tuple[MatrixColumn, ...]:
         return columns_of(self.space)
-
-    def _edges(self) -> Iterator[str]:
-        for column in self._matrix_columns:
-            yield f"  {quote_dot(column.name)} [label={quote_dot(f'{column.name}: {column.kind}')}];"
-            owners = self.space.variables[column.address].owners
-            if owners:
-                owner, branch = owners[-1]
-                above = next(other.name for other in self._matrix_columns if other.address == owner)
-                yield f"  {quote_dot(above)} -> {quote_dot(column.name)} [label={quote_dot(branch)}];"
 
     def _column_to_json(self, column: MatrixColumn) -> dict[str, object]:
         node = self.space.variables[column.address].node
@@ -225,11 +217,6 @@ class RandomArrays:
         if column.inner:
             found["parts"] = [self._column_to_json(inner) for inner in column.inner]
         return found
-
-    def _column_specifications(self) -> Iterator[Mapping[str, object]]:
-        for field in self._row_encoding.fields:
-            read = [_decoding_of(part) for part in field.coding.parts]
-            yield {"key": field.variable.key, "start": field.start, "parts": read}
 
 
 def _decoding_of(part: SimpleDomain) -> tuple[object, ...]:
@@ -322,9 +309,3 @@ def value_of(part, numbers):
     if kind == "values":
         return part[1][int(numbers[0])]
     return int(numbers[0]) if kind == "int" else float(numbers[0])'''
-
-
-def decoder_module_source(name: str, specifications: Iterable[Mapping[str, object]]) -> str:
-    """Return the source of the module, without a final newline."""
-    lines = [f"    {dict(each)!r}," for each in specifications]
-    return HEAD.format(name=name) + "\n".join(lines) + TAIL

@@ -205,11 +205,8 @@ class SearchDictionaries(QuestionForm):
 
     def extra_json(self) -> dict[str, object]:
         """Return the kind of search, the number of dictionaries, and the default configuration."""
-        return {
-            "search": "random" if self.points is None else "grid",
-            "dictionaries": 1 if self.is_joint else self.dictionary_count,
-            "default": self.questions.default.to_dict(),
-        }
+        search, count = "random" if self.points is None else "grid", 1 if self.is_joint else self.dictionary_count
+        return {"search": search, "dictionaries": count, "default": self.questions.default.to_dict()}
 
     def to_text(self) -> str:
         """Return the number of dictionaries, and the parts of which they are products."""

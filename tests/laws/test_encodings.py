@@ -10,10 +10,9 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from spacelang.encodings import domains as domain_encodings
-from spacelang.encodings.domains import DomainEncoding, exact_encoding, unit_encoding
+from spacelang.encodings import rows
 from spacelang.encodings.integer_codes import IntegerEncoding, UnitIntervalMapping
-from spacelang.encodings.rows import RowEncoding
+from spacelang.encodings.rows import DomainEncoding, RowEncoding, exact_encoding, unit_encoding
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, grid, members, parts
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value, identity_key
@@ -195,10 +194,10 @@ def test_many_values_together_are_as_each_alone(
 @LAW
 @given(part=numeric, places=st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_places_of_a_range_are_in_its_order(part: Grid | Real, places: list[float]) -> None:
-    found = domain_encodings.from_unit(part, np.array([0.0, *sorted(places), 1.0]))
+    found = rows.from_unit(part, np.array([0.0, *sorted(places), 1.0]))
     assert (np.diff(found) >= 0).all()
     assert (found[0], found[-1]) == (part.least, part.greatest)
-    shares = domain_encodings.to_unit(part, found)
+    shares = rows.to_unit(part, found)
     assert (np.diff(shares) >= 0).all()
 
 
@@ -206,7 +205,7 @@ def test_places_of_a_range_are_in_its_order(part: Grid | Real, places: list[floa
 @given(lower=st.floats(1e-300, 1e300), ratio=st.floats(1.0001, 1e6), share=st.floats(0, 1))
 def test_places_of_a_log_range_are_those_of_logarithms(lower: float, ratio: float, share: float) -> None:
     part = Real(lower, lower * ratio, log=True)
-    (found,) = domain_encodings.from_unit(part, np.array([share])).tolist()
+    (found,) = rows.from_unit(part, np.array([share])).tolist()
     assert math.isclose(math.log(found / lower), share * math.log(part.upper / lower), rel_tol=1e-6, abs_tol=1e-9)
 
 
@@ -214,7 +213,7 @@ def test_places_of_a_log_range_are_those_of_logarithms(lower: float, ratio: floa
 @given(part=numeric, data=st.data())
 def test_arrays_and_single_values_lie_at_the_same_place(part: Grid | Real, data: st.DataObject) -> None:
     values = values_of(part, data)
-    shares = domain_encodings.to_unit(part, np.array(values, float))
+    shares = rows.to_unit(part, np.array(values, float))
     assert np.allclose(shares, [to_unit_function(part)(value) for value in values], rtol=0, atol=1e-12)
 
 
@@ -222,12 +221,12 @@ def test_arrays_and_single_values_lie_at_the_same_place(part: Grid | Real, data:
 @given(part=st.one_of(grids(), held), data=st.data())
 def test_what_is_half_way_is_rounded_up(part: Grid, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, part.last_index))
-    (code,) = domain_encodings.codes_at(part, np.array([index])).tolist()
+    (code,) = rows.codes_at(part, np.array([index])).tolist()
     assert code == part.value_at(index)
-    assert domain_encodings.nearest_index(part, np.array([code])).tolist() == [index]
+    assert rows.nearest_index(part, np.array([code])).tolist() == [index]
     if part.is_integral and index < part.last_index and part.upper < 2**50:
         between = np.array([code + part.step / 2, code + part.step * 0.49])
-        assert domain_encodings.nearest_codes(part, between).tolist() == [part.value_at(index + 1), code]
+        assert rows.nearest_codes(part, between).tolist() == [part.value_at(index + 1), code]
 
 
 def test_rows_that_stand_for_no_value_are_not_read() -> None:

@@ -33,7 +33,7 @@ from spacelang.reductions.unfolding import unfold
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.cells import log_share
 from spacelang.solver.counting import Structures
-from spacelang.targets._admm.layout import PermutationSet
+from spacelang.targets._admm.layout import StepOrder
 from spacelang.targets._configspace.pieces import encode_domain
 from spacelang.testing.small_spaces import hyperparameter, make_space
 
@@ -286,7 +286,7 @@ def test_an_order_comes_back_from_its_variables(size: int, data: st.DataObject) 
     labels = tuple("abcd"[:size])
     every = list(map(order_name, permutations(labels)))
     branches = tuple(data.draw(st.lists(st.sampled_from(every), min_size=1, unique=True)))
-    found = PermutationSet(labels, branches)
+    found = StepOrder(labels, branches)
     assert found.nearest_order_indices(found.matrices).tolist() == [*range(len(branches))]
     assert (found.matrices.sum(axis=1) == 1).all()
     assert (found.matrices.sum(axis=2) == 1).all()

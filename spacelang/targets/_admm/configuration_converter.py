@@ -27,12 +27,7 @@ class BatchConstraints:
     """Conditions and constraints over rows: logic on arrays, other tests once for each combination of values."""
 
     def __init__(self, space: Space, count: int, decisions: Mapping[str, Array], given: Mapping[str, Column]) -> None:
-        """Create the evaluation of `count` rows.
-
-        `decisions` has the branch index of each row by address, -1 where a decision is not reached. `given` has the
-        values of hyperparameters by address. A value matters only in the rows where its hyperparameter is active, and
-        there it must be given.
-        """
+        """Create the evaluation of `count` rows, by address: branch indices (-1: not reached), and active values."""
         self._space, self._count, self._decisions, self._given = space, count, decisions, given
         self._active: dict[str, Array] = {}
         self._cached_truths: dict[Expr, Array] = {}
@@ -168,8 +163,6 @@ class ConfigurationConverter:
         self.theta_c, self.theta_d = layout.theta_c, layout.theta_d
         self.choices = {choice.address: choice for choice in space.decisions}
 
-    # ---- from configurations to points
-
     def encode(self, configuration: Configuration) -> AdmmPoint:
         """Return the point of a member; variables that are not active in it have their defaults."""
         return self.encode_all([configuration])[0]
@@ -195,12 +188,9 @@ class ConfigurationConverter:
 
     def points_with_default_theta(self, count: int) -> AdmmPoints:
         """Return `count` points with zeros in z and orders, and the defaults in theta."""
-        return AdmmPoints(
-            np.zeros((count, self.layout.width), np.int8),
-            np.tile(self.theta_c.default, (count, 1)),
-            np.tile(self.theta_d.default, (count, 1)),
-            tuple(np.zeros((count, order.size, order.size), np.int8) for order in self.orders),
-        )
+        theta_c, theta_d = (np.tile(box.default, (count, 1)) for box in (self.theta_c, self.theta_d))
+        orders = tuple(np.zeros((count, order.size, order.size), np.int8) for order in self.orders)
+        return AdmmPoints(np.zeros((count, self.layout.width), np.int8), theta_c, theta_d, orders)
 
     def _alternative_indices(self, block: Block, columns: Batch, decisions: Mapping[str, Array]) -> Array:
         places = decisions[block.address]
@@ -247,13 +237,8 @@ class ConfigurationConverter:
     def _tabulator(self) -> BatchBuilder:
         return BatchBuilder(self.space)
 
-    # ---- from points to configurations
-
     def decode(self, point: AdmmPoint) -> Configuration:
-        """Return the configuration of a point that the form accepts (`AdmmForm.accepts`).
-
-        theta is rounded to the nearest members of D (3.5 to 4); only `project` ensures that the result is a member.
-        """
+        """Return the configuration of an accepted point; theta is rounded to D (3.5 to 4) and nothing is checked."""
         return self.decode_all(AdmmPoints.stack([point]))[0]
 
     def decode_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration]:
@@ -289,10 +274,7 @@ class ConfigurationConverter:
         return Mask(theta_c, theta_d, tuple(truths.is_active(order.address) for order in self.orders))
 
     def variables_of_selected_alternatives(self, point: AdmmPoint) -> Mask:
-        """Return the mask of the variables that belong to the alternatives that z takes, or to every pipeline.
-
-        A search of theta may move all of these for this z, even if their conditions are false now (compare `active`).
-        """
+        """Return the mask of what a search of theta may move for this z: also what is not `active` at the moment."""
         ways = [(block.stage, block.alternatives[int(point.z[block.columns].argmax())]) for block in self.blocks]
         names = {None, *((stage, way.name) for stage, way in ways)}
         branches = {None, *((stage, way.branch) for stage, way in ways)}

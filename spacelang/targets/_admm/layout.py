@@ -20,7 +20,7 @@ from spacelang.ir.value import identity_key
 from spacelang.reductions.flattening import BranchCase
 from spacelang.sampling.batch_builder import encode_values
 from spacelang.sampling.value_codes import Array
-from spacelang.serialization.syntax_nodes import show_expression
+from spacelang.serialization.syntax_nodes import expression_speller, show_expression
 from spacelang.targets._admm.points import Coordinate, Owner, ThetaBox
 
 MAX_ENUMERATED_MEMBERS: Final = 4_096
@@ -28,11 +28,15 @@ MAX_ENUMERATED_MEMBERS: Final = 4_096
 
 
 @dataclass(frozen=True)
-class PermutationSet:
-    """The allowed orders (`branches`) of labelled steps."""
+class StepOrder:
+    """The order of permuted steps, with labels: one of the allowed orders (`branches`)."""
 
     labels: tuple[str, ...]
     branches: tuple[str, ...]
+    stage: str = ""
+    address: str = ""
+    owner: Owner = None
+    default: int = 0
 
     @property
     def size(self) -> int:
@@ -111,16 +115,6 @@ class Block:
 
 
 @dataclass(frozen=True)
-class StepOrder(PermutationSet):
-    """The order of permuted steps."""
-
-    stage: str
-    address: str
-    owner: Owner
-    default: int
-
-
-@dataclass(frozen=True)
 class VariableLayout:
     """All variables of a space: blocks of z, orders, theta_c and theta_d; `always` belong to every pipeline."""
 
@@ -149,26 +143,16 @@ def make_layout(space: Space, variants: Mapping[tuple[str, str], tuple[BranchCas
     for stage in (stage for stage in space.stages if stage.address not in products):
         start = blocks[-1].columns.stop if blocks else 0
         blocks.append(Block(stage.key, stage.address, start, tuple(writer.alternatives(stage, variants))))
-    orders = tuple(
-        StepOrder(
-            products[choice.address].labels,
-            tuple(choice.branch_indices),
-            choice.key,
-            choice.address,
-            _owner(space, space.variables[choice.address]),
-            choice.default,
-        )
-        for choice in space.decisions
-        if choice.address in products
+    orders: list[StepOrder] = []
+    for choice in (choice for choice in space.decisions if choice.address in products):
+        outer = space.variables[choice.address].owners[:1]
+        owner = next(((space.variables[address].key, branch) for address, branch in outer), None)
+        labels, branches = products[choice.address].labels, tuple(choice.branch_indices)
+        orders.append(StepOrder(labels, branches, choice.key, choice.address, owner, choice.default))
+    theta_c = ThetaBox(tuple(writer.numbers), integral=False)
+    return VariableLayout(
+        tuple(blocks), tuple(orders), always, theta_c, ThetaBox(tuple(writer.integers), integral=True)
     )
-    return VariableLayout(tuple(blocks), orders, always, writer.theta_c(), writer.theta_d())
-
-
-def _owner(space: Space, variable: Variable) -> Owner:
-    if not variable.owners:
-        return None
-    address, branch = variable.owners[0]
-    return space.variables[address].key, branch
 
 
 class _LayoutBuilder:
@@ -179,14 +163,8 @@ class _LayoutBuilder:
             (each.owners[0] if each.owners else None, each) for each in space.variables.values()
         )
         self._excluded = dict(_excluded_values(space))
-        self._numbers: list[Coordinate] = []
-        self._integers: list[Coordinate] = []
-
-    def theta_c(self) -> ThetaBox:
-        return ThetaBox(tuple(self._numbers), integral=False)
-
-    def theta_d(self) -> ThetaBox:
-        return ThetaBox(tuple(self._integers), integral=True)
+        self.numbers: list[Coordinate] = []
+        self.integers: list[Coordinate] = []
 
     def alternatives(
         self, stage: Choice, variants: Mapping[tuple[str, str], tuple[BranchCase, ...]]
@@ -196,12 +174,9 @@ class _LayoutBuilder:
             for settled in variants.get(context, (BranchCase(),)):
                 name = f"{branch.name}[{settled.label}]" if settled.label else branch.name
                 slots = self.add_columns(context, (stage.key, name), settled)
-                yield Indicator(name, branch.name, place, settled, slots, tuple(self._restrictions(settled)))
-
-    def _restrictions(self, settled: BranchCase) -> Iterator[tuple[str, IntegerEncoding | None]]:
-        for address, domain in settled.domains.items():
-            node = self._space.variables[address].hyperparameter
-            yield address, None if domain is None else IntegerEncoding(domain, node.domain)
+                whole = {a: self._space.variables[a].hyperparameter.domain for a in settled.domains}
+                kept = ((a, None if d is None else IntegerEncoding(d, whole[a])) for a, d in settled.domains.items())
+                yield Indicator(name, branch.name, place, settled, slots, tuple(kept))
 
     def add_columns(
         self, context: tuple[str, str] | tuple[()], owner: Owner, settled: BranchCase
@@ -212,9 +187,8 @@ class _LayoutBuilder:
                 continue
             if isinstance(variable.node, Hyperparameter):
                 domain = settled.domains.get(variable.address) or variable.node.domain
-                found.append(
-                    self._add_hyperparameter(variable.node, owner, domain, self._condition_text(variable, settled))
-                )
+                condition = self._condition_text(variable, settled)
+                found.append(self._add_hyperparameter(variable.node, owner, domain, condition))
             elif context and variable.address not in settled.branches and variable.address not in self._orders:
                 found.append(self._add_decision(variable.node, owner, self._condition_text(variable, settled)))
         return tuple(found)
@@ -222,10 +196,9 @@ class _LayoutBuilder:
     def _add_decision(self, choice: Choice, owner: Owner, condition: str) -> ThetaColumns:
         domain = Categorical(tuple(choice.branch_indices))
         coding = IntegerEncoding(domain, domain)
-        self._integers.append(
-            Coordinate(choice.key, choice.address, owner, coding.pieces, choice.default, condition=condition)
-        )
-        return ThetaColumns(choice.address, coding, len(self._integers) - 1, ())
+        found = Coordinate(choice.key, choice.address, owner, coding.pieces, choice.default, condition=condition)
+        self.integers.append(found)
+        return ThetaColumns(choice.address, coding, len(self.integers) - 1, ())
 
     def _add_hyperparameter(self, node: Hyperparameter, owner: Owner, domain: Domain, condition: str) -> ThetaColumns:
         coding, integer = IntegerEncoding(domain, node.domain), None
@@ -233,16 +206,16 @@ class _LayoutBuilder:
         default = domain.representative if isinstance(given, NotFound) else given
         whole, numbers = coding.encode(encode_values(node.domain, [default]))
         if coding.is_discrete:
-            integer, code = len(self._integers), int(whole[0])
+            integer, code = len(self.integers), int(whole[0])
             excluded = self._excluded_codes(node.address, coding)
-            self._integers.append(Coordinate(node.key, node.address, owner, coding.pieces, code, excluded, condition))
-        first = len(self._numbers)
+            self.integers.append(Coordinate(node.key, node.address, owner, coding.pieces, code, excluded, condition))
+        first = len(self.numbers)
         for place, (piece, (given,)) in enumerate(zip(coding.continuous_pieces, numbers, strict=True)):
             name = node.key if len(coding.continuous_pieces) == 1 else f"{node.key} ({place + 1})"
             start = piece.part.representative if np.isnan(given) else float(given)
             assert isinstance(start, float)
-            self._numbers.append(Coordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
-        return ThetaColumns(node.address, coding, integer, tuple(range(first, len(self._numbers))))
+            self.numbers.append(Coordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
+        return ThetaColumns(node.address, coding, integer, tuple(range(first, len(self.numbers))))
 
     def _condition_text(self, variable: Variable, settled: BranchCase) -> str:
         """Return the condition of a variable within its alternative; empty if it is always active there."""
@@ -254,9 +227,6 @@ class _LayoutBuilder:
 
     @cached_property
     def _to_syntax(self) -> Callable[[Expr], Expr]:
-        # Imported here because it loads the syntax tree, which spaces without conditions do not need.
-        from spacelang.serialization.syntax_nodes import expression_speller
-
         return expression_speller(self._space)
 
     def _excluded_codes(self, address: str, coding: IntegerEncoding) -> frozenset[int]:
@@ -264,13 +234,8 @@ class _LayoutBuilder:
         excluded = self._excluded.get(address)
         if not excluded:
             return frozenset()
-        found = {
-            code
-            for piece in coding.pieces
-            if not piece.is_continuous
-            for code in range(piece.first, piece.last + 1)
-            if identity_key(piece.value_of(code)) in excluded
-        }
+        finite = ((p, code) for p in coding.pieces if not p.is_continuous for code in range(p.first, p.last + 1))
+        found = {code for piece, code in finite if identity_key(piece.value_of(code)) in excluded}
         return frozenset(found) if len(found) <= coding.upper - coding.lower else frozenset()
 
 
@@ -278,9 +243,10 @@ def _excluded_values(space: Space) -> Iterable[tuple[str, frozenset[tuple[object
     """Return, for each hyperparameter, the values that constraints on it alone exclude."""
     found: dict[str, set[tuple[object, ...]]] = {}
     for rule in space.constraints:
-        if len(rule.scope) != 1 or decisions_in_tests(rule.expression):
-            continue
-        if any(isinstance(node, Active) for node in nodes(rule.expression)):
+        has_decisions = decisions_in_tests(rule.expression) or any(
+            isinstance(n, Active) for n in nodes(rule.expression)
+        )
+        if len(rule.scope) != 1 or has_decisions:
             continue
         node = space.variables[rule.scope[0]].hyperparameter
         for part in parts(node.domain):

@@ -2,7 +2,6 @@
 
 They are derived from the tables of connected decisions, never from a list of structures. The cost is that of the
 decisions that constraints connect.
-
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
 
@@ -43,10 +42,7 @@ class LinearConstraint:
 def derive_linear_constraints(
     structures: Structures, layout: VariableLayout
 ) -> tuple[tuple[LinearConstraint, ...], tuple[Constraint, ...]]:
-    """Return linear constraints that exclude all combinations without a member, and what connects too many variables.
-
-    A combination consists of alternatives, with all that they fix, and of orders outside any alternative.
-    """
+    """Return constraints on alternatives and outer orders that exclude all without a member, and inexpressible ones."""
     blocks = {block.address: block for block in layout.blocks}
     settled = frozenset(a for block in layout.blocks for way in block.alternatives for a in way.case.domains)
     found: dict[LinearConstraint, None] = {}
@@ -74,7 +70,6 @@ def _sort_constraints(rules: Iterable[LinearConstraint], layout: VariableLayout)
 
 
 def _decision_factors(structures: Structures, network: Network, settled: frozenset[str]) -> FactorGraph:
-    """Return the factors over the decisions of a network, and over the hyperparameters that alternatives fix."""
     decided = structures.existence_solver.weighted_decisions(network)
     if not settled & network.states.keys():
         return decided
@@ -128,15 +123,15 @@ def _block_factors(
     owned = group_by_key((variables[name].owners[0][0], name) for name in names if variables[name].owners)
     for address, inner in owned.items():
         block = blocks[address]
-        alike = _equivalent_alternatives(block, inner, network)
+        left = ([tuple(_possible_states(name, network, w, block)) for name in inner] for w in block.alternatives)
+        places = ((w.branch_index, *mine) for w, mine in zip(block.alternatives, left, strict=True))
+        alike = [tuple(numbers) for numbers in group_by_key((place, n) for n, place in enumerate(places)).values()]
         axes[_block_variable(address)] = (address, {numbers[0]: numbers for numbers in alike})
         states[_block_variable(address)] = tuple(numbers[0] for numbers in alike)
         for name in (address, *inner):
-            table: Table = {
-                (numbers[0], state): 1
-                for numbers in alike
-                for state in _possible_states(name, network, block.alternatives[numbers[0]], block)
-            }
+            firsts = [numbers[0] for numbers in alike]
+            states_of = {n: _possible_states(name, network, block.alternatives[n], block) for n in firsts}
+            table: Table = {(n, state): 1 for n in firsts for state in states_of[n]}
             links.append(Factor((_block_variable(address), name), table))
     gone = {*owned, *(name for inner in owned.values() for name in inner)}
     for name in names:
@@ -151,12 +146,6 @@ def _block_variable(address: str) -> str:
     return f"z {address}"  # never an address, because addresses contain no blanks
 
 
-def _equivalent_alternatives(block: Block, inner: Sequence[str], network: Network) -> list[tuple[int, ...]]:
-    left = ([tuple(_possible_states(name, network, each, block)) for name in inner] for each in block.alternatives)
-    places = ((each.branch_index, *mine) for each, mine in zip(block.alternatives, left, strict=True))
-    return [tuple(numbers) for numbers in group_by_key((place, n) for n, place in enumerate(places)).values()]
-
-
 def _constraints_of_factor(factor: Factor, known: Mapping[str, Axis]) -> Iterator[LinearConstraint]:
     """Yield constraints over few variables (over prefixes for large tables) that exclude all other joint states."""
     axes = [known[name] for name in factor.scope]
@@ -166,11 +155,10 @@ def _constraints_of_factor(factor: Factor, known: Mapping[str, Axis]) -> Iterato
     options = [tuple(axis) for _, axis in axes]
     exclusions = _prefix_exclusions if prod(map(len, options)) > MAX_JOINT_STATES else _smallest_exclusions
     for box in exclusions(options, allowed):
-        terms = (
-            (address, tuple(sorted(number for state in states for number in axis[state])))
-            for (address, axis), states in zip(axes, box, strict=True)
-            if states is not None
+        taken = (
+            (address, axis, states) for (address, axis), states in zip(axes, box, strict=True) if states is not None
         )
+        terms = ((a, tuple(sorted(number for state in states for number in axis[state]))) for a, axis, states in taken)
         yield LinearConstraint(tuple(terms))
 
 
@@ -185,17 +173,10 @@ def _smallest_exclusions(options: Sequence[tuple[State, ...]], allowed: set[tupl
     for size in range(1, count + 1):
         for places in combinations(range(count), size):
             seen = {tuple([joint[place] for place in places]) for joint in allowed}
-            smaller = [
-                ([places.index(place) for place in mine], joints)
-                for mine, joints in excluded
-                if set(mine) <= set(places)
-            ]
-            missing = [
-                joint
-                for joint in product(*(options[place] for place in places))
-                if joint not in seen
-                and not any(tuple([joint[at] for at in mine]) in joints for mine, joints in smaller)
-            ]
+            inside = ((mine, joints) for mine, joints in excluded if set(mine) <= set(places))
+            smaller = [([places.index(place) for place in mine], joints) for mine, joints in inside]
+            others = (joint for joint in product(*(options[place] for place in places)) if joint not in seen)
+            missing = [j for j in others if not any(tuple([j[at] for at in mine]) in known for mine, known in smaller)]
             if missing:
                 excluded.append((places, set(missing)))
                 for cube in _merge(missing):

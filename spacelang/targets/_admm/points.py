@@ -71,21 +71,18 @@ class Coordinate:
 def _piece_to_json(piece: CodedPiece) -> dict[str, object]:
     """Return what the codes of a piece stand for; an empty dictionary if they are the integers themselves."""
     part = piece.part
+    scale = {"log": True} if isinstance(part, Grid | Real) and part.log else {}
     match part:
         case Ordinal():
             return {"values": list(map(to_json, part.values)), "ordered": True}
         case Categorical():
             return {"values": list(map(to_json, part.values))}
         case Real() if piece.is_continuous:
-            return {"range": [part.lower, part.upper], **_scale_to_json(piece)}
+            return {"range": [part.lower, part.upper], **scale}
         case Grid() if part.is_consecutive and piece.first == part.lower:
             return {}
     start, step = piece.start_and_step()
-    return {"start": start, "step": step, **_scale_to_json(piece)}
-
-
-def _scale_to_json(piece: CodedPiece) -> dict[str, object]:
-    return {"log": True} if isinstance(piece.part, Grid | Real) and piece.part.log else {}
+    return {"start": start, "step": step, **scale}
 
 
 class ThetaBox:
@@ -161,12 +158,9 @@ class ThetaBox:
         return np.clip(found, self.lower, self.upper)
 
     def quantiles(self, space: Space) -> list[Callable[[Array], Array] | None]:
-        """Return for each coordinate a function from uniform shares to places in [0, 1] that follow its prior, or None.
-
-        A variable of a decision has no prior, and neither has one without the annotation.
-        """
+        """Return for each coordinate with a prior a function from uniform shares to places in [0, 1], else None."""
         priors = [prior_at(space, each.address) for each in self.coordinates]
-        return [prior and partial(self._places_by_prior, column, prior) for column, prior in enumerate(priors)]
+        return [None if p is None else partial(self._places_by_prior, c, p) for c, p in enumerate(priors)]
 
     def _places_by_prior(self, column: int, prior: Prior, shares: Array) -> Array:
         pieces = self.coordinates[column].pieces
@@ -219,12 +213,7 @@ def piece_text(piece: CodedPiece) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmmPoint:
-    """A value of every variable: z, theta_c, theta_d, and one T x T matrix for each order.
-
-    Shapes: z (K,) for the K alternatives of all stages, theta_c (C,), theta_d (D,), orders (T, T) each. A point from
-    the target has 0 and 1 in z and the orders, and integers in theta_d. A point that a search has moved may have any
-    numbers; `project` makes it a member again. Both thetas are floats, so that a search can set them to any number.
-    """
+    """A value of every variable: z (K,), theta_c (C,), theta_d (D,), orders (T, T); a search may set any numbers."""
 
     z: Array
     theta_c: Array
@@ -260,7 +249,8 @@ class AdmmPoints:
         """Stack one or more points, in their order."""
         orders = tuple(map(np.stack, zip(*(point.orders for point in points), strict=True)))
         vectors = zip(*((point.z, point.theta_c, point.theta_d) for point in points), strict=True)
-        return cls(*map(np.stack, vectors), orders)
+        z, theta_c, theta_d = map(np.stack, vectors)
+        return cls(z, theta_c, theta_d, orders)
 
     def __len__(self) -> int:
         return len(self.z)

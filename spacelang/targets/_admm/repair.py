@@ -57,10 +57,8 @@ class MemberRepair:
     def nearest_member(self, branches: Mapping[str, str], wanted: ValueFunction) -> Configuration:
         """Return the member nearest to the branches, one for each decision of the space, and to the wanted values.
 
-        First as few stages change as possible, then as few of the decisions inside them. Then, in each set of
-        hyperparameters that conditions and constraints connect, as few as possible change to another cell of their
-        domain, and each of these takes the nearest value of its new cell. If several members are equally near, the
-        choice is deterministic.
+        First as few stages change as possible, then as few of the decisions inside them. Then as few connected
+        hyperparameters as possible change to the nearest value of another cell of their domain. It is deterministic.
         """
         structure = self.nearest_structure(branches)
         values: dict[str, Value] = {}
@@ -72,20 +70,16 @@ class MemberRepair:
         for context in contexts:
             for component in self._conditioning.by_context.get(context, ()):
                 values |= self._component_values(component, structure, wanted)
+        # A default is needed if the only numbers that satisfy a comparison are not floats.
         found = Configuration(values)
-        return found if first_exclusion(self._space, found) is None else self._default_member(structure)
-
-    def _default_member(self, structure: Structure) -> Configuration:
-        found = self._completer.complete(structure)
+        if first_exclusion(self._space, found) is not None:
+            found = self._completer.complete(structure)
         return found if first_exclusion(self._space, found) is None else nearest_to_default(self._structures)[1]
 
     def nearest_structure(self, branches: Mapping[str, str]) -> Structure:
         """Return the nearest structure that has a member."""
-        taken = {
-            variable.address: branch
-            for variable, branch in walk_reached(self._space, lambda choice: branches[choice.address])
-            if branch is not None
-        }
+        reached = walk_reached(self._space, lambda choice: branches[choice.address])
+        taken = {variable.address: branch for variable, branch in reached if branch is not None}
         if self._structures.is_admissible(taken):
             return taken
         return self._cached_structure(tuple([branches[choice.address] for choice in self._space.decisions]))
@@ -101,10 +95,8 @@ class MemberRepair:
             node = component.members[0].hyperparameter
             return {node.key: wanted(node)}
         situation = self._conditioning.relevant_branch_classes(component, structure)
-        space, model = (
-            self._conditioning.residual_space(component, situation),
-            self._conditioning.residual_model(component, situation),
-        )
+        space = self._conditioning.residual_space(component, situation)
+        model = self._conditioning.residual_model(component, situation)
         given = {node.address: wanted(node) for node in space.hyperparameters}
         for number, network in enumerate(model.by_context.get((), ())):
             if _is_violated(space, network, given):
@@ -197,7 +189,9 @@ def _narrow(
         return cell
     centre = to_fraction(value)
     near, far = Fraction(0), max(centre - to_fraction(cell.lower), to_fraction(cell.upper) - centre)
-    for _ in range(_bisection_steps(cell, far)):
+    # Enough steps to separate the members of a grid, or a constant number for a range.
+    steps = MAX_BISECTIONS if isinstance(cell, Real) else math.ceil(far / to_fraction(cell.step)).bit_length() + 2
+    for _ in range(max(3, steps)):
         middle = (near + far) / 2
         smaller = _within_distance(cell, centre, middle)
         if smaller is not None and is_feasible_system({**cells, address: smaller}, needed):
@@ -205,13 +199,6 @@ def _narrow(
         else:
             near = middle
     return _within_distance(cell, centre, far) or cell
-
-
-def _bisection_steps(cell: Grid | Real, far: Fraction) -> int:
-    """Return enough steps to separate the members of a grid, or a constant number for a range."""
-    if isinstance(cell, Real):
-        return MAX_BISECTIONS
-    return max(1, math.ceil(far / to_fraction(cell.step))).bit_length() + 2
 
 
 def _within_distance(cell: Grid | Real, centre: Fraction, distance: Fraction) -> SimpleDomain | None:

@@ -110,23 +110,18 @@ def with_activity_conditions(way: Conjunction, activity: Mapping[str, NormalForm
     while open_ := sorted({name for one in found for name in tested_names(one)} - seen):
         for name in open_:
             seen.add(name)
-            found = _with_activity(found, name, activity[name])
+            active = activity[name]
+            found = disjunction(*(conjunction((w,), active) if name in tested_names(w) else (w,) for w in found))
     return found
 
 
-def _with_activity(ways: NormalForm, name: str, active: NormalForm) -> NormalForm:
-    return disjunction(*(conjunction((way,), active) if name in tested_names(way) else (way,) for way in ways))
-
-
 def _implies(name: str, test: MembershipTest, activity: Mapping[str, NormalForm]) -> bool:
-    ways = activity[name]
-    return bool(ways) and ways != ALWAYS and all(_contains(way, test, activity) for way in ways)
 
+    def contains(way: Conjunction) -> bool:
+        others = tested_names(way) - {test.name}
+        return _implies_test(test, way) or any(_implies(other, test, activity) for other in others)
 
-def _contains(way: Conjunction, test: MembershipTest, activity: Mapping[str, NormalForm]) -> bool:
-    return _implies_test(test, way) or any(
-        _implies(name, test, activity) for name in tested_names(way) if name != test.name
-    )
+    return bool(activity[name]) and activity[name] != ALWAYS and all(map(contains, activity[name]))
 
 
 def _test_names(test: Test) -> tuple[str, ...]:
@@ -157,7 +152,7 @@ def _simplified(ways: Iterable[Conjunction]) -> NormalForm:
         merged = _merge(found)
         changed = len(merged) < len(found)
         found = merged
-    found = [way for way in found if not any(other is not way and _includes(other, way) for other in found)]
+    found = [w for w in found if not any(wide != w and all(_implies_test(t, w) for t in wide) for wide in found)]
     if len(found) > MAX_CONJUNCTIONS:
         raise InexpressibleError
     return tuple(found)
@@ -177,10 +172,6 @@ def _merge(ways: list[Conjunction]) -> list[Conjunction]:
         if len(left) + len(alike) < len(ways):
             return [*left, *(rest | {MembershipTest(name, values)} for rest, values in alike.items())]
     return ways
-
-
-def _includes(wide: Conjunction, narrow: Conjunction) -> bool:
-    return wide != narrow and all(_implies_test(test, narrow) for test in wide)
 
 
 def _implies_test(test: Test, way: Conjunction) -> bool:
@@ -209,9 +200,7 @@ def atom_normal_form(
     if len(named) == 1:
         return unary_atom_form(codes[named[0]], atom, truth, activity)
     relation = _pair_relation(atom, truth, codes)
-    if relation is not None:
-        return (frozenset((relation,)),)
-    return _enumerated_form(atom, truth, codes, activity)
+    return _enumerated_form(atom, truth, codes, activity) if relation is None else (frozenset((relation,)),)
 
 
 def membership_form(
@@ -241,18 +230,15 @@ def unary_atom_form(coded: EncodedDomain, atom: Expr, truth: bool, activity: Map
                 pairs = zip(members(renamed.part), parameter.choices, strict=True)
                 found.append(membership_form(parameter, [choice for v, choice in pairs if is_wanted(v)], activity))
             case HyperparameterPiece():
-                cut = _cells_of(piece.part, atom)
+                size = piece.part.size
+                if cut_points_of(atom) is None and (size is None or size > MAX_JOINT_VALUES):
+                    raise InexpressibleError
+                cut = distinguished_cells(piece.part, (atom,))
                 wanted = [cell for cell in cut if is_wanted(cell.representative)]
                 found.append(_cells_form(piece, wanted, len(cut), activity))
             case _:
                 assert_never(piece)
     return disjunction(*found)
-
-
-def _cells_of(part: SimpleDomain, atom: Expr) -> tuple[SimpleDomain, ...]:
-    if cut_points_of(atom) is None and (part.size is None or part.size > MAX_JOINT_VALUES):
-        raise InexpressibleError
-    return distinguished_cells(part, (atom,))
 
 
 def _cells_form(
@@ -262,18 +248,15 @@ def _cells_form(
         return NEVER
     if len(wanted) == count:
         return activity[piece.name]
-    # ConfigSpace compares the logarithms of integers, which have rounding errors.
-    if (piece.parameter.log and not isinstance(piece.reduction, ScaledRangeReduction)) or _is_narrow(piece.parameter):
+    # ConfigSpace compares the logarithms of integers, which have rounding errors; in narrow ranges, these count too.
+    own = piece.parameter
+    is_narrow = own.upper - own.lower < MIN_RELATIVE_WIDTH * max(1.0, abs(own.lower), abs(own.upper))
+    is_scaled = isinstance(piece.reduction, ScaledRangeReduction)
+    if (own.log and not is_scaled) or (own.kind.endswith("float") and is_narrow):
         raise InexpressibleError
     found = join_pieces(piece.part, wanted)
     runs = found.parts if not isinstance(found, Grid | Real | Categorical) else (found,)
     return disjunction(*(_run_form(piece, run) for run in runs))
-
-
-def _is_narrow(parameter: FlatHyperparameter) -> bool:
-    """Return True if a range is so narrow that the rounding of ConfigSpace spoils comparisons."""
-    largest = max(1.0, abs(parameter.lower), abs(parameter.upper))
-    return parameter.kind.endswith("float") and parameter.upper - parameter.lower < MIN_RELATIVE_WIDTH * largest
 
 
 def _run_form(piece: HyperparameterPiece, run: SimpleDomain) -> NormalForm:
@@ -282,7 +265,11 @@ def _run_form(piece: HyperparameterPiece, run: SimpleDomain) -> NormalForm:
         return (frozenset((ThresholdTest(piece.name, "==", _scaled_number(piece, run.representative)),)),)
     found: list[NormalForm] = []
     if isinstance(run, Grid):
-        found += _integer_bounds(piece.parameter, _scaled_number(piece, run.least), _scaled_number(piece, run.greatest))
+        first, last = _scaled_number(piece, run.least), _scaled_number(piece, run.greatest)
+        if first > piece.parameter.lower:
+            found.append((frozenset((ThresholdTest(piece.name, ">", first - 1),)),))
+        if last < piece.parameter.upper:
+            found.append((frozenset((ThresholdTest(piece.name, "<", last + 1),)),))
     else:
         assert isinstance(run, Real)
         assert isinstance(part, Real)
@@ -291,13 +278,6 @@ def _run_form(piece: HyperparameterPiece, run: SimpleDomain) -> NormalForm:
         if (run.upper, run.upper_open) != (part.upper, part.upper_open):
             found.append(_bound_form(piece, "<", run.upper, run.upper_open))
     return conjunction(*found)
-
-
-def _integer_bounds(parameter: FlatHyperparameter, first: float, last: float) -> Iterator[NormalForm]:
-    if first > parameter.lower:
-        yield (frozenset((ThresholdTest(parameter.name, ">", first - 1),)),)
-    if last < parameter.upper:
-        yield (frozenset((ThresholdTest(parameter.name, "<", last + 1),)),)
 
 
 def _bound_form(piece: HyperparameterPiece, sign: Literal["<", ">"], number: float, is_open: bool) -> NormalForm:
@@ -318,15 +298,12 @@ def _scaled_number(piece: HyperparameterPiece, value: Value) -> float:
 
 def _pair_relation(atom: Expr, truth: bool, codes: Mapping[str, EncodedDomain]) -> PairRelation | None:
     """Return the comparison of two numeric hyperparameters that are encoded unchanged, else None."""
-    match atom:
-        case Compare(left=Reference() as left, right=Reference() as right):
-            names = [_unchanged_name(codes[reference.address]) for reference in (left, right)]
-            sign = _SIGN_FOR_TRUTH.get((atom.relation, truth))
-            if sign is None or names[0] is None or names[1] is None:
-                return None
-            return PairRelation(names[0], sign, names[1])
-        case _:
-            return None
+    if isinstance(atom, Compare) and isinstance(atom.left, Reference) and isinstance(atom.right, Reference):
+        first, second = (_unchanged_name(codes[side.address]) for side in (atom.left, atom.right))
+        sign = _SIGN_FOR_TRUTH.get((atom.relation, truth))
+        if not (sign is None or first is None or second is None):
+            return PairRelation(first, sign, second)
+    return None
 
 
 def _unchanged_name(coded: EncodedDomain) -> str | None:
@@ -346,8 +323,8 @@ def _enumerated_form(
     listed = [[*_listed_values(codes[address])] for address in named[:-1]]
     if prod(map(len, listed)) > MAX_JOINT_VALUES:
         raise InexpressibleError
-    address, values = named[0], listed[0]
-    for value in values:
+    address = named[0]
+    for value in listed[0]:
         rest = partially_evaluate(atom, lambda asked, value=value: value if asked == address else UNKNOWN)  # type: ignore[misc]
         same = Compare("==", Reference(address), Constant(value))
         here = unary_atom_form(codes[address], same, True, activity)

@@ -191,11 +191,13 @@ def encode_domain(
         return EncodedDomain(domain, (_encode_part(several[0], name(wish), normal),))
     labels = tuple(map(describe, several))
     selector = finite_hyperparameter(name(f"{wish}:part"), labels, labels[0], weights)
-    pieces = tuple(
-        FixedPiece(part.representative) if part.size == 1 else _encode_part(part, name(f"{wish}:{label}"), None)
-        for part, label in zip(several, labels, strict=True)
-    )
-    return EncodedDomain(domain, pieces, selector)
+    pieces: list[Piece] = []
+    for part, label in zip(several, labels, strict=True):
+        is_fixed = part.size == 1
+        pieces.append(
+            FixedPiece(part.representative) if is_fixed else _encode_part(part, name(f"{wish}:{label}"), None)
+        )
+    return EncodedDomain(domain, tuple(pieces), selector)
 
 
 def list_members(

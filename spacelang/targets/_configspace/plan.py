@@ -271,7 +271,8 @@ class DirectNetworkConverter:
         plan.add_hyperparameter(parameter, active)
         plan.decisions[choice.address] = parameter
         plan.coded.append((choice, parameter))
-        plan.readers[parameter.name] = lambda values: (choice.key, _branch(parameter, values))
+        known: dict[FlatValue, str] = {branch: branch for branch in branches}
+        plan.readers[name] = lambda values: (choice.key, known[values[name]])
 
     def _clauses(self, constraint: Constraint) -> NormalForm:
         """Return the forbidden clauses of a constraint, which applies where all variables that it names are active."""
@@ -325,24 +326,14 @@ class DirectNetworkConverter:
         return conjunction(*(disjunction(*(self._test_negation(test) for test in way)) for way in ways))
 
     def _test_negation(self, test: MembershipTest | ThresholdTest | PairRelation) -> NormalForm:
-        if not isinstance(test, MembershipTest):
-            return self._comparison_negation(test)
-        parameter = self.plan.parameters[test.name]
-        others = membership_form(parameter, [v for v in parameter.choices if v not in test.values], self.plan.activity)
-        return disjunction(self._negation(self.plan.activity[test.name]), others)
-
-    def _comparison_negation(self, test: ThresholdTest | PairRelation) -> NormalForm:
         if isinstance(test, PairRelation):
             raise InexpressibleError
         parameter = self.plan.parameters[test.name]
+        if isinstance(test, MembershipTest):
+            left = [value for value in parameter.choices if value not in test.values]
+            others = membership_form(parameter, left, self.plan.activity)
+            return disjunction(self._negation(self.plan.activity[test.name]), others)
         is_possible = {"<": test.number > parameter.lower, "==": True, ">": test.number < parameter.upper}
         signs = [sign for sign in _SIGNS if sign != test.sign and is_possible[sign]]
         others = disjunction(*((frozenset((replace(test, sign=sign),)),) for sign in signs))
         return disjunction(self._negation(self.plan.activity[test.name]), others)
-
-
-def _branch(parameter: FlatHyperparameter, values: Mapping[str, FlatValue]) -> Value:
-    branch = values[parameter.name]
-    if branch not in parameter.choices:
-        raise LookupError
-    return branch

@@ -7,7 +7,7 @@ ConfigSpace can express all its conditions and constraints. Otherwise it is unfo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import product
 from typing import Final
 
 from spacelang.grouping import group_by_key
@@ -102,7 +102,11 @@ class Planner:
         """Add all networks below a context, whose decisions are already in the plan as categoricals."""
         for network in self._structures.model.by_context.get(context, ()):
             if not self._is_worth_trying(network) or not self._try_direct(network):
-                self._add_unfolded(network, context)
+                self.plan.unfolded.append(network)
+                try:
+                    ForkConverter(self.plan, self._unfold(network), context).add_to_plan()
+                except (InexpressibleError, TooManyConnectedVariablesError) as error:
+                    raise RefusedConstraintsError(network) from error
                 continue
             for member in network.members:
                 decision = self.plan.decisions.get(member.address)
@@ -117,7 +121,7 @@ class Planner:
         try:
             if Solver(self._structures.model, _AcceptanceProbability()).solve(network).total < MIN_ACCEPTANCE:
                 return False
-            supported = self._supported
+            supported = self._structures.existence_solver.supported_states()
         except TooManyConnectedVariablesError:
             return True
         points = {
@@ -126,10 +130,6 @@ class Planner:
             if any(isinstance(cell, Real) and cell.size is None for cell in cells)
         }
         return all((supported[address] - {-1}) - mine or not supported[address] for address, mine in points.items())
-
-    @cached_property
-    def _supported(self) -> Mapping[str, frozenset[int]]:
-        return self._structures.existence_solver.supported_states()
 
     def _try_direct(self, network: Network) -> bool:
         """Try to add a network as it is; return False and restore the plan if ConfigSpace cannot express it."""
@@ -142,13 +142,6 @@ class Planner:
             self.plan = before
             return False
         return True
-
-    def _add_unfolded(self, network: Network, context: Context) -> None:
-        self.plan.unfolded.append(network)
-        try:
-            ForkConverter(self.plan, self._unfold(network), context).add_to_plan()
-        except (InexpressibleError, TooManyConnectedVariablesError) as error:
-            raise RefusedConstraintsError(network) from error
 
 
 class _AcceptanceProbability(CountWeights):
@@ -224,9 +217,8 @@ class ForkConverter:
         """Add a part after the parts that lead to it, and return where it is active."""
         if id(part) in self._activity:
             return self._activity[id(part)]
-        leading: list[NormalForm] = (
-            [self.plan.reached_form(self.context)] if any(part is root for root in self.roots) else []
-        )
+        is_root = any(part is root for root in self.roots)
+        leading: list[NormalForm] = [self.plan.reached_form(self.context)] if is_root else []
         is_said = False
         for fork, place in self.references.get(id(part), ()):
             self._add_part(fork)
@@ -247,16 +239,14 @@ class ForkConverter:
         if node is not None:
             self.plan.coded.append((node, parameter))
         if node is not None and values is not None:
-            key = node.key
-            self.plan.readers[parameter.name] = lambda given: _read(key, values, given[parameter.name])
+            key, name = node.key, parameter.name
+            self.plan.readers[name] = lambda given: None if given[name] == NOT_ACTIVE else (key, values[given[name]])
 
     def _selector(self, fork: Fork) -> ForkCategorical:
         match fork.node:
             case None:
-                name = self.plan.names.make_unique("choice")
-                return _labelled_categorical(
-                    name, [f"case {place + 1}" for place in range(len(fork.cases))], None, 0, None
-                )
+                labels = [f"case {place + 1}" for place in range(len(fork.cases))]
+                return _labelled_categorical(self.plan.names.make_unique("choice"), labels, None, 0, None)
             case Choice() as choice:
                 labels = [NOT_ACTIVE if case.branch is None else case.branch for case in fork.cases]
                 default = choice.branches[choice.default].name
@@ -285,17 +275,14 @@ class ForkConverter:
         is_alone = len(parts(node.domain)) == 1 and not is_optional
         choices = (NOT_ACTIVE, *map(literal, values)) if is_optional else distinct_choices(values)
         table = dict(zip(choices[is_optional:], values, strict=True))
-        cases = tuple(
-            frozenset([NOT_ACTIVE] if case.domain is None else [c for c, v in table.items() if _case_contains(case, v)])
-            for case in fork.cases
-        )
+
+        def covered(domain: Domain | None) -> list[FlatValue]:
+            return [NOT_ACTIVE] if domain is None else [c for c, value in table.items() if contains(domain, value)]
+
+        cases = tuple(frozenset(covered(case.domain)) for case in fork.cases)
         default = next((c for c, v in table.items() if identity_key(v) == identity_key(node.default)), choices[0])
-        return ForkCategorical(
-            finite_hyperparameter(name, choices, default, ordered=ordered and is_alone),
-            cases,
-            table,
-            replaces_pieces=True,
-        )
+        parameter = finite_hyperparameter(name, choices, default, ordered=ordered and is_alone)
+        return ForkCategorical(parameter, cases, table, replaces_pieces=True)
 
     def _clauses(self, part: RangeComparison) -> NormalForm:
         """Return the forbidden clauses where a comparison does not have its required truth value."""
@@ -304,7 +291,7 @@ class ForkConverter:
         found: list[NormalForm] = []
         if not all(isinstance(side, Reference) for side in (atom.left, atom.right)):
             raise InexpressibleError
-        for joint in _products([self._codes_of(address) for address in named]):
+        for joint in product(*(self._codes_of(address) for address in named)):
             # Independent draws from ranges are practically never equal.
             if (atom.relation, wanted) in (("==", True), ("!=", False)):
                 raise InexpressibleError
@@ -313,27 +300,11 @@ class ForkConverter:
         return disjunction(*found)
 
     def _codes_of(self, address: str) -> list[EncodedDomain]:
-        if any(
-            isinstance(part, Fork)
-            and id(part) in self.selectors
-            and self.selectors[id(part)].replaces_pieces
-            and part.node is not None
-            and part.node.address == address
-            for part in self.parts
-        ):
+        forks = (part for part in self.parts if isinstance(part, Fork) and part.node and part.node.address == address)
+        if any(id(fork) in self.selectors and self.selectors[id(fork)].replaces_pieces for fork in forks):
             raise InexpressibleError
-        return [
-            self.codes[id(part)]
-            for part in self.parts
-            if isinstance(part, FreeHyperparameter) and part.node.address == address and id(part) in self.codes
-        ]
-
-
-def _products(several: Sequence[Sequence[EncodedDomain]]) -> list[tuple[EncodedDomain, ...]]:
-    found: list[tuple[EncodedDomain, ...]] = [()]
-    for each in several:
-        found = [(*joint, own) for joint in found for own in each]
-    return found
+        free = (part for part in self.parts if isinstance(part, FreeHyperparameter) and part.node.address == address)
+        return [self.codes[id(part)] for part in free if id(part) in self.codes]
 
 
 def _labelled_categorical(
@@ -345,12 +316,6 @@ def _labelled_categorical(
 ) -> ForkCategorical:
     parameter = finite_hyperparameter(name, labels, labels[default], weights)
     return ForkCategorical(parameter, tuple(frozenset((label,)) for label in labels), values, replaces_pieces=False)
-
-
-def _read(key: str, values: Mapping[FlatValue, Value], choice: FlatValue) -> tuple[str, Value] | None:
-    if choice == NOT_ACTIVE:
-        return None
-    return key, values[choice]
 
 
 def _incoming_cases(every: Sequence[UnfoldedPart]) -> dict[int, list[tuple[Fork, int]]]:
@@ -382,20 +347,11 @@ def _mergeable_pieces(every: Sequence[UnfoldedPart], roots: Parts) -> frozenset[
 
 
 def _is_listable(whole: Domain, cases: Sequence[Case]) -> bool:
-    domains = [case.domain for case in cases if case.domain is not None]
-    if any(isinstance(part, Grid) and part.log for part in parts(whole)):
-        return False
-    sizes = [domain.size for domain in domains]
-    return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= MAX_LISTED
+    sizes = [case.domain.size for case in cases if case.domain is not None]
+    has_logs = any(isinstance(part, Grid) and part.log for part in parts(whole))
+    return not has_logs and None not in sizes and sum(size or 0 for size in sizes) <= MAX_LISTED
 
 
 def _sorted_values(part: SimpleDomain, pieces: Sequence[SimpleDomain]) -> list[Value]:
-    """Return the values of the pieces that lie in a part of a domain, in the order of the part."""
     found = [value for piece in pieces for value in members(piece) if contains(part, value)]
-    if isinstance(part, Categorical):
-        return sorted(found, key=part.index_of)
-    return sorted(found, key=float)  # type: ignore[arg-type]
-
-
-def _case_contains(case: Case, value: Value) -> bool:
-    return case.domain is not None and contains(case.domain, value)
+    return sorted(found, key=part.index_of if isinstance(part, Categorical) else float)  # type: ignore[arg-type]

@@ -1,8 +1,10 @@
 """A syntax tree for Python expressions that can be both written as source and evaluated to objects."""
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final, TypeAlias, assert_never
 
 from spacelang.ir.domain import Grid, affine_integer_coefficients
@@ -46,16 +48,10 @@ class InfixNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListNode:
-    """A list."""
+    """A list, or a tuple."""
 
     items: tuple["Code", ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TupleNode:
-    """A tuple."""
-
-    items: tuple["Code", ...]
+    is_tuple: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,27 +69,32 @@ class ItemNode:
     key: "Code"
 
 
-Code: TypeAlias = LiteralNode | NameNode | CallNode | InfixNode | ListNode | TupleNode | DictNode | ItemNode
+Code: TypeAlias = LiteralNode | NameNode | CallNode | InfixNode | ListNode | DictNode | ItemNode
 
-OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-}
+_DIVIDE: Final = {"*": operator.mul, "/": operator.truediv}
+OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"+": operator.add, "-": operator.sub, **_DIVIDE}
 PRECEDENCE: Final = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
 def call(function: str, *arguments: object, **named: object) -> CallNode:
     """Return a call; arguments that are not code become literals."""
-    return CallNode(
-        function, tuple(map(_as_code, arguments)), tuple((name, _as_code(value)) for name, value in named.items())
-    )
+    flags = tuple((name, _as_code(value)) for name, value in named.items())
+    return CallNode(function, tuple(map(_as_code, arguments)), flags)
 
 
 def infix(left: object, sign: str, right: object) -> InfixNode:
     """Return two operands with a sign between them; operands that are not code become literals."""
     return InfixNode(_as_code(left), sign, _as_code(right))
+
+
+def literal_list(values: Iterable[object]) -> ListNode:
+    """Return a list of plain values."""
+    return ListNode(tuple(map(LiteralNode, values)))
+
+
+def literal_dict(values: Mapping[str, object]) -> DictNode:
+    """Return a dictionary of plain values."""
+    return DictNode(tuple((key, LiteralNode(value)) for key, value in values.items()))
 
 
 def _as_code(value: object) -> Code:
@@ -118,22 +119,20 @@ def children(code: Code) -> tuple[Code, ...]:
             return (code.left, code.right)
         case ItemNode():
             return (code.container, code.key)
-        case CallNode() | ListNode() | TupleNode() | DictNode():
+        case CallNode() | ListNode() | DictNode():
             return tuple(item for _, item in _bracket_parts(code)[1])
         case _:
             assert_never(code)
 
 
-def _bracket_parts(code: CallNode | ListNode | TupleNode | DictNode) -> tuple[str, list[tuple[str, Code]], str]:
-    """Return the opening bracket, the items with their prefixes, and the closing bracket."""
+def _bracket_parts(code: CallNode | ListNode | DictNode) -> tuple[str, list[tuple[str, Code]], str]:
     match code:
         case CallNode():
             named = ((f"{name}=", value) for name, value in code.named)
             return f"{code.function}(", [*(("", argument) for argument in code.arguments), *named], ")"
         case ListNode():
-            return "[", [("", item) for item in code.items], "]"
-        case TupleNode():
-            return "(", [("", item) for item in code.items], ")"
+            opening, closing = "()" if code.is_tuple else "[]"
+            return opening, [("", item) for item in code.items], closing
         case DictNode():
             return "{", [(f"{literal_source(key)}: ", item) for key, item in code.items], "}"
         case _:
@@ -164,9 +163,7 @@ def _evaluate_node(part: Code, value: Callable[[Code], Any], names: Mapping[str,
         case InfixNode():
             return OPERATORS[part.sign](value(part.left), value(part.right))
         case ListNode():
-            return [*map(value, part.items)]
-        case TupleNode():
-            return tuple(map(value, part.items))
+            return (tuple if part.is_tuple else list)(map(value, part.items))
         case DictNode():
             return {key: value(item) for key, item in part.items}
         case ItemNode():
@@ -177,15 +174,14 @@ def _evaluate_node(part: Code, value: Callable[[Code], Any], names: Mapping[str,
 
 def _look_up(dotted: str, names: Mapping[str, Any]) -> Any:
     first, *attributes = dotted.split(".")
-    found = names[first]
-    for attribute in attributes:
-        found = getattr(found, attribute)
-    return found
+    return reduce(getattr, attributes, names[first])
 
 
 def assignment_source(name: str, code: Code) -> str:
     """Return statements that assign the object of the code to `name`, after the calls that it uses repeatedly."""
-    shared = _shared_calls(code)
+    ordered = list(_post_order(code))
+    uses = Counter(id(inner) for part in ordered for inner in children(part))
+    shared = [part for part in ordered if isinstance(part, CallNode | InfixNode) and uses[id(part)] > 1]
     names: dict[int, str] = {}
     lines = []
     for part in shared:
@@ -214,13 +210,8 @@ def literal_source(value: object) -> str:
 
 def names_used(code: Code) -> frozenset[str]:
     """Return the functions that the code calls and the names that it mentions, with their dots."""
-    found = set()
-    for part in _post_order(code):
-        if isinstance(part, CallNode):
-            found.add(part.function)
-        elif isinstance(part, NameNode):
-            found.add(part.text)
-    return frozenset(found)
+    parts = (part for part in _post_order(code) if isinstance(part, CallNode | NameNode))
+    return frozenset(part.text if isinstance(part, NameNode) else part.function for part in parts)
 
 
 def _post_order(code: Code) -> Iterator[Code]:
@@ -235,15 +226,6 @@ def _post_order(code: Code) -> Iterator[Code]:
             seen.add(id(part))
             waiting.append((part, True))
             waiting.extend((inner, False) for inner in reversed(children(part)))
-
-
-def _shared_calls(code: Code) -> list[CallNode | InfixNode]:
-    uses: dict[int, int] = {}
-    ordered = list(_post_order(code))
-    for part in ordered:
-        for inner in children(part):
-            uses[id(inner)] = uses.get(id(inner), 0) + 1
-    return [part for part in ordered if isinstance(part, CallNode | InfixNode) and uses.get(id(part), 0) > 1]
 
 
 def _shared_name(part: Code, taken: set[str]) -> str:
@@ -283,16 +265,14 @@ def _format_flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> 
         case NameNode():
             return code.text
         case InfixNode():
-            left, right = (
-                _format_operand(code.left, PRECEDENCE[code.sign], names),
-                _format_operand(code.right, PRECEDENCE[code.sign] + 1, names),
-            )
+            rank = PRECEDENCE[code.sign]
+            left, right = _format_operand(code.left, rank, names), _format_operand(code.right, rank + 1, names)
             return f"{left} {code.sign} {right}"
         case ItemNode():
             return f"{_format_flat(code.container, names)}[{_format_flat(code.key, names)}]"
-        case CallNode() | ListNode() | TupleNode() | DictNode():
+        case CallNode() | ListNode() | DictNode():
             opening, items, closing = _bracket_parts(code)
-            comma = "," * (isinstance(code, TupleNode) and len(items) == 1)
+            comma = "," * (isinstance(code, ListNode) and code.is_tuple and len(items) == 1)
             return f"{opening}{', '.join(f'{lead}{_format_flat(item, names)}' for lead, item in items)}{comma}{closing}"
         case _:
             assert_never(code)

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any, Final, TypeAlias
@@ -79,19 +78,21 @@ class QuestionForm(ABC):
             shape = "" if isinstance(part, Fork) else ", shape=plaintext"
             nodes.append(f"{numbers[id(part)]} [label={quote_dot(self._part_title(part))}{shape}]")
             if isinstance(part, Fork):
+                own = numbers[id(part)]
                 for place, case in enumerate(part.cases):
-                    nodes += _leaf_lines(part, case, f"{numbers[id(part)]}_{place}")
-                    edges += _edge_lines(part, case, numbers, f"{numbers[id(part)]}_{place}")
+                    words = quote_dot(case_label(part, case))
+                    edges += [f"{own} -> {numbers[id(inner)]} [label={words}]" for inner in case.parts]
+                    if not case.parts:
+                        nodes.append(f"{own}_{place} [label={words}, shape=plaintext]")
+                        edges.append(f"{own} -> {own}_{place}")
         return digraph(self.questions.space.name, self._title, [*nodes, *edges])
 
     @property
     def _title(self) -> str:
         draws = sum(1 for _ in self.questions.drawn_pieces())
-        forks = count_with_noun(len(self.questions.forks), "choice")
-        return (
-            f"{self.questions.space.name}: {forks}, {count_with_noun(draws, 'hyperparameter')}, "
-            f"{count_with_noun(self.questions.product_count, 'product')} of free hyperparameters"
-        )
+        forks, drawn = count_with_noun(len(self.questions.forks), "choice"), count_with_noun(draws, "hyperparameter")
+        products = count_with_noun(self.questions.product_count, "product")
+        return f"{self.questions.space.name}: {forks}, {drawn}, {products} of free hyperparameters"
 
     def _part_to_json(self, part: UnfoldedPart, numbers: Mapping[int, int]) -> dict[str, object]:
         assert isinstance(part, Fork | FreeHyperparameter)
@@ -127,27 +128,21 @@ class QuestionForm(ABC):
             plain = []
             yield f"{indent}• {case_label(fork, case)}"
             # Do not repeat a value that the label of the case already shows.
-            inner = tuple(
-                part
-                for part in case.parts
-                if not (isinstance(part, FreeHyperparameter) and self._is_implied_by_label(part, case))
-            )
+            inner = tuple(part for part in case.parts if not self._is_implied_by_label(part, case))
             yield from self._part_lines(inner, indent + "  ", seen)
         yield from wrap_words(plain, indent, indent)
 
-    def _is_implied_by_label(self, part: FreeHyperparameter, case: Case) -> bool:
-        pieces = self.questions.draws[id(part)].pieces
-        return part.domain == case.domain and all(isinstance(piece, FixedPiece) for piece in pieces)
+    def _is_implied_by_label(self, part: UnfoldedPart, case: Case) -> bool:
+        if not isinstance(part, FreeHyperparameter) or part.domain != case.domain:
+            return False
+        return all(isinstance(piece, FixedPiece) for piece in self.questions.draws[id(part)].pieces)
 
     def _part_title(self, part: Fork | FreeHyperparameter) -> str:
         name = self.questions.forks.get(id(part), self.questions.base_name(part))
         if isinstance(part, Fork):
-            is_settled = len(part.cases) == 1
-            return (
-                f"{name} = {case_label(part, part.cases[0])}"
-                if is_settled
-                else f"{name}: {self.sampling_function_names(part)}"
-            )
+            if len(part.cases) == 1:
+                return f"{name} = {case_label(part, part.cases[0])}"
+            return f"{name}: {self.sampling_function_names(part)}"
         is_drawn = any(isinstance(piece, DrawnPiece) for piece in self.questions.draws[id(part)].pieces)
         return f"{name} : {describe(part.domain)}" + (f"   {self.sampling_function_names(part)}" if is_drawn else "")
 
@@ -161,16 +156,6 @@ def case_label(fork: Fork, case: Case) -> str:
     return f"way {fork.cases.index(case) + 1}" if fork.node is None else "inactive"
 
 
-def _leaf_lines(fork: Fork, case: Case, name: str) -> list[str]:
-    return [] if case.parts else [f"{name} [label={quote_dot(case_label(fork, case))}, shape=plaintext]"]
-
-
-def _edge_lines(fork: Fork, case: Case, numbers: Mapping[int, str], leaf: str) -> list[str]:
-    words = quote_dot(case_label(fork, case))
-    inner = [f"{numbers[id(fork)]} -> {numbers[id(part)]} [label={words}]" for part in case.parts]
-    return inner or [f"{numbers[id(fork)]} -> {leaf}"]
-
-
 ChoiceCode: TypeAlias = Callable[[str, Sequence[Code], Sequence[float] | None], Code]
 """Makes code that chooses an option: takes the name of the choice, the options, and their shares unless equal."""
 FLATTEN_SOURCE: Final = '''def configuration(sample):
@@ -179,18 +164,14 @@ FLATTEN_SOURCE: Final = '''def configuration(sample):
     for name, value in sample.items():
         found.update(configuration(value) if isinstance(value, dict) else {name: value})
     return found'''
-"""The source of `configuration_of` for generated modules, which do not import spacelang."""
+"""The source of `flattened` for generated modules, which do not import spacelang."""
 
 
-def configuration_of(sample: Mapping[str, object]) -> Configuration:
-    """Return the configuration of a sample, in which every choice may add a nested dictionary."""
-    return Configuration(_flattened(sample))
-
-
-def _flattened(sample: Mapping[str, object]) -> dict[str, Value]:
+def flattened(sample: Mapping[str, object]) -> dict[str, Value]:
+    """Return the values of a sample, in which every choice may add a nested dictionary."""
     found: dict[str, Value] = {}
     for name, value in sample.items():
-        found.update(_flattened(value) if isinstance(value, dict) else {name: value})  # type: ignore[dict-item]
+        found.update(flattened(value) if isinstance(value, dict) else {name: value})  # type: ignore[dict-item]
     return found
 
 
@@ -198,9 +179,7 @@ class NestedCode:
     """A converter of parts into code: an option is a dictionary of what its case adds, or a plain value."""
 
     def __init__(self, named: Questions, choice: ChoiceCode, draw: Callable[[FreeHyperparameter], Code]) -> None:
-        self._named = named
-        self._choice = choice
-        self._draw = draw
+        self._named, self._choice, self._draw = named, choice, draw
         self._known: dict[int, Code] = {}
 
     def entries(self, several: Parts, first: Sequence[tuple[str, Code]] = ()) -> DictNode:
@@ -212,7 +191,10 @@ class NestedCode:
             if (key := self._key(part)) is None:
                 # The options are dictionaries, so the name carries no meaning; it only has to be unique.
                 assert isinstance(part, Fork)
-                key = _unique_name(self._named.forks[id(part)], taken)
+                key = self._named.forks[id(part)]
+                while key in taken:
+                    key += "'"
+                taken.add(key)
             found[key] = self._part_code(part)
         return DictNode(tuple(found.items()))
 
@@ -223,14 +205,12 @@ class NestedCode:
         return part.node.key if part.node is not None and self._named.names.has_own_key(part.node) else None
 
     def _part_code(self, part: Fork | FreeHyperparameter) -> Code:
-        if id(part) not in self._known:
-            made = self._fork_code(part) if isinstance(part, Fork) else self._draw(part)
-            self._known[id(part)] = made
+        if id(part) not in self._known and isinstance(part, Fork):
+            options = [self._option_code(part, case) for case in part.cases]
+            self._known[id(part)] = self._choice(self._named.forks[id(part)], options, case_shares(part))
+        elif id(part) not in self._known:
+            self._known[id(part)] = self._draw(part)  # type: ignore[arg-type]
         return self._known[id(part)]
-
-    def _fork_code(self, fork: Fork) -> Code:
-        options = [self._option_code(fork, case) for case in fork.cases]
-        return self._choice(self._named.forks[id(fork)], options, case_shares(fork))
 
     def _option_code(self, fork: Fork, case: Case) -> Code:
         option = self.entries(case.parts, _branch(fork, case))
@@ -268,42 +248,26 @@ def _branch(fork: Fork, case: Case) -> list[tuple[str, Code]]:
     return [(fork.node.key, LiteralNode(case.branch))]
 
 
-def _unique_name(name: str, taken: set[str | None]) -> str:
-    while name in taken:
-        name += "'"
-    taken.add(name)
-    return name
-
-
 Entry: TypeAlias = tuple[str, FreeHyperparameter | tuple[str, ...]]
 """A key, with a free hyperparameter or with the branches that a decision may take."""
 Dictionary: TypeAlias = tuple[Entry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AlikeCases:
-    """Cases of a fork that leave the same parts, so that one product covers all of them."""
-
-    entries: tuple[Entry, ...]
-    parts: Parts
-
-
-def group_cases(fork: Fork) -> list[AlikeCases]:
-    """Return the cases of a fork, with branches that leave the same parts grouped together."""
-    if not isinstance(fork.node, Choice):
-        return [AlikeCases((), case.parts) for case in fork.cases]
+def group_cases(fork: Fork) -> list[tuple[tuple[Entry, ...], Parts]]:
+    """Return entries and parts of the cases of a fork, one for all branches that leave the same parts."""
+    others: list[tuple[tuple[Entry, ...], Parts]] = [((), case.parts) for case in fork.cases if case.branch is None]
     together: dict[tuple[int, ...], tuple[list[str], Parts]] = {}
-    others = [AlikeCases((), case.parts) for case in fork.cases if case.branch is None]
     for case in fork.cases:
         if case.branch is not None:
             branches, _ = together.setdefault(tuple(map(id, case.parts)), ([], case.parts))
             branches.append(case.branch)
-    return [*others, *(AlikeCases(((fork.node.key, tuple(names)),), parts) for names, parts in together.values())]
+    key = fork.node.key if fork.node is not None else ""
+    return [*others, *((((key, tuple(names)),), parts) for names, parts in together.values())]
 
 
 def count_dictionaries(parts: Parts) -> int:
     """Return the number of products, without listing them."""
-    return count_combinations(parts, lambda fork: (group.parts for group in group_cases(fork)))
+    return count_combinations(parts, lambda fork: (inner for _, inner in group_cases(fork)))
 
 
 def iter_dictionaries(parts: Parts) -> Iterator[Dictionary]:
@@ -317,6 +281,6 @@ def _part_dictionaries(part: UnfoldedPart) -> list[Dictionary]:
         case FreeHyperparameter():
             return [((part.node.key, part),)]
         case Fork():
-            return [(*group.entries, *inner) for group in group_cases(part) for inner in iter_dictionaries(group.parts)]
+            return [(*own, *inner) for own, parts in group_cases(part) for inner in iter_dictionaries(parts)]
         case RangeComparison():
             raise TypeError("a comparison of ranges cannot be an entry of a parameter dictionary")

@@ -408,7 +408,7 @@ def test_bounds_on_trials_have_epsilons() -> None:
     task = "task classification {\n  minimize 1 - roc_auc\n  subject to predict_latency <= 10us\n"
     task += "  subject to disparity(roc_auc, age) < 0.07\n}\n"
     result = lowered(read("stage e = GaussianNB | SVC\n" + task))
-    assert result.form.black_box_bounds.tolist() == [1e-5, 0.07]
+    assert [bound.limit for bound in result.form.bounds] == [1e-5, 0.07]
     assert [each for each in result.form.to_json()["constraints"] if each["kind"] == "trial"] == [  # type: ignore[attr-defined]
         {
             "kind": "trial", "measure": "predict_latency", "epsilon": 1e-5, "strict": False, "unit": "seconds",

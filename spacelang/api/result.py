@@ -348,7 +348,7 @@ class Result:
         `fidelity` is the number of training rows, missing for all of them; `cost` the seconds of the trial, and
         `cost_alone` those without savings from work shared with other trials; `finished` is in seconds of the run. Each
         bound of the task has a column `constraint.NAME`, each recorded metric `metric.NAME`, and each decision and
-        hyperparameter `param_KEY`, missing where it is inactive. All columns: `runtime/storage/trial_columns.py`.
+        hyperparameter `param_KEY`, missing where it is inactive. See spacelang/api/README.md, "Trials".
         """
         from spacelang.runtime.storage.trial_columns import trials_frame
 

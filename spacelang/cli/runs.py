@@ -24,7 +24,10 @@ def command(
     *,
     export: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the trials of the run in the named store: `.csv` or `.parquet`."),
+        typer.Option(
+            metavar="FILE",
+            help="Write the trials of the run in the named store: `.csv`, `.csv.gz`, `.parquet` or `.jsonl`.",
+        ),
     ] = None,
     tree: Annotated[
         Path | None,

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sqlite3
 from math import inf, nan
 from pathlib import Path
@@ -204,6 +205,16 @@ def test_the_table_of_trials_is_that_of_spacelang_0_2() -> None:
     with sqlite3.connect(f"file:{stored}?mode=ro&immutable=1", uri=True) as golden:
         assert (CREATE_TRIALS,) in golden.execute("SELECT sql FROM sqlite_master").fetchall()
     golden.close()
+
+
+def test_the_documentation_has_every_column_with_its_meaning() -> None:
+    text = (Path(sl.__file__).parent / "api" / "README.md").read_text(encoding="utf-8")
+    section = text.partition("\n## Trials\n")[2].partition("\n## ")[0]
+    found = dict(re.findall(r"^\| `(.+?)` \| (.+) \|$", section, re.MULTILINE))
+    more = {name: found.pop(name) for name in ("constraint.NAME", "metric.NAME", "param_KEY")}
+    assert [*found.items()] == [(each.name, each.meaning) for each in TABLE_COLUMNS]
+    hidden = [each.meaning for each in TRIAL_COLUMNS if not each.dtype]
+    assert all(any(f"in tables one column `{name}`" in meaning for meaning in hidden) for name in more)
 
 
 def test_one_entry_adds_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,7 @@ MAX_EDITS: Final = 4
 MAX_LENGTH: Final = 100
 CACHE_SIZE: Final = 8192
 """The size of the caches: a file with thousands of mistakes compares the same names again and again."""
-MIN_ABBREVIATION: Final = 4
-"""The fewest characters that are accepted as an abbreviation."""
+MIN_ABBREVIATION: Final = 4  # The fewest characters that are accepted as an abbreviation
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str | None:

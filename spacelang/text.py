@@ -124,5 +124,4 @@ def pad_columns(rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:
     return ([*map(str.ljust, row[:-1], widths), row[-1]] for row in rows)
 
 
-NO_SPAN = Span(Source("<made>", ""), 0, 0)
-"""The span of nodes that a program made, without any source text."""
+NO_SPAN = Span(Source("<made>", ""), 0, 0)  # The span of nodes that a program made, without any source text

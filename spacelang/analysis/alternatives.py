@@ -28,8 +28,7 @@ class Alternative:
     structure: ast.Structure
     annotations: tuple[ast.Annotation, ...] = ()
     alias: ast.Word | None = None
-    value: Value = None
-    """The plain value of a parameter that the alternative stands for, if it is no structure."""
+    value: Value = None  # The plain value of a parameter that the alternative stands for, if it is no structure
 
 
 def alternatives_of(structure: ast.Structure) -> list[Alternative]:
@@ -182,8 +181,7 @@ def duplicate_diagnostic(alternative: Alternative, first: Alternative) -> Duplic
     return DuplicateName(primary=alternative.span, kind="alternative", name=name, remedy=remedy, related=related)
 
 
-IsOperator: TypeAlias = Callable[[ast.Value], bool]
-"""A function that tells whether a word stands for an operator."""
+IsOperator: TypeAlias = Callable[[ast.Value], bool]  # A function that tells whether a word stands for an operator
 
 
 def is_decision(domain: ast.Domain, known: IsOperator) -> bool:

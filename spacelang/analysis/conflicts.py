@@ -19,10 +19,8 @@ MAX_CANDIDATES: Final = 32
 """The maximum number of candidate constraints, and of constraints whose conditions are examined."""
 MAX_ATTEMPTS: Final = 200
 """The maximum number of attempts, in one text, to find a smaller conflict than an irreducible one."""
-MAX_MINIMUM_SIZE: Final = 4
-"""The maximum number of lines in a conflict that is guaranteed to be a smallest one."""
-BranchKey = tuple[str, str]
-"""A branch: the address of its decision and its name."""
+MAX_MINIMUM_SIZE: Final = 4  # The maximum number of lines in a conflict that is guaranteed to be a smallest one
+BranchKey = tuple[str, str]  # A branch: the address of its decision and its name
 
 
 @frozen

@@ -11,8 +11,7 @@ from spacelang.frozen import frozen
 from spacelang.ir.domain import DATA_SIZE_NAMES
 from spacelang.suggest import suggestion
 
-MAX_NUMBER: Final = 10**15
-"""The largest number that a symbol of the data can be bound to."""
+MAX_NUMBER: Final = 10**15  # The largest number that a symbol of the data can be bound to
 
 
 @frozen

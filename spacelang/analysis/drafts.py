@@ -16,8 +16,7 @@ from spacelang.ir.walk import Assignment, default_structure, rebuild_tree
 from spacelang.syntax import ast
 from spacelang.text import Span
 
-BranchKey: TypeAlias = tuple[str, str]
-"""A branch: the address of its decision and its own name."""
+BranchKey: TypeAlias = tuple[str, str]  # A branch: the address of its decision and its own name
 
 
 @dataclass(slots=True)
@@ -86,8 +85,7 @@ class DecisionCondition:
 class Scope:
     """The names in one body: hyperparameters and nested decisions by the names that sibling members use for them."""
 
-    place: str = ""
-    """The address of the operator that has the body, or empty for a file."""
+    place: str = ""  # The address of the operator that has the body, or empty for a file
     addresses: dict[str, str] = field(default_factory=dict)
     constants: dict[str, Value] = field(default_factory=dict)
     """The values of fixed siblings. In an expression, the name of a fixed sibling stands for its value."""
@@ -97,8 +95,7 @@ class Scope:
     dubious: set[str] = field(default_factory=set)
     """Names that are declared but could not be read. Expressions about them are not checked."""
     names: StageNames = field(default_factory=StageNames)
-    through: Related | None = None
-    """The `include` or the use that brought the text here, if it was included."""
+    through: Related | None = None  # The `include` or the use that brought the text here, if it was included
     branch: BranchKey | None = None
     """The innermost branch around the operator, or None if every configuration has the operator, or for a file."""
 

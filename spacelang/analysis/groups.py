@@ -14,8 +14,7 @@ from spacelang.frozen import frozen
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 
-MAX_CHAIN: Final = 64
-"""The maximum length of a chain of groups that include each other."""
+MAX_CHAIN: Final = 64  # The maximum length of a chain of groups that include each other
 MAX_DEPTH: Final = 16
 MAX_MEMBERS: Final = 20_000
 """The maximum number of included members in a space. Without it, a few lines could include millions."""

@@ -173,8 +173,7 @@ def keyword_span(item: ast.Item) -> Span:
     return Span(item.span.source, item.span.start, item.span.start + len(text.split(maxsplit=1)[0]))
 
 
-MAX_CHAIN: Final = 16
-"""The maximum length of a chain of imports, without the first file."""
+MAX_CHAIN: Final = 16  # The maximum length of a chain of imports, without the first file
 MAX_FILES: Final = 256
 """The maximum number of files that a space imports. Their total size is limited like that of one file."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

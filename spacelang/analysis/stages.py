@@ -23,8 +23,7 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 MAX_DEPTH: Final = 32
-MAX_USES: Final = 500
-"""The maximum number of repeated uses of stages in a space."""
+MAX_USES: Final = 500  # The maximum number of repeated uses of stages in a space
 
 
 class StageReader:

@@ -52,10 +52,8 @@ class EvaluationCriteria:
     validation: str
     bounds: tuple[str, ...]
     training_size: int
-    test: str = ""
-    """The test rows, which no trial sees, in words; empty if there are none."""
-    initial: tuple[Configuration, ...] = ()
-    """The configurations that every run starts with."""
+    test: str = ""  # The test rows, which no trial sees, in words; empty if there are none
+    initial: tuple[Configuration, ...] = ()  # The configurations that every run starts with
     remarks: tuple[str, ...] = ()
     """Notes for the user: the positive class of a metric, and suggestions of an archive that were skipped."""
     space: str = ""

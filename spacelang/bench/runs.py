@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import TrialRecord
     from spacelang.runtime.storage.optional_tables import StoredUnseenScore
 
-MAX_NAME_LENGTH: Final = 120
-"""The largest number of bytes of a label in a file name."""
+MAX_NAME_LENGTH: Final = 120  # The largest number of bytes of a label in a file name
 
 
 @dataclass(frozen=True, slots=True)

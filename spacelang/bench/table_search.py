@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.listeners import Listener
 
-TABLE_PREFIX = "table:"
-"""The prefix of references to loss tables."""
+TABLE_PREFIX = "table:"  # The prefix of references to loss tables
 
 
 def search_table(  # noqa: PLR0913 - one parameter per option

@@ -37,8 +37,7 @@ class Role(StrEnum):
     CLUSTERER = "clusterer"
     SAMPLER = "sampler"
     """A sampler changes the rows, but only while fitting: a step before the last in an imbalanced-learn pipeline."""
-    KERNEL = "kernel"
-    """A kernel of a Gaussian process is the value of a parameter, never a step."""
+    KERNEL = "kernel"  # A kernel of a Gaussian process is the value of a parameter, never a step
     OTHER = "other"
 
 

@@ -19,8 +19,7 @@ from typing import Final
 from spacelang.catalog.catalogue import Catalogue, installed_version
 from spacelang.catalog.snapshot import BUNDLED, load
 
-DEFAULT_CATALOGUE: Final = "sklearn"
-"""The catalogue that every file uses."""
+DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue that every file uses
 
 
 class NotInstalledError(Exception):

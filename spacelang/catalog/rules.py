@@ -14,10 +14,8 @@ class NumberKind(StrEnum):
     """A kind of numbers in an interval."""
 
     INTEGER = "integer"
-    REAL = "real"
-    """Every number, whether it is written as `1` or as `1.0`."""
-    FLOAT = "float"
-    """Only numbers written with a decimal point: for scikit-learn `1.0` is a fraction and `1` a count."""
+    REAL = "real"  # Every number, whether it is written as `1` or as `1.0`
+    FLOAT = "float"  # Only numbers written with a decimal point: for scikit-learn `1.0` is a fraction and `1` a count
 
 
 Closed: TypeAlias = Literal["left", "right", "both", "neither"]

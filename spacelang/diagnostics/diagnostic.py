@@ -44,8 +44,7 @@ class _Record:
     every start than checking a file.
     """
 
-    FIELDS: ClassVar[Mapping[str, object]] = {}
-    """The names of the fields with their defaults."""
+    FIELDS: ClassVar[Mapping[str, object]] = {}  # The names of the fields with their defaults
 
     def __init_subclass__(cls) -> None:
         origins: dict[str, object] = {name: get_origin(annotation) for name, annotation in cls.__annotations__.items()}

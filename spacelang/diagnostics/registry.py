@@ -9,8 +9,7 @@ from typing import Final
 from spacelang.diagnostics import conditions, files, names, other_tools, parameters, structure, syntax, tasks
 from spacelang.diagnostics.diagnostic import Diagnostic
 
-WIDTH: Final = 88
-"""The line length of explanations. Prose is hard to read on longer lines."""
+WIDTH: Final = 88  # The line length of explanations. Prose is hard to read on longer lines
 _MODULES: Final = (files, other_tools, syntax, names, parameters, conditions, structure, tasks)
 
 

@@ -8,14 +8,12 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 from spacelang.diagnostics.terminal_cells import ELLIPSIS, MAX_CELLS, cell_width, make_excerpt, make_visible
 from spacelang.text import Source, Span
 
-MAX_LINE_DISTANCE: Final = 3
-"""Places that are at most this many lines apart are shown in one snippet."""
+MAX_LINE_DISTANCE: Final = 3  # Places that are at most this many lines apart are shown in one snippet
 LABEL_EDGE: Final = 115
 """Labels end before this cell, so that few lines are longer than 120 characters with the line numbers."""
 MAX_MESSAGE_LENGTH: Final = 400
 """Messages are cut to this many characters, as their quotations may be as long as the whole source."""
-SHORT_LABEL_CELLS: Final = 24
-"""Labels of at most this many cells always stand to the right of their underline."""
+SHORT_LABEL_CELLS: Final = 24  # Labels of at most this many cells always stand to the right of their underline
 
 
 def render(diagnostics: Iterable[Diagnostic], *, color: bool) -> str:

@@ -5,14 +5,10 @@ from typing import Final
 
 from spacelang.frozen import frozen
 
-TAB: Final = "    "
-"""Every tab is shown as this, so that carets below the line stay aligned on any terminal."""
-MAX_CELLS: Final = 110
-"""The most cells of a line that are shown. Longer lines are cut around the underlined places."""
-LEFT_CONTEXT: Final = 30
-"""The number of cells shown to the left of a place in a line that is cut."""
-ELLIPSIS: Final = "…"
-"""The sign for text that is cut off."""
+TAB: Final = "    "  # Every tab is shown as this, so that carets below the line stay aligned on any terminal
+MAX_CELLS: Final = 110  # The most cells of a line that are shown. Longer lines are cut around the underlined places
+LEFT_CONTEXT: Final = 30  # The number of cells shown to the left of a place in a line that is cut
+ELLIPSIS: Final = "…"  # The sign for text that is cut off
 
 
 def make_visible(text: str) -> str:

@@ -43,8 +43,7 @@ class ConsistentSpace:
     file_order: tuple[str, ...]
     conditions: dict[str, Condition]
     """The conditions by hyperparameter; a hyperparameter without an entry is always active."""
-    spans: dict[str, Span]
-    """The spans of the conditions in the source."""
+    spans: dict[str, Span]  # The spans of the conditions in the source
     clauses: tuple[ForbiddenClause, ...]
 
 

@@ -241,8 +241,7 @@ _KEYWORDS = """
     columns permute true false none True False None and or not in is from by to minimize maximize subject validate
     fidelity limit min max ceil floor sqrt log2 n_samples n_features n_classes
 """
-KEYWORDS: Final = frozenset(_KEYWORDS.split())
-"""Words that have a meaning of their own somewhere in the language."""
+KEYWORDS: Final = frozenset(_KEYWORDS.split())  # Words that have a meaning of their own somewhere in the language
 MAX_LENGTH: Final = 80
 CHOICE_SUFFIX: Final = "__choice__"
 """The suffix by which auto-sklearn and related tools mark the choice between components."""

@@ -37,11 +37,9 @@ from spacelang.text import Source, Span
 
 MAX_DECLARATIONS: Final = 5_000
 """The maximal number of hyperparameters, conditions and forbidden clauses; published spaces have up to 2,000."""
-MAX_VALUES: Final = 20_000
-"""The maximal number of values in sets, conditions and clauses together."""
+MAX_VALUES: Final = 20_000  # The maximal number of values in sets, conditions and clauses together
 _Identity: TypeAlias = tuple[object, ...]
-_Steps: TypeAlias = set[tuple[str, _Identity]]
-"""Foreign decisions, each with the value that it has."""
+_Steps: TypeAlias = set[tuple[str, _Identity]]  # Foreign decisions, each with the value that it has
 
 
 @dataclass(frozen=True, slots=True)

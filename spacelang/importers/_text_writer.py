@@ -197,8 +197,7 @@ def _annotation(name: Literal["default", "weight", "prior"], *arguments: ast.Val
     return ast.Annotation(ast.Word(name, NO_SPAN), arguments, NO_SPAN)
 
 
-MIN_MEMBERS: Final = 2
-"""The minimal number of members of a group: a single member is shorter than an `include`."""
+MIN_MEMBERS: Final = 2  # The minimal number of members of a group: a single member is shorter than an `include`
 _LONGEST_NAME: Final = 40
 MembersByBody: TypeAlias = dict[Path, list[ast.Member]]
 

@@ -48,10 +48,8 @@ class SpaceTree:
 
     space: ConsistentSpace
     decisions: frozenset[str]
-    variants: frozenset[str]
-    """Decisions that are the only parameter with their prefix; the prefix names the component."""
-    paths: dict[str, tuple[Path, ...]]
-    """The bodies that contain each hyperparameter; stages are at the root."""
+    variants: frozenset[str]  # Decisions that are the only parameter with their prefix; the prefix names the component
+    paths: dict[str, tuple[Path, ...]]  # The bodies that contain each hyperparameter; stages are at the root
     conditions: dict[str, Condition]
     """The conditions that bodies do not imply; without an entry, a hyperparameter is active whenever its body is."""
     fixed: frozenset[str]
@@ -220,18 +218,12 @@ _PREDICTORS = frozenset({"classifier", "regressor", "estimator", "predictor", "l
 class NameAssignment:
     """The names of all parts of an imported space; the name of a stage is the name of its decision at the root."""
 
-    steps: tuple[Path, ...]
-    """The stages (a stage is its decision with the index -1) and steps in pipeline order."""
-    members: dict[tuple[str, Path], str]
-    """The names of hyperparameters and decisions in bodies; stages are at the root."""
-    operators: dict[Path, str]
-    """The operators by the path of their body; an empty string for the alternative `none`."""
-    alternatives: dict[tuple[str, int], str]
-    """The names of alternatives, by decision and index of the value."""
-    catalogue_paths: frozenset[Path]
-    """The paths of operators of the catalogue; all other operators are abstract."""
-    file_names: UniqueNames
-    """The names at the top level of the file."""
+    steps: tuple[Path, ...]  # The stages (a stage is its decision with the index -1) and steps in pipeline order
+    members: dict[tuple[str, Path], str]  # The names of hyperparameters and decisions in bodies; stages are at the root
+    operators: dict[Path, str]  # The operators by the path of their body; an empty string for the alternative `none`
+    alternatives: dict[tuple[str, int], str]  # The names of alternatives, by decision and index of the value
+    catalogue_paths: frozenset[Path]  # The paths of operators of the catalogue; all other operators are abstract
+    file_names: UniqueNames  # The names at the top level of the file
 
     def address(self, path: Path) -> str:
         """Return the name of a body in expressions."""

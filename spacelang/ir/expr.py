@@ -160,8 +160,7 @@ COMPARISON_FUNCTIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-VARIADIC_FUNCTIONS: Final = ("min", "max")
-"""The functions with two or more arguments; the others have one."""
+VARIADIC_FUNCTIONS: Final = ("min", "max")  # The functions with two or more arguments; the others have one
 
 
 def is_true(expression: Expr, lookup: Lookup) -> bool:

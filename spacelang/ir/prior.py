@@ -29,10 +29,8 @@ class Prior:
     __slots__ = ()
 
     name: ClassVar[str]
-    meaning: ClassVar[str]
-    """One sentence for the reference, in which the fields are the parameters."""
-    positive: ClassVar[tuple[str, ...]] = ()
-    """The parameters that must be greater than 0."""
+    meaning: ClassVar[str]  # One sentence for the reference, in which the fields are the parameters
+    positive: ClassVar[tuple[str, ...]] = ()  # The parameters that must be greater than 0
 
     def problem(self) -> str | None:
         """Return what the parameters must satisfy, such as "a deviation greater than 0", or None if they are valid."""

@@ -111,8 +111,7 @@ class ColumnSelector:
 
 COLUMN_KINDS: Final = ("numeric", "categorical", "text", "datetime", "all", "rest")
 """The kinds of columns that `columns(…)` can select by name."""
-MAX_PERMUTED_STEPS: Final = 7
-"""The maximum number of permuted steps: 7 steps have 5,040 orders."""
+MAX_PERMUTED_STEPS: Final = 7  # The maximum number of permuted steps: 7 steps have 5,040 orders
 
 
 @frozen
@@ -143,8 +142,7 @@ def order_name(labels: Sequence[str]) -> str:
 
 
 Node: TypeAlias = Hyperparameter | Operator | Product | Choice
-SKIPPED_STEP = Product(ProductKind.SEQUENCE)
-"""The node of `none`: the step is skipped."""
+SKIPPED_STEP = Product(ProductKind.SEQUENCE)  # The node of `none`: the step is skipped
 RANGE_NAME: Final = "range"
 """The name of an alternative of a nested decision that is a range; its value is a hyperparameter."""
 _LITERAL_NAME: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?', re.IGNORECASE | re.DOTALL)

@@ -19,8 +19,7 @@ from spacelang.ir.domain import literal
 from spacelang.text import NO_SPAN, Span
 
 Kind: TypeAlias = Literal["classification", "regression"]
-NEGATED_PREFIX: Final = "neg_"
-"""The name prefix of scorers that return a negated error."""
+NEGATED_PREFIX: Final = "neg_"  # The name prefix of scorers that return a negated error
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +40,8 @@ class Goal:
 class Measure(StrEnum):
     """A quantity other than the loss that can be bounded."""
 
-    LATENCY = "predict_latency"
-    """The prediction time in seconds per row."""
-    SIZE = "pickled_size"
-    """The size of the pickled fitted pipeline in bytes."""
+    LATENCY = "predict_latency"  # The prediction time in seconds per row
+    SIZE = "pickled_size"  # The size of the pickled fitted pipeline in bytes
     DISPARITY = "disparity"
     """The largest minus the smallest score over the groups of rows that have equal values in a column."""
 

@@ -40,28 +40,21 @@ class LossScale:
         return cls(max(first - width / 2, -float_info.max), width)
 
 
-UNIT_SCALE: Final = LossScale(0.0, 1.0)
-"""The identity scale for losses between 0 and 1."""
+UNIT_SCALE: Final = LossScale(0.0, 1.0)  # The identity scale for losses between 0 and 1
 
 
 class Status(StrEnum):
     """The outcome of a trial; every outcome but SUCCESS is a failure and has no loss."""
 
     SUCCESS = "success"
-    ERROR = "error"
-    """The pipeline raised an exception."""
-    INVALID = "invalid"
-    """The pipeline was fitted, but its loss is not a finite number."""
-    TIMEOUT = "timeout"
-    """The trial exceeded its time limit."""
-    MEMORY = "memory"
-    """The trial exceeded its memory limit, or the memory that was available."""
-    CRASH = "crash"
-    """The process of the trial ended unexpectedly, by a signal or an exit."""
+    ERROR = "error"  # The pipeline raised an exception
+    INVALID = "invalid"  # The pipeline was fitted, but its loss is not a finite number
+    TIMEOUT = "timeout"  # The trial exceeded its time limit
+    MEMORY = "memory"  # The trial exceeded its memory limit, or the memory that was available
+    CRASH = "crash"  # The process of the trial ended unexpectedly, by a signal or an exit
 
 
-Memo: TypeAlias = tuple[float | int | str, ...]
-"""Data that a search stores with a trial."""
+Memo: TypeAlias = tuple[float | int | str, ...]  # Data that a search stores with a trial
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -151,8 +144,7 @@ class TestScore:
     they were not measured.
     """
 
-    __test__: ClassVar[bool] = False
-    """Tells pytest that this is not a test class, despite its name."""
+    __test__: ClassVar[bool] = False  # Tells pytest that this is not a test class, despite its name
     loss: float | None
     low: float | None
     high: float | None

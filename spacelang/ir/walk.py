@@ -129,8 +129,7 @@ class Assignment:
         return self._value_of(variable.node)
 
 
-PIPELINE_GROUP: Final = "/"
-"""The name of a group whose steps are addressed as if they stood in the pipeline line."""
+PIPELINE_GROUP: Final = "/"  # The name of a group whose steps are addressed as if they stood in the pipeline line
 
 
 def operator_address(operator: Operator) -> str:

@@ -18,8 +18,7 @@ from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.dimensions import Dimension
 from spacelang.surrogates.limits import one_thread
 
-Point: TypeAlias = tuple[float, ...]
-"""A point of the unit cube."""
+Point: TypeAlias = tuple[float, ...]  # A point of the unit cube
 Box: TypeAlias = tuple[Dimension, ...]
 """The dimension of each coordinate of a point: any number in [0, 1], or one of some members.
 

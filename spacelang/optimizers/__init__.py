@@ -40,12 +40,9 @@ class Optimizer(Protocol):
 class HyperparameterMode(StrEnum):
     """The treatment of a space's hyperparameters in a search."""
 
-    SEARCHED = "searched"
-    """Many values are tried per pipeline, or the space has no hyperparameters."""
-    ONCE = "once"
-    """They are drawn once per pipeline."""
-    DEFAULT = "default"
-    """They keep their default values."""
+    SEARCHED = "searched"  # Many values are tried per pipeline, or the space has no hyperparameters
+    ONCE = "once"  # They are drawn once per pipeline
+    DEFAULT = "default"  # They keep their default values
 
 
 def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
@@ -66,8 +63,7 @@ Models cannot encode such integers. Optimizers were not compared without data, a
 evaluating a function.
 """
 
-DEFAULT_FOR_PIPELINES = "blds"
-"""The default optimizer of all other spaces: it selects among pipelines."""
+DEFAULT_FOR_PIPELINES = "blds"  # The default optimizer of all other spaces: it selects among pipelines
 
 
 def default_optimizer(space: Space, *, has_data: bool = True, has_defaults_only: bool = False) -> str:

@@ -22,8 +22,7 @@ from spacelang.targets.blds import DiscrepancyTree, Pipeline
 T = TypeVar("T")
 MAX_IDLE_DESCENTS: Final = 10
 """After this many descents in a row without a request, the next one starts at a pipeline not fully trained."""
-START_CACHE_SIZE: Final = 512
-"""The number of recently drawn initial pipelines that are cached."""
+START_CACHE_SIZE: Final = 512  # The number of recently drawn initial pipelines that are cached
 MAX_LOOKAHEAD: Final = 256
 EndRule: TypeAlias = Literal["paper", "local_optimum"]
 """When a descent ends: once its pipeline is fully trained, or only if no neighbour looks better either."""

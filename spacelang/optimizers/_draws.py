@@ -155,8 +155,7 @@ MAX_REPEATED_DRAWS: Final = 100
 """After this many repeated draws in a row fewer than 1 % are new, and the rest is enumerated."""
 BATCH_SIZE: Final = 128
 """How many leaves or configurations are drawn at a time, and trials started in a round of `daub`."""
-MAX_LISTED_LEAVES: Final = 10_000
-"""A tree with more leaves is never listed in memory."""
+MAX_LISTED_LEAVES: Final = 10_000  # A tree with more leaves is never listed in memory
 
 
 class RandomLeaves:

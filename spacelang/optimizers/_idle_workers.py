@@ -49,8 +49,7 @@ class LookaheadPolicy(Protocol):
 class SpeculativeRequests:
     """A sequence of committed trials, each with speculative ones that never change the decisions of the search."""
 
-    idle_workers: int
-    """How many workers are idle while a committed trial runs."""
+    idle_workers: int  # How many workers are idle while a committed trial runs
 
     def run_trial(self, request: Request, guide: LookaheadPolicy) -> SearchCoroutine[Trial]:
         """Return the trial of a request; meanwhile idle workers, if any, run what `guide` predicts."""

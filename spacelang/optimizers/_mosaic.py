@@ -20,8 +20,7 @@ from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.forest import FittedForest, Forest
 from spacelang.targets.mosaic import Prefix, StructuralTree
 
-MAX_ATTEMPTS: Final = 3
-"""The maximum number of candidates that a playout tries; if all of them fail, its reward is 0."""
+MAX_ATTEMPTS: Final = 3  # The maximum number of candidates that a playout tries; if all of them fail, its reward is 0
 ExhaustedNode: TypeAlias = tuple[Prefix, float | None]
 """A selected prefix that had nothing new below it, and the best reward known below it; None without one."""
 
@@ -166,8 +165,7 @@ REFIT_DIVISOR: Final = 20
 """The forest is refitted when the data have grown by one part in `REFIT_DIVISOR`, that is by 5 %."""
 MAX_CACHED_NODES: Final = 512
 """The maximum number of nodes whose draws are cached; the draws of other nodes are repeated identically."""
-FOREST_STREAM, NODE_STREAM = 0, 1
-"""Seed words that separate the random streams of forests and of nodes."""
+FOREST_STREAM, NODE_STREAM = 0, 1  # Seed words that separate the random streams of forests and of nodes
 
 
 def draw_below(tree: StructuralTree, prefix: Prefix, count: int, rng: Generator) -> "Batch | list[Configuration]":
@@ -199,8 +197,7 @@ class _CompressedRows:
 
 NodePrediction: TypeAlias = Callable[[Sequence[Prefix]], Array]
 """A function that predicts the mean rewards below n prefixes, shape (n,)."""
-ROUNDING_ERROR: Final = 1e-9
-"""The tolerance for powers of integers that are slightly below the integer they should be."""
+ROUNDING_ERROR: Final = 1e-9  # The tolerance for powers of integers that are slightly below the integer they should be
 
 
 @dataclass(slots=True)
@@ -211,8 +208,7 @@ class Node:
     children: dict[str, "Node"] = field(default_factory=dict)
     rewards: list[float] = field(default_factory=list)
     running_visits: int = 0
-    is_exhausted: bool = False
-    """True if nothing new is left below the node; it is then not selected any more."""
+    is_exhausted: bool = False  # True if nothing new is left below the node; it is then not selected any more
 
     @property
     def visits(self) -> int:

@@ -19,10 +19,8 @@ from spacelang.targets.blds import DiscrepancyTree
 K = TypeVar("K", bound=Hashable)
 ObservedLoss: TypeAlias = tuple[Configuration, float | None]
 """A configuration that was started, with its loss; None if it failed or is still running."""
-MAX_REPEATED_PROPOSALS: Final = 10
-"""After this many repeated proposals in a row a configuration is drawn."""
-MAX_REPEATED_DRAWS: Final = 100
-"""After this many repeated draws in a row hardly anything new is left."""
+MAX_REPEATED_PROPOSALS: Final = 10  # After this many repeated proposals in a row a configuration is drawn
+MAX_REPEATED_DRAWS: Final = 100  # After this many repeated draws in a row hardly anything new is left
 
 
 class Proposer(Protocol):

@@ -169,8 +169,7 @@ class SelectorCall(Generic[K]):
     iterations: int | None = None
     start: K | None = None
     seconds: float | None = None
-    spent: float = 0.0
-    """The cost, in seconds, of the trials received in this call."""
+    spent: float = 0.0  # The cost, in seconds, of the trials received in this call
     _best: tuple[tuple[bool, bool, float], K] | None = None
     _largest_penalty: float = 0.0
 

@@ -19,8 +19,7 @@ from spacelang.plugins import NestedPlugin, nested_plugin, option
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
 
-F_HAT: Final = 0.7
-"""The default of the paper."""
+F_HAT: Final = 0.7  # The default of the paper
 Options = Mapping[str, str]
 ADMM_SELECTORS: Final = {"ba": "cmab", "bo": "bo"}
 """The selectors of the ADMM paper by their names there: Ba is the bandit CMAB, BO Bayesian optimization."""

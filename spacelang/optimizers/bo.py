@@ -141,12 +141,10 @@ class _Proposals:
         return PromisingPipelines(self._tree)
 
 
-MAX_RANKED_LEAVES: Final = 20_000
-"""All leaves are ranked in a tree with at most this many."""
+MAX_RANKED_LEAVES: Final = 20_000  # All leaves are ranked in a tree with at most this many
 SAMPLE_SIZE: Final = 2_000
 """How many leaves of a larger tree are drawn and ranked, with those that differ from the best in one decision."""
-CHUNK: Final = 500
-"""How many leaves are ranked at a time, to limit memory."""
+CHUNK: Final = 500  # How many leaves are ranked at a time, to limit memory
 
 
 class OneHot:

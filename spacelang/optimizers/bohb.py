@@ -194,8 +194,7 @@ class FidelityTrials:
 
     configurations: list[Configuration] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
-    vectors: Array | None = None
-    """The vectors of the first configurations; the others are encoded when needed."""
+    vectors: Array | None = None  # The vectors of the first configurations; the others are encoded when needed
 
 
 class ModelMemory(TrialMemory[LazyCandidate]):

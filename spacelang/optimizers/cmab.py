@@ -18,8 +18,7 @@ from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 
-PATIENCE: Final = 10
-"""After this many draws in a row of known or running pipelines a new pipeline is drawn uniformly."""
+PATIENCE: Final = 10  # After this many draws in a row of known or running pipelines a new pipeline is drawn uniformly
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,8 @@ from spacelang.optimizers._selection import MemorySelector, SelectionProblem, Se
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
-BOOTSTRAP: Final = 3
-"""The number of initial trainings of every pipeline, and of points that a slope is fitted to."""
-LOOKAHEAD: Final = 32
-"""How many pipelines of the queue are considered for speculative trials."""
+BOOTSTRAP: Final = 3  # The number of initial trainings of every pipeline, and of points that a slope is fitted to
+LOOKAHEAD: Final = 32  # How many pipelines of the queue are considered for speculative trials
 CurvePoint: TypeAlias = tuple[int, float]
 """A number of rows and the accuracy after training on them: 1 minus the normalized loss."""
 _QueueKey: TypeAlias = tuple[float, bool]
@@ -42,8 +40,7 @@ class Daub:
     eta: float = option(2.0, settings.ETA)
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
-    needs_training_loss: ClassVar[bool] = True
-    """The training accuracy bounds the validation accuracy."""
+    needs_training_loss: ClassVar[bool] = True  # The training accuracy bounds the validation accuracy
 
     def __post_init__(self) -> None:
         settings.check_fidelity_grid(self.b, self.eta)

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
 
 
-CHUNK: Final = 10
-"""How many random points replace a repeated point of the initial design, and are decoded at a time."""
+CHUNK: Final = 10  # How many random points replace a repeated point of the initial design, and are decoded at a time
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from spacelang.ir.value import Value, identity_key
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
 from spacelang.solver.cells import log_ends
 
-GRID_POINTS: Final = 101
-"""The default number of values to which `GridReduction` cuts a range."""
+GRID_POINTS: Final = 101  # The default number of values to which `GridReduction` cuts a range
 
 DomainPredicate: TypeAlias = Callable[[SimpleDomain], bool]
 """A function that returns True if a library can represent the domain as it is."""

@@ -17,8 +17,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.solver.cells import atoms_of, can_be_cut, distinguished_cells, is_multivariate, join_pieces
 
-MAX_ALTERNATIVES: Final = 256
-"""The maximum number of alternatives to which one branch of a stage is flattened."""
+MAX_ALTERNATIVES: Final = 256  # The maximum number of alternatives to which one branch of a stage is flattened
 
 
 @dataclass(frozen=True)

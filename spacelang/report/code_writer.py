@@ -21,8 +21,7 @@ from spacelang.runtime.pipelines.build import is_single_vote, needs_codes
 from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, catalogue
 from spacelang.runtime.pipelines.columns import EachColumn, StringColumnSelector
 
-WIDTH: Final = 100
-"""The maximum line length, exceeded only by expressions that cannot be broken."""
+WIDTH: Final = 100  # The maximum line length, exceeded only by expressions that cannot be broken
 INDENT: Final = " " * 4
 SKLEARN: Final = "sklearn"
 NEEDS_DATA: Final = "a pipeline that reads text cannot be written as code before it is known which columns hold text"

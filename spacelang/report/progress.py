@@ -15,8 +15,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.listeners import Closeable, SilentListener
 
-SECONDS_BETWEEN_LINES: Final = 30.0
-"""Seconds between two lines if there is no terminal."""
+SECONDS_BETWEEN_LINES: Final = 30.0  # Seconds between two lines if there is no terminal
 
 
 def progress_listener(console: Console) -> "LiveProgress | PlainProgress":

@@ -16,13 +16,10 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import Improvement, Outcome
     from spacelang.runtime.objective import PositiveClass
 
-WIDTH: Final = 100
-"""The maximum length of a line; longer lines are cut."""
-MAX_LINES: Final = 12
-"""The maximum number of lines of one kind."""
+WIDTH: Final = 100  # The maximum length of a line; longer lines are cut
+MAX_LINES: Final = 12  # The maximum number of lines of one kind
 INFINITE: Final = "infinitely many"
-Row = tuple[str, str]
-"""A label and its text."""
+Row = tuple[str, str]  # A label and its text
 
 
 # ---- as text

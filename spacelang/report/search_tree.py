@@ -18,10 +18,8 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.mosaic import StructuralTree
 from spacelang.text import count_with_noun
 
-MIN_SHARE: Final = 0.01
-"""Nodes with a smaller share of all visits are counted, but not shown."""
-INDENT: Final = 24
-"""Sizes of the picture in pixels: indent of a level, height of a line, width, largest radius."""
+MIN_SHARE: Final = 0.01  # Nodes with a smaller share of all visits are counted, but not shown
+INDENT: Final = 24  # Sizes of the picture in pixels: indent of a level, height of a line, width, largest radius
 LINE: Final = 22
 WIDTH: Final = 900
 LARGEST: Final = 9.0
@@ -36,8 +34,7 @@ class TreeLine:
     depth: int
     label: str
     visits: int
-    reward: float | None = None
-    """The median of the rewards; None if the line stands for several nodes."""
+    reward: float | None = None  # The median of the rewards; None if the line stands for several nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,12 +42,9 @@ if TYPE_CHECKING:
     from spacelang.runtime.storage.stored_run import StoredRun
 
 
-SHOWN_TRIALS: Final = 10
-"""The number of best trials that are shown."""
-MAX_LENGTH: Final = 400
-"""The maximum length of a shown text in characters; longer texts are cut."""
-MAX_COMMAND_LENGTH: Final = 4_000
-"""The same for a line to be copied into a shell, which is useless if it is cut."""
+SHOWN_TRIALS: Final = 10  # The number of best trials that are shown
+MAX_LENGTH: Final = 400  # The maximum length of a shown text in characters; longer texts are cut
+MAX_COMMAND_LENGTH: Final = 4_000  # The same for a line to be copied into a shell, which is useless if it is cut
 
 # ---- as JSON
 

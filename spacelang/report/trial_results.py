@@ -22,12 +22,10 @@ WORDS: Final[Mapping[Status, tuple[str, str]]] = {
     Status.MEMORY: ("out of memory", "out of memory"), Status.CRASH: ("crash", "crashes"),
 }  # fmt: skip
 """The words for one failure and for several failures of a kind, in the order of messages."""
-REASONS: Final = 3
-"""The number of reasons that are always shown, if there are as many."""
+REASONS: Final = 3  # The number of reasons that are always shown, if there are as many
 LIMIT: Final = re.compile(rf"{TIMEOUT_PREFIX}(?P<limit>(?P<number>\d+(\.\d+)?)(?P<unit>{'|'.join(SECONDS)}))")
 """Matches the reason of a trial that exceeded its time limit."""
-Reason = tuple[Status, str]
-"""The status of a failed trial, and the reason why it failed."""
+Reason = tuple[Status, str]  # The status of a failed trial, and the reason why it failed
 
 
 def describe_counts(counts: Mapping[Status, int]) -> str:
@@ -84,8 +82,7 @@ def merge_time_limits(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
     return {reason: one if reason in limits else reason for reason in reasons}
 
 
-DIGITS: Final = ".4g"
-"""The format of measured values: they are noisy, so that four digits suffice."""
+DIGITS: Final = ".4g"  # The format of measured values: they are noisy, so that four digits suffice
 
 
 def score_document(score: "TestScore") -> dict[str, object]:

@@ -39,8 +39,7 @@ class Budget:
         return None if self.trials is None else max(0, self.trials - trials)
 
 
-UNLIMITED_BUDGET: Final = Budget()
-"""The budget without any limit."""
+UNLIMITED_BUDGET: Final = Budget()  # The budget without any limit
 
 
 def parse_duration(text: str) -> float:

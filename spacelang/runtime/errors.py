@@ -36,12 +36,9 @@ class DifferentSearchError(InputError):
         self.trial = trial
 
 
-MAX_REASON_LENGTH: Final = 200
-"""The maximum length of a reason, in characters."""
-TIMEOUT_PREFIX: Final = "it took longer than "
-"""The start of the reason of a timeout; the limit follows."""
-MEMORY_KILL_SHARE: Final = 0.9
-"""The share of the memory limit above which a killed evaluation counts as out of memory."""
+MAX_REASON_LENGTH: Final = 200  # The maximum length of a reason, in characters
+TIMEOUT_PREFIX: Final = "it took longer than "  # The start of the reason of a timeout; the limit follows
+MEMORY_KILL_SHARE: Final = 0.9  # The share of the memory limit above which a killed evaluation counts as out of memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,8 @@ from spacelang.runtime.objective import Refittable
 from spacelang.runtime.pipelines import PipelineInput
 
 V = TypeVar("V")
-MAX_ATTEMPTS: Final = 5
-"""The maximum number of pipelines that are tried."""
-MIN_SECONDS: Final = 60.0
-"""The minimum time limit of a fit on all rows, in seconds, if trials have no limit."""
+MAX_ATTEMPTS: Final = 5  # The maximum number of pipelines that are tried
+MIN_SECONDS: Final = 60.0  # The minimum time limit of a fit on all rows, in seconds, if trials have no limit
 
 
 @dataclass(frozen=True, slots=True)

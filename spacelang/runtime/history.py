@@ -200,19 +200,14 @@ class History:
     """The last trial for each key. A key has several trials only if the earlier ones had too little time."""
     wasted_speculative: set[int] = field(default_factory=set)
     """The numbers of the speculative trials that the search has not committed to so far."""
-    reported_trials: int = 0
-    """The number of committed trials that were reported to the search, each counted once."""
-    pending: TrialRecord | None = None
-    """A trial that is being stored just now."""
-    search_seconds: float = 0.0
-    """The seconds that the search itself took in this session."""
-    earlier_trials: int = field(init=False)
-    """The number of trials of earlier sessions."""
+    reported_trials: int = 0  # The number of committed trials that were reported to the search, each counted once
+    pending: TrialRecord | None = None  # A trial that is being stored just now
+    search_seconds: float = 0.0  # The seconds that the search itself took in this session
+    earlier_trials: int = field(init=False)  # The number of trials of earlier sessions
     start_time: float = field(init=False)
     trials_to_replay: deque[TrialRecord] = field(init=False)
     """The trials of earlier sessions that were not replayed yet."""
-    sessions_to_replay: deque[SessionStart] = field(init=False)
-    """The earlier sessions that were not replayed yet."""
+    sessions_to_replay: deque[SessionStart] = field(init=False)  # The earlier sessions that were not replayed yet
 
     def __post_init__(self) -> None:
         self.start_time = self.clock() - self.storage.seconds

@@ -32,8 +32,7 @@ MAX_ANSWERS_FROM_MEMORY: Final = 10_000
 """After so many answers from memory in a row, ten times those after which a part pauses, a search has ended."""
 P = ParamSpec("P")
 T = TypeVar("T")
-Steps: TypeAlias = Generator[None, None, T]
-"""A generator that pauses until it is resumed, and finally returns a result."""
+Steps: TypeAlias = Generator[None, None, T]  # A generator that pauses until it is resumed, and finally returns a result
 
 
 @dataclass(slots=True)
@@ -50,23 +49,19 @@ class Dispatcher:
     listener: Listener
     queue: RequestQueue
     lazy_requests: LazyRequestRegistry
-    running: "dict[Key, _StartedJob]" = field(default_factory=dict)
-    """The jobs that workers are evaluating."""
+    running: "dict[Key, _StartedJob]" = field(default_factory=dict)  # The jobs that workers are evaluating
     _committed: dict[Key, deque[CommittedRequest]] = field(default_factory=dict)
     """The committed requests that were not reported yet, by key. Requests for the same trial are in their order."""
-    _speculative: dict[Key, Request] = field(default_factory=dict)
-    """The speculative requests, the likeliest first."""
+    _speculative: dict[Key, Request] = field(default_factory=dict)  # The speculative requests, the likeliest first
     _from_memory: deque[CommittedRequest] = field(default_factory=deque)
     """The committed requests that are reported next, as their trials were known already."""
     _finished_jobs: deque[FinishedJob[Trial]] = field(default_factory=deque)
     """The finished jobs that are reported after that; until then they count as running."""
-    _workers: int = 0
-    """The number of workers when a trial was last reported, or when the session started."""
+    _workers: int = 0  # The number of workers when a trial was last reported, or when the session started
     _reported_idle_workers: int | None = None
     _has_worker_change: bool = False
     """True if a session has started with another number of workers since idle workers were last reported."""
-    _is_live: bool = False
-    """True if all trials of earlier sessions were replayed."""
+    _is_live: bool = False  # True if all trials of earlier sessions were replayed
 
     def accept(self, ask: Ask) -> None:
         """Commit to the requests of an ask, making lazy ones, and replace the speculative ones."""

@@ -7,10 +7,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-GlobalRandomState: TypeAlias = Any
-"""The global random states as a pair: NumPy's and that of `random`."""
-GLOBAL_RANDOM_STATE_BYTES: Final = 25_600
-"""The memory that both states take, in bytes."""
+GlobalRandomState: TypeAlias = Any  # The global random states as a pair: NumPy's and that of `random`
+GLOBAL_RANDOM_STATE_BYTES: Final = 25_600  # The memory that both states take, in bytes
 
 
 def get_global_random_state() -> GlobalRandomState:

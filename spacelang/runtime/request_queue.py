@@ -147,8 +147,7 @@ class RequestQueue:
 
     prefix_key: PrefixKeyFunction | None = None
     _batches: deque[dict[Key, Request]] = field(default_factory=deque)
-    _affinity_queue: AffinityQueue | None = None
-    """The jobs of the first batch, once one of them was started."""
+    _affinity_queue: AffinityQueue | None = None  # The jobs of the first batch, once one of them was started
     _last_prefix_keys: dict[str, PrefixKey] = field(default_factory=dict)
     """The prefix key of each worker's last job, which decides where it starts in the next batch."""
     _jobs: int = 0
@@ -195,8 +194,7 @@ class RequestQueue:
         return Job(self._jobs, request)
 
 
-FIDELITY_DIGITS: Final = 12
-"""The digits of a zero-padded fidelity, so that fidelities sort as text in numeric order."""
+FIDELITY_DIGITS: Final = 12  # The digits of a zero-padded fidelity, so that fidelities sort as text in numeric order
 _Segment: TypeAlias = "int | tuple[str, dict[str, tuple[_Segment, ...]]]"
 """The index of a step, or the key of a decision among orders with the segments of each possible order."""
 

@@ -26,8 +26,7 @@ POINT_WEIGHT: Final = 1e-30
 
 It is never drawn unless nothing else is possible. Products of several such weights do not underflow to 0.
 """
-MAX_BATCH: Final = 1 << 16
-"""The maximum number of joint draws per attempt of rejection sampling."""
+MAX_BATCH: Final = 1 << 16  # The maximum number of joint draws per attempt of rejection sampling
 
 
 class SamplingFailedError(Exception):

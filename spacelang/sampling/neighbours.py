@@ -394,8 +394,7 @@ def _has_fixed_values(other: Configuration, configuration: Configuration, fixed:
 
 
 MOVES_PER_NUMBER = 4
-MOVE_DEVIATION = 0.2
-"""The standard deviation of moves on the unit interval. SMAC also draws four moves with 0.2."""
+MOVE_DEVIATION = 0.2  # The standard deviation of moves on the unit interval. SMAC also draws four moves with 0.2
 
 
 def draw_unit_positions(centres: Sequence[float], rng: "Generator") -> list[list[float]]:

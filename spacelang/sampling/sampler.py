@@ -30,8 +30,7 @@ from spacelang.solver.network import UNREACHED, FixedDecisions, Network
 
 __all__ = ["BLOCK_SIZE", "Sampler", "SamplingFailedError"]
 
-BLOCK_SIZE: Final = 1 << 16
-"""The number of configurations per block of `Sampler.configurations`."""
+BLOCK_SIZE: Final = 1 << 16  # The number of configurations per block of `Sampler.configurations`
 
 DrawnPieces: TypeAlias = dict[str, list[tuple[Array, ValueCodes]]]
 """The values drawn so far and their rows, by the address of the hyperparameter."""

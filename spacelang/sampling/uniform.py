@@ -27,8 +27,7 @@ from spacelang.sampling.value_codes import (
 from spacelang.solver.cells import log_length
 
 WORD_LIMIT: Final = 2**63
-MAX_VECTORIZED_GRID: Final = 4_096
-"""The size of the largest grid of floats whose members are drawn in one NumPy call."""
+MAX_VECTORIZED_GRID: Final = 4_096  # The size of the largest grid of floats whose members are drawn in one NumPy call
 
 
 class ValueSampler:

@@ -24,8 +24,7 @@ from spacelang.ir.value import Value
 Array: TypeAlias = NDArray[Any]
 CodeSampler: TypeAlias = Callable[[int, Generator], Array]
 """A function that draws `count` codes of a simple domain; all that does not depend on the draw is precomputed."""
-EXACT_INTEGER_LIMIT: Final = 2**53
-"""Floats represent all integers below this exactly."""
+EXACT_INTEGER_LIMIT: Final = 2**53  # Floats represent all integers below this exactly
 
 
 @dataclass(frozen=True, slots=True, eq=False)

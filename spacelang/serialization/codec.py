@@ -16,8 +16,7 @@ from spacelang.serialization.json_documents import DefinitionError, JsonObject, 
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-REQUIRED: Final = object()
-"""The marker for `default` of a key that must always be present."""
+REQUIRED: Final = object()  # The marker for `default` of a key that must always be present
 
 
 class JsonCodec(Protocol[T_co]):
@@ -174,8 +173,7 @@ class ObjectKey:
         return {**self.codec.schema(defined), **({"description": self.description} if self.description else {})}
 
 
-Parts = dict[str, Any]
-"""The values read for the keys of an object, with the default for each key that is left out."""
+Parts = dict[str, Any]  # The values read for the keys of an object, with the default for each key that is left out
 
 
 @dataclass(frozen=True)
@@ -192,8 +190,7 @@ class ObjectCodec(Generic[T]):
     make: Callable[[Parts, str, ReadingContext], T]
     take: Callable[[T], Mapping[str, Any]] | None = None
     has_span: bool = False
-    extra_schema: JsonObject = field(default_factory=dict)
-    """Further entries of the JSON schema."""
+    extra_schema: JsonObject = field(default_factory=dict)  # Further entries of the JSON schema
 
     @cached_property
     def all_keys(self) -> tuple[ObjectKey, ...]:

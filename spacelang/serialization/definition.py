@@ -60,8 +60,7 @@ from spacelang.serialization.json_documents import (
 )
 from spacelang.text import NO_SPAN
 
-VERSION: Final = 1
-"""The version of compiled documents; it is raised by every change that an older reader would misread."""
+VERSION: Final = 1  # The version of compiled documents; it is raised by every change that an older reader would misread
 MAX_NESTING: Final = 400
 """The maximal nesting depth of objects and lists. A text may nest 64 brackets, and each needs about five levels."""
 

@@ -61,10 +61,8 @@ from spacelang.serialization.json_documents import (
 from spacelang.suggest import suggestion
 from spacelang.text import Span
 
-DEFAULT_CATALOGUE: Final = "sklearn"
-"""The default library, which is left out of documents."""
-MAX_ORDERS: Final = 100_000
-"""The maximal number of orders of all permutations together."""
+DEFAULT_CATALOGUE: Final = "sklearn"  # The default library, which is left out of documents
+MAX_ORDERS: Final = 100_000  # The maximal number of orders of all permutations together
 
 
 def _kind_of(node: Node) -> str:

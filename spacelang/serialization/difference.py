@@ -50,12 +50,9 @@ class Aspect(StrEnum):
 class Difference:
     """A fact that differs between two spaces, with its text in each; None for a space that does not have the fact."""
 
-    stage: str
-    """The stage of the fact; empty for constraints, the pipeline and the task."""
-    address: str
-    """The address of the decision, alternative, operator or parameter; empty if `stage` is empty."""
-    path: str
-    """The address as the language writes it; names that are not plain words are in backticks or quotes."""
+    stage: str  # The stage of the fact; empty for constraints, the pipeline and the task
+    address: str  # The address of the decision, alternative, operator or parameter; empty if `stage` is empty
+    path: str  # The address as the language writes it; names that are not plain words are in backticks or quotes
     aspect: Aspect
     first: str | None
     second: str | None

@@ -16,11 +16,9 @@ from spacelang.suggest import suggestion
 from spacelang.text import NO_SPAN, Source, Span, forbidden_character, parameter_name_problem
 
 T = TypeVar("T")
-NUMBER_LIMIT: Final = 2**1024
-"""The absolute value of a number must be below this limit, as for a float."""
+NUMBER_LIMIT: Final = 2**1024  # The absolute value of a number must be below this limit, as for a float
 WORD_PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-MAX_LISTED: Final = 12
-"""The maximal number of keys that a remedy lists."""
+MAX_LISTED: Final = 12  # The maximal number of keys that a remedy lists
 
 
 class DefinitionError(ValueError):
@@ -190,8 +188,7 @@ def describe_json_value(value: object) -> str:
     return names.get(type(value), "an object")
 
 
-REQUIRED_KEYS: Final = ("target", "definition")
-"""The keys that identify the document of a compiled space."""
+REQUIRED_KEYS: Final = ("target", "definition")  # The keys that identify the document of a compiled space
 
 
 def parse_document(text: str, name: str) -> dict[str, Any] | None:
@@ -256,8 +253,7 @@ def decision_keys(definition: str) -> tuple[str, ...]:
 
 
 JsonObject: TypeAlias = dict[str, object]
-FileLine: TypeAlias = tuple[str, int]
-"""The name of a file and a line in it; line 0 if the source line is unknown."""
+FileLine: TypeAlias = tuple[str, int]  # The name of a file and a line in it; line 0 if the source line is unknown
 MAX_LINES: Final = 2**20
 """The maximal number of lines of all files together; the source file of a space has fewer characters."""
 
@@ -268,8 +264,7 @@ class DocumentPaths:
 
     nodes: dict[str, str] = field(default_factory=dict)
     expressions: list[tuple[str, Expr]] = field(default_factory=list)
-    order_count: int = 0
-    """The number of orders of all permutations together."""
+    order_count: int = 0  # The number of orders of all permutations together
 
     def add(self, address: str, path: str) -> None:
         """Record the path of an address; raise DefinitionError if the address is already in use."""

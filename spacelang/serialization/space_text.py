@@ -39,10 +39,8 @@ from spacelang.syntax.inline_printer import title
 from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value, make_word
 from spacelang.text import NO_SPAN, unique_name
 
-DEFAULT_CATALOGUE: Final = "sklearn"
-"""The catalogue whose operators need no prefix and no `use` line."""
-FIRST_CHOICE_NAME: Final = "choice_1"
-"""The automatic name of the first unnamed choice at a place."""
+DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue whose operators need no prefix and no `use` line
+FIRST_CHOICE_NAME: Final = "choice_1"  # The automatic name of the first unnamed choice at a place
 Alternative: TypeAlias = ast.NoneStep | ast.OperatorReference | ast.Parenthesised
 Marks: TypeAlias = tuple[ast.Annotation, ...]
 _NONE: Final = ast.NoneStep((), NO_SPAN)

@@ -111,8 +111,7 @@ def _scale(form: LinearSum, factor: Fraction) -> LinearSum:
     return LinearSum({a: f * factor for a, f in form.factors.items() if f * factor}, form.constant * factor)
 
 
-InequalitySystem = tuple[Inequality, ...]
-"""A system of inequalities that must all hold."""
+InequalitySystem = tuple[Inequality, ...]  # A system of inequalities that must all hold
 
 
 def inequalities_for(relation: ComparisonSign, form: LinearSum, truth: bool) -> tuple[InequalitySystem, ...]:
@@ -209,8 +208,7 @@ def _member_at(cell: SimpleDomain, place: Fraction | None) -> Value:
     return next((number for number in nearby if contains(cell, number)), cell.representative)
 
 
-MAX_BRANCHINGS = 2_000
-"""The maximum number of branchings on integers before a search gives up."""
+MAX_BRANCHINGS = 2_000  # The maximum number of branchings on integers before a search gives up
 
 
 class SearchTooLongError(Exception):

@@ -28,8 +28,7 @@ from spacelang.solver.elimination import (
 from spacelang.solver.network import UNREACHED, FixedDecisions, Network
 from spacelang.solver.network_compiler import compile_networks
 
-MAX_CACHED: Final = 8_192
-"""The maximum number of cached eliminations with fixed members."""
+MAX_CACHED: Final = 8_192  # The maximum number of cached eliminations with fixed members
 MAX_SMALL_NETWORK: Final = 100
 """The maximum number of variables of a network whose first elimination also serves `supported_states`."""
 

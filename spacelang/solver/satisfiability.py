@@ -20,10 +20,8 @@ from spacelang.solver.network_compiler import evaluate_combinations
 
 MAX_TRIED_VALUES: Final = 64
 """The maximum size of a domain whose values are all tried; of a larger one, a few are tried."""
-MAX_TRIED_COMBINATIONS: Final = 4_096
-"""The maximum number of combinations of values to try before a solver is used."""
-MIN_SHARED_VARIABLES: Final = 8
-"""Statements that depend on at least this many connected variables are solved together."""
+MAX_TRIED_COMBINATIONS: Final = 4_096  # The maximum number of combinations of values to try before a solver is used
+MIN_SHARED_VARIABLES: Final = 8  # Statements that depend on at least this many connected variables are solved together
 
 
 @frozen

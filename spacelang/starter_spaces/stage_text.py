@@ -7,8 +7,7 @@ from typing import Final
 
 from spacelang.ir.task import Kind
 
-MAX_CATEGORIES: Final = 50
-"""The maximum number of columns that a column of categories is encoded to."""
+MAX_CATEGORIES: Final = 50  # The maximum number of columns that a column of categories is encoded to
 IMPUTER: Final = """\
 stage imputer = SimpleImputer {
   strategy      : {mean, median, most_frequent} = median
@@ -125,10 +124,8 @@ def learners(kind: Kind) -> tuple[Learner, ...]:
     return CLASSIFIERS if kind == "classification" else REGRESSORS
 
 
-KERNEL_ROWS: Final = 5_000
-"""With more rows, kernel methods are too slow for a first search."""
-NEIGHBOUR_ROWS: Final = 20_000
-"""With more rows, predictions by nearest neighbours are too slow."""
+KERNEL_ROWS: Final = 5_000  # With more rows, kernel methods are too slow for a first search
+NEIGHBOUR_ROWS: Final = 20_000  # With more rows, predictions by nearest neighbours are too slow
 WEIGHTS: Final = "class_weight : {none, balanced} = none"
 BOOSTING: Final = (
     "learning_rate     : float[0.01, 0.5] log = 0.1",

@@ -17,14 +17,10 @@ from spacelang.syntax.printer import format_text
 from spacelang.text import count_with_noun
 
 FOLDS: Final = 5
-MAX_CV_ROWS: Final = 1_000
-"""The maximum number of rows for which pipelines are evaluated by cross-validation."""
-WIDTH: Final = 110
-"""The maximum width of comments, in characters."""
-MANY_COLUMNS: Final = 10
-"""The number of numeric columns from which feature selection is worth trying."""
-MANY_VALUES: Final = 12
-"""The number of categories from which target encoding is worth trying."""
+MAX_CV_ROWS: Final = 1_000  # The maximum number of rows for which pipelines are evaluated by cross-validation
+WIDTH: Final = 110  # The maximum width of comments, in characters
+MANY_COLUMNS: Final = 10  # The number of numeric columns from which feature selection is worth trying
+MANY_VALUES: Final = 12  # The number of categories from which target encoding is worth trying
 
 
 def starter_space(data: Profile, reference: str, options: str = "", place: str | None = None) -> str:

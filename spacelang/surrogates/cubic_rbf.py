@@ -16,8 +16,7 @@ from scipy.spatial.distance import cdist
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.gaussian_process import choose_training_rows
 
-CANDIDATES: Final = 500
-"""The number of candidates drawn uniformly, and of those drawn around the best known point."""
+CANDIDATES: Final = 500  # The number of candidates drawn uniformly, and of those drawn around the best known point
 DEVIATIONS: Final = (0.2, 0.1, 0.05, 0.02)
 """The standard deviations of the candidates around the best point, used in turn."""
 VALUE_WEIGHTS: Final = (0.3, 0.5, 0.8, 0.95)

@@ -12,8 +12,7 @@ from numpy.random import Generator
 
 from spacelang.sampling.value_codes import Array
 
-INACTIVE_VALUE: Final = -1.0
-"""The value of an inactive coordinate, less than that of any active one."""
+INACTIVE_VALUE: Final = -1.0  # The value of an inactive coordinate, less than that of any active one
 
 
 @dataclass(frozen=True, slots=True)

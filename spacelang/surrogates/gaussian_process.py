@@ -141,8 +141,7 @@ STARTS: Final = ((1.0, 1.0, 1e-4), (1.0, 0.2, 1e-2), (1.0, 5.0, 1e-6))
 """Variances, lengths and noises from which the optimization starts; the best result is used."""
 LOG_LENGTH_DEVIATION: Final = 1.0
 """The standard deviation of the normal prior of the logarithms of lengths, whose mean is 0."""
-MAX_ITERATIONS: Final = 40
-"""The maximum number of iterations from each start."""
+MAX_ITERATIONS: Final = 40  # The maximum number of iterations from each start
 
 
 def fit_kernel(points: Array, numbers: Array) -> Matern:
@@ -198,8 +197,7 @@ def deviance(points: Array, numbers: Array, parameters: Array) -> tuple[float, A
     return surprise, gradient
 
 
-MAX_NEW_ROWS: Final = 100
-"""The kernel is fitted again after at most this many further rows."""
+MAX_NEW_ROWS: Final = 100  # The kernel is fitted again after at most this many further rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,18 +18,13 @@ from spacelang.sampling.value_codes import Array
 if TYPE_CHECKING:
     from spacelang.surrogates.gaussian_process import GaussianProcess
 
-CANDIDATES: Final = 2000
-"""The number of candidates that are drawn uniformly."""
+CANDIDATES: Final = 2000  # The number of candidates that are drawn uniformly
 INCUMBENT_DEVIATIONS: Final = (0.1, 0.01, 0.001)
 """Standard deviations of the candidates around the best known point, 50 for each."""
-ASCENT_COUNT: Final = 5
-"""The number of best candidates from which a gradient ascent starts."""
-DUPLICATE_TOLERANCE: Final = 1e-6
-"""Points that differ by at most this in every coordinate count as equal."""
-MAX_STEPS: Final = 30
-"""The maximum number of steps of the ascents, which run together."""
-MIN_DEVIATION: Final = 1e-12
-"""A standard deviation below this counts as 0."""
+ASCENT_COUNT: Final = 5  # The number of best candidates from which a gradient ascent starts
+DUPLICATE_TOLERANCE: Final = 1e-6  # Points that differ by at most this in every coordinate count as equal
+MAX_STEPS: Final = 30  # The maximum number of steps of the ascents, which run together
+MIN_DEVIATION: Final = 1e-12  # A standard deviation below this counts as 0
 CERTAIN_PENALTY: Final = 1e6
 """The negative of the objective of an ascent at a certain point; below the logarithm of any float."""
 TAIL_LIMIT: Final = -1e3

@@ -18,12 +18,10 @@ from spacelang.surrogates.dimensions import Dimension
 
 NORMAL_REFERENCE_FACTOR: Final = 1.06
 """The factor of the normal reference rule: width = 1.06 * deviation * n^(-1 / (4 + d))."""
-MIN_WIDTH: Final = 1e-3
-"""The minimum width of a kernel, even if all data are equal."""
+MIN_WIDTH: Final = 1e-3  # The minimum width of a kernel, even if all data are equal
 PROPOSAL_WIDTH_FACTOR: Final = 3.0
 """Proposals are drawn from normal distributions that are this many times as wide as the kernels."""
-MIN_LOG_DENSITY: Final = float(np.log(1e-32))
-"""The lower bound of logarithms of densities; smaller ones count as equal."""
+MIN_LOG_DENSITY: Final = float(np.log(1e-32))  # The lower bound of logarithms of densities; smaller ones count as equal
 GOOD_PERCENT: Final = 15
 
 

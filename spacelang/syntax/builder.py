@@ -17,8 +17,7 @@ from spacelang.syntax.lr_driver import LrDriver, Token, UnexpectedToken
 from spacelang.syntax.parser_tables import load
 from spacelang.text import Source, Span
 
-Child: TypeAlias = Any
-"""A token, or a node that another method returned, depending on the grammar rule."""
+Child: TypeAlias = Any  # A token, or a node that another method returned, depending on the grammar rule
 T = TypeVar("T")
 
 
@@ -357,8 +356,7 @@ def _is_sign(child: Child) -> bool:
     return isinstance(child, Token) and child.type not in ("NAME", "NUMBER", "QUANTITY")
 
 
-_LOCK = Lock()
-"""The builder holds the source of the current parse, so only one text can be parsed at a time."""
+_LOCK = Lock()  # The builder holds the source of the current parse, so only one text can be parsed at a time
 
 
 @frozen

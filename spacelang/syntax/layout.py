@@ -14,12 +14,10 @@ from typing import Final, TypeAlias, assert_never
 
 from spacelang.syntax import ast
 
-WIDTH: Final = 120
-"""Lines are broken before they exceed this many characters, if there is a place to break them."""
+WIDTH: Final = 120  # Lines are broken before they exceed this many characters, if there is a place to break them
 INDENT: Final = 2
 _SPACES_BEFORE_COMMENT: Final = 2
-_INDENT_AFTER_COMMENT: Final = 4
-"""The extra indent of a line that begins only because a comment ended the line before."""
+_INDENT_AFTER_COMMENT: Final = 4  # The extra indent of a line that begins only because a comment ended the line before
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +35,7 @@ class Lexeme:
 
     text: str
     start: int
-    leading: list[Comment] = field(default_factory=list)
-    """The comments on the lines before it."""
+    leading: list[Comment] = field(default_factory=list)  # The comments on the lines before it
     blank: bool = False
     trailing: tuple[str, ...] = ()
     """The comment after it on its line, and comments directly below in the same column that continue it."""
@@ -56,10 +53,8 @@ class Break:
     """A line break if the group around it is broken, and the text `flat` otherwise."""
 
     flat: str = " "
-    keeps_blank: bool = False
-    """True if a blank line that the author left here is preserved."""
-    fills: bool = False
-    """True if, in a broken group, only parts that do not fit begin a new line."""
+    keeps_blank: bool = False  # True if a blank line that the author left here is preserved
+    fills: bool = False  # True if, in a broken group, only parts that do not fit begin a new line
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +63,7 @@ class Group:
 
     parts: tuple["Document", ...]
     broken: bool = False
-    width: int = WIDTH
-    """The longest line that the group may be written on."""
+    width: int = WIDTH  # The longest line that the group may be written on
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +152,7 @@ class Writer:
     """A writer of documents. `rows` are the lines that it has written so far."""
 
     rows: list[FormattedLine] = field(default_factory=lambda: [FormattedLine(0)])
-    pending_spaces: str = ""
-    """Pending spaces, which are written if the line continues."""
+    pending_spaces: str = ""  # Pending spaces, which are written if the line continues
     keeps_blank: bool = True
 
     def write(self, parts: Iterable[Document]) -> None:

@@ -21,8 +21,7 @@ class Token(str):
     """The text of a terminal, with the name of the terminal and its position."""
 
     __slots__ = ("end_pos", "start_pos", "type")
-    type: str
-    """The name of the terminal. Empty if the text is no terminal that is allowed here."""
+    type: str  # The name of the terminal. Empty if the text is no terminal that is allowed here
     start_pos: int
     end_pos: int
 
@@ -39,8 +38,7 @@ class UnexpectedToken:
 class ParseOutcome:
     """The result of parsing a text: the value that the builder made, or the first error."""
 
-    value: Any
-    """The value that the builder made. After an error, a list of the parts that are complete before it."""
+    value: Any  # The value that the builder made. After an error, a list of the parts that are complete before it
     error: UnexpectedToken | None
 
 

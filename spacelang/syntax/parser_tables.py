@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 GRAMMAR: Final = "spacelang.lark"
 TABLES: Final = "spacelang.tables.json"
-END: Final = "$END"
-"""The terminal at the end of every text."""
+END: Final = "$END"  # The terminal at the end of every text
 _KEYWORD: Final = re.compile(r"([a-z]+)\\[bs]")
 
 
@@ -34,10 +33,8 @@ class ParserTables:
     terminals: Mapping[str, str]
     """The regular expression of each terminal, in the order in which the contextual lexer tries them."""
     ignored: Sequence[str]
-    keywords: Mapping[str, str]
-    """The terminals that begin like a name, by their first word."""
-    signs: Mapping[str, str]
-    """The terminals of one fixed character, by that character."""
+    keywords: Mapping[str, str]  # The terminals that begin like a name, by their first word
+    signs: Mapping[str, str]  # The terminals of one fixed character, by that character
     rules: Sequence[tuple[str, int, str | None, Sequence[int]]]
     """The symbol of each rule, its length, the name of its builder method, and the places of inlined lists.
 

@@ -33,8 +33,7 @@ from spacelang.syntax.layout import (
 from spacelang.syntax.layout import make_group as grouped
 from spacelang.text import Source
 
-MAX_STAGE_LINE: Final = 80
-"""The longest line on which the alternatives of a stage are written side by side."""
+MAX_STAGE_LINE: Final = 80  # The longest line on which the alternatives of a stage are written side by side
 _GROUPED_ITEMS: Final = (
     (ast.Import, ast.CatalogueUse),
     (ast.AbstractOperator,),

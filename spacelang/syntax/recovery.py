@@ -17,8 +17,7 @@ from spacelang.syntax.syntax_errors import WHITESPACE, SyntaxMistake, diagnose, 
 from spacelang.text import Source
 
 MAX_MISTAKES_PER_ITEM: Final = 20
-MAX_MISTAKES: Final = 500
-"""The most mistakes that are reported for one text. The rest of the text is not checked."""
+MAX_MISTAKES: Final = 500  # The most mistakes that are reported for one text. The rest of the text is not checked
 MAX_REREAD_CHARACTERS: Final = 60_000
 """The most characters that are read again after mistakes. Dense text of this length takes half a second."""
 _LEXEME = re.compile(r'#[^\r\n]*|"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]|^[A-Za-z_]\w*', re.MULTILINE)

@@ -22,8 +22,7 @@ _TICKED = re.compile(r"`[^`\r\n]*`")
 _BRACKET = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]')
 _SIGNS: Final = frozenset("=!<>|&?-+*/.,:@#\"`'()[]{}")
 """Characters that the language uses, apart from letters, digits and `_`."""
-WHITESPACE: Final = " \t\r\n\f"
-"""Whitespace of the language. Unicode has more."""
+WHITESPACE: Final = " \t\r\n\f"  # Whitespace of the language. Unicode has more
 _BEFORE_EXPRESSIONS: Final = frozenset({"when", "forbid", "require", "and", "or", "not"})
 _LOOKBACK_CHARACTERS: Final = 2000
 _MAX_SHOWN_CHARACTERS: Final = 60

@@ -99,8 +99,7 @@ def _constraint_table(factor: Factor, places: Mapping[str, int], within: tuple[i
     return ConstraintTable(tuple(places[factor.scope[index]] for index in order), kept, within)
 
 
-MAX_WHOLE_LEAVES: Final = 64
-"""A tree with at most this many leaves is drawn completely."""
+MAX_WHOLE_LEAVES: Final = 64  # A tree with at most this many leaves is drawn completely
 DEFAULT_MARK, OTHER_MARK = "●", "○"
 
 

@@ -114,8 +114,7 @@ class Finding:
     span: Span
 
 
-MAX_LISTED_LINES: Final = 4
-"""The maximum number of source lines that are listed for one construct."""
+MAX_LISTED_LINES: Final = 4  # The maximum number of source lines that are listed for one construct
 
 
 @dataclass(frozen=True, slots=True)

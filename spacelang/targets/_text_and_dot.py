@@ -4,8 +4,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Final
 
-LINE_WIDTH: Final = 110
-"""The column at which lines of words are wrapped."""
+LINE_WIDTH: Final = 110  # The column at which lines of words are wrapped
 
 
 def wrap_words(words: Iterable[str], start: str, indent: str) -> list[str]:

@@ -41,11 +41,9 @@ from spacelang.text import count_with_noun, pad_columns
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-Pull: TypeAlias = tuple[int, Configuration]
-"""The index of an arm, counted from 0, and a configuration of that arm."""
+Pull: TypeAlias = tuple[int, Configuration]  # The index of an arm, counted from 0, and a configuration of that arm
 
-MAX_SHOWN_ARMS: Final = 64
-"""The maximum number of arms in text and graphs; JSON lists all of them."""
+MAX_SHOWN_ARMS: Final = 64  # The maximum number of arms in text and graphs; JSON lists all of them
 
 CANDIDATE_FACTOR: Final = 16
 """Up to `CANDIDATE_FACTOR * cap` candidate arms are generated in order to find and drop the empty ones."""

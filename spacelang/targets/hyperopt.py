@@ -58,8 +58,7 @@ if TYPE_CHECKING:
 Values: TypeAlias = dict[str, Any]
 """Drawn values by label: the index of the option for a choice, a number for everything else."""
 
-EXACT_LOG_LIMIT: Final = 2**45
-"""Below this bound, rounding errors of logarithms do not change any integer."""
+EXACT_LOG_LIMIT: Final = 2**45  # Below this bound, rounding errors of logarithms do not change any integer
 
 
 def accepts(part: SimpleDomain) -> bool:

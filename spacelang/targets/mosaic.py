@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 Prefix: TypeAlias = tuple[str, ...]
 """A node of the tree: the names of the branches taken by the reached decisions above the node, in tree order."""
 Vector: TypeAlias = NDArray[np.float64]
-MAX_CACHED_NODES: Final = 4_096
-"""The maximum number of nodes that are cached."""
+MAX_CACHED_NODES: Final = 4_096  # The maximum number of nodes that are cached
 _FIRST = exact("the decision comes first in the tree")
 _FIRST_INSIDE = approximated("the decision comes first only among those below the branch that leads to it")
 

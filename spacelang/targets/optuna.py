@@ -62,10 +62,8 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 
-Parameters: TypeAlias = dict[str, Any]
-"""The parameters of a trial, by the names under which they were suggested."""
-MAX_MATCH_DEPTH: Final = 6
-"""The maximum nesting depth of `match` statements in generated code."""
+Parameters: TypeAlias = dict[str, Any]  # The parameters of a trial, by the names under which they were suggested
+MAX_MATCH_DEPTH: Final = 6  # The maximum nesting depth of `match` statements in generated code
 DECODE: Final = '''\
 def decode(parameters):
     """Return the configuration of a trial with these parameters: `decode(study.best_params)`."""

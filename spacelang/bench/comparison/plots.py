@@ -21,14 +21,11 @@ COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e
 """The colour-blind-safe palette of Okabe and Ito, without its yellow, which is invisible on white."""
 LINE_STYLES: Final = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
 """Line styles; once all colours are used, they are repeated with the next line style."""
-PANEL_SIZE: Final = (4.6, 3.5)
-"""Width and height of a panel in inches."""
+PANEL_SIZE: Final = (4.6, 3.5)  # Width and height of a panel in inches
 LEGEND_LINE_HEIGHT, LEGEND_HANDLE_WIDTH, LEGEND_CHARACTER_WIDTH = 0.28, 0.75, 0.105
 """Sizes of the legend in inches: of a line, of an entry without its text, and, generously estimated, a character."""
-LINE_WIDTHS: Final = (3.4, 1.5)
-"""Line widths, used alternately so that two lines on top of each other are both visible."""
-TOTAL_BAND_OPACITY: Final = 0.7
-"""The total opacity of all bands; a single band has at most a fifth of it."""
+LINE_WIDTHS: Final = (3.4, 1.5)  # Line widths, used alternately so that two lines on top of each other are both visible
+TOTAL_BAND_OPACITY: Final = 0.7  # The total opacity of all bands; a single band has at most a fifth of it
 TICK_MULTIPLES: Final = {2.5: (1.0,), 1.0: (1.0, 2.0, 5.0), 0.3: (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), 0.0: ()}
 """Labelled multiples of powers of ten, by the least number of decades of the axis; () means equal steps."""
 STYLE: Final[dict[str, Any]] = {

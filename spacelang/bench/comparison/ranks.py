@@ -21,10 +21,8 @@ ROUNDING: Final = 1e-12
 class Ranking(StrEnum):
     """Two ways to rank optimizers on a data set: a single bad run can change one of them and not the other."""
 
-    MEAN_LOSSES = "mean_losses"
-    """Rank the mean loss of each optimizer over its runs, as in the papers."""
-    RUNS = "runs"
-    """Rank each run among those with the same seed, and average the ranks of each optimizer."""
+    MEAN_LOSSES = "mean_losses"  # Rank the mean loss of each optimizer over its runs, as in the papers
+    RUNS = "runs"  # Rank each run among those with the same seed, and average the ranks of each optimizer
 
     def __str__(self) -> str:
         return f"ranks of {self.value.replace('_', ' ')}"
@@ -98,10 +96,8 @@ def lead_intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[Le
 
 LEVEL: Final = 0.95
 """The confidence level: the share of repeated comparisons whose interval would contain the true value."""
-TAIL_PROBABILITY: Final = (1 - LEVEL) / 2
-"""The probability beyond either end of an interval."""
-RESAMPLES: Final = 1000
-"""The number of bootstrap resamples."""
+TAIL_PROBABILITY: Final = (1 - LEVEL) / 2  # The probability beyond either end of an interval
+RESAMPLES: Final = 1000  # The number of bootstrap resamples
 MIN_UNITS: Final = 3
 """The smallest number of data sets or seeds for intervals; fewer say almost nothing about the variation."""
 TIMES_PER_BLOCK: Final = 16

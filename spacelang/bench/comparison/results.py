@@ -28,8 +28,7 @@ from spacelang.bench.comparison.ranks import (
 from spacelang.ir.trial import TestScore
 from spacelang.text import count_with_noun
 
-QUARTILES: Final = (0.25, 0.5, 0.75)
-"""The lower quartile, the median and the upper quartile, with linear interpolation."""
+QUARTILES: Final = (0.25, 0.5, 0.75)  # The lower quartile, the median and the upper quartile, with linear interpolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +45,8 @@ class Curve:
 class IncumbentCandidates(StrEnum):
     """The models that an incumbent is chosen from."""
 
-    FULL = "full"
-    """Only models trained on all training rows."""
-    ANY = "any"
-    """All trained models, on any number of rows."""
+    FULL = "full"  # Only models trained on all training rows
+    ANY = "any"  # All trained models, on any number of rows
 
 
 MODEL_LABELS: Final = {
@@ -282,14 +279,10 @@ def _mean_ignoring_nan(figures: Array) -> Array:
     return found
 
 
-TIMESTAMPS: Final = 256
-"""The number of times at which a comparison is sampled, as in the protocol of the ADMM paper."""
-LOSS_BEFORE_FIRST_SCORE: Final = 1.0
-"""The loss of a run before its first score, as in the protocol of the ADMM paper."""
-DEFAULT_START_SHARE: Final = 1e-3
-"""The share of the time at which sampling starts if no score is suitable as its start."""
-LATEST_START_SHARE: Final = 0.9
-"""The share of the time after which a first score is too late to start sampling there."""
+TIMESTAMPS: Final = 256  # The number of times at which a comparison is sampled, as in the protocol of the ADMM paper
+LOSS_BEFORE_FIRST_SCORE: Final = 1.0  # The loss of a run before its first score, as in the protocol of the ADMM paper
+DEFAULT_START_SHARE: Final = 1e-3  # The share of the time at which sampling starts if no score is suitable as its start
+LATEST_START_SHARE: Final = 0.9  # The share of the time after which a first score is too late to start sampling there
 SMALLEST_TIME: Final = 1e-6
 """The smallest time on a logarithmic axis, in seconds and as a share of the time; less counts as 0."""
 

@@ -16,18 +16,15 @@ from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.text import count_with_noun
 
-TIME_SHARES: Final = (0.01, 0.1, 1.0)
-"""The shares of the time after which losses and ranks are reported."""
-MAX_INTERVALS: Final = 5
-"""The largest number of intervals in a line; the shortest ones are left out."""
+TIME_SHARES: Final = (0.01, 0.1, 1.0)  # The shares of the time after which losses and ranks are reported
+MAX_INTERVALS: Final = 5  # The largest number of intervals in a line; the shortest ones are left out
 MAX_PAIRS: Final = 6
 """Up to this many pairs are all reported; of more, only those with the optimizer that was ahead longest."""
 TEST_ROWS_NOTE: Final = (
     "Optimizers are judged by test rows that no trial saw: the winner of each run is fitted on all other rows and"
     " scored once on the test rows (see the end of this report)."
 )
-MAX_FAILURES: Final = 10
-"""The largest number of runs without a score that are listed."""
+MAX_FAILURES: Final = 10  # The largest number of runs without a score that are listed
 
 
 @dataclass(frozen=True, slots=True)

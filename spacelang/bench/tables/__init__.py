@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 FloatArray: TypeAlias = "npt.NDArray[np.float64]"
-FAILED_LOSS: Final = 1.0
-"""The placeholder for the loss of a failed trial; searches never see it."""
+FAILED_LOSS: Final = 1.0  # The placeholder for the loss of a failed trial; searches never see it
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from spacelang.serialization.json_documents import DefinitionError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 
-DIGITS: Final = 12
-"""The number of digits of a table's fingerprint that identify it."""
+DIGITS: Final = 12  # The number of digits of a table's fingerprint that identify it
 
 
 class TableObjective:
@@ -159,8 +158,7 @@ def _bounds(task: Task | None, table: LossTable) -> tuple[AnyBound, ...]:
 
 RowLookup: TypeAlias = Callable[[Configuration], int | None]
 """A function that returns the row of a configuration in a table, or None if the table does not have it."""
-MAX_LISTED: Final = 3
-"""The largest number of differences in a message."""
+MAX_LISTED: Final = 3  # The largest number of differences in a message
 
 
 def row_lookup(table: LossTable, structures: Structures) -> RowLookup:

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 REQUIRED: Final = ("sizes", "loss", "cost")
 OPTIONAL: Final = ("status", "reason", "reasons", "training_loss", "measured", "bounds", "meta")
 PIPELINE_ARRAYS: Final = ("axes", "stages", "configurations")
-MAX_BYTES: Final = 2**31
-"""The largest size of all arrays of a table together, in bytes."""
+MAX_BYTES: Final = 2**31  # The largest size of all arrays of a table together, in bytes
 UNKNOWN_REASON: Final = "the trial failed when the table was made"
 """The reason of a failed trial whose reason the table does not record."""
 KINDS: Final = {"f": "numbers", "i": "whole numbers", "U": "texts"}

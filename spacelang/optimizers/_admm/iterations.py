@@ -269,8 +269,7 @@ class Iterations:
         return self._choice_tree.pipeline_of(self.state.point)
 
 
-FIRST_ESTIMATOR: Final = "GaussianNB"
-"""The estimator of the first pipeline in the ADMM paper; used if a stage has it."""
+FIRST_ESTIMATOR: Final = "GaussianNB"  # The estimator of the first pipeline in the ADMM paper; used if a stage has it
 
 
 def first_point(form: AdmmForm, initial: Sequence[Configuration] = ()) -> AdmmPoint:

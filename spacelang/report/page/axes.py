@@ -6,10 +6,8 @@ from math import ceil, floor, isfinite, log10
 from typing import Final, TypeVar
 
 T = TypeVar("T")
-TICK_STEPS: Final = (1.0, 2.0, 5.0, 10.0)
-"""Distances between ticks, up to a power of ten."""
-TICKS: Final = 5
-"""The approximate number of ticks of an axis."""
+TICK_STEPS: Final = (1.0, 2.0, 5.0, 10.0)  # Distances between ticks, up to a power of ten
+TICKS: Final = 5  # The approximate number of ticks of an axis
 LOG_RATIO: Final = 30.0
 """Positive numbers are on a logarithmic axis if the ratio of the largest to the smallest is larger than this."""
 LARGEST: Final = 1e290

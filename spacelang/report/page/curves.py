@@ -12,15 +12,11 @@ from spacelang.report.page.run_data import RunData
 from spacelang.runtime.history import Improvement, TrialRecord
 from spacelang.text import count_with_noun
 
-UNITS: Final = 1000
-"""The side length of the square in which lines are drawn. It is stretched to the size of the plot."""
-DOTS: Final = 800
-"""The maximum number of trials that are drawn as dots."""
+UNITS: Final = 1000  # The side length of the square in which lines are drawn. It is stretched to the size of the plot
+DOTS: Final = 800  # The maximum number of trials that are drawn as dots
 COLOURS: Final = 6
-DASHES: Final = 3
-"""The number of dash patterns of lines; `COLOURS` is the number of colours."""
-LINES: Final = 60
-"""The maximum number of improvements in the table of a curve."""
+DASHES: Final = 3  # The number of dash patterns of lines; `COLOURS` is the number of colours
+LINES: Final = 60  # The maximum number of improvements in the table of a curve
 
 
 @dataclass(frozen=True, slots=True)

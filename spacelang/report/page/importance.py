@@ -22,24 +22,16 @@ from spacelang.report.page.run_data import RunData
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.forest import Forest
 
-MIN_TRIALS: Final = 50
-"""The minimum number of trials for which importances are computed."""
-MAX_TRIALS: Final = 900
-"""The maximum number of trials used; of more trials a random sample of this size is taken."""
+MIN_TRIALS: Final = 50  # The minimum number of trials for which importances are computed
+MAX_TRIALS: Final = 900  # The maximum number of trials used; of more trials a random sample of this size is taken
 REPEATS: Final = 10
 """The number of forests. Each is fitted to another split of the trials, with one permutation per variable."""
-TREES: Final = 20
-"""The number of trees of a forest."""
-FEATURES: Final = 0.2
-"""The share of columns considered at a split. A third explains no more, and takes a third longer."""
-HELD_OUT: Final = 1 / 3
-"""The share of the trials that a forest predicts, and is not fitted to."""
-WEAK: Final = 0.1
-"""Importances are weak evidence if forests explain less than this share of the variance."""
-SHOWN: Final = 15
-"""The maximum number of variables shown, the most important first."""
-SPAN: Final = (0.05, 0.95)
-"""The quantiles over the repeats that are the ends of an interval."""
+TREES: Final = 20  # The number of trees of a forest
+FEATURES: Final = 0.2  # The share of columns considered at a split. A third explains no more, and takes a third longer
+HELD_OUT: Final = 1 / 3  # The share of the trials that a forest predicts, and is not fitted to
+WEAK: Final = 0.1  # Importances are weak evidence if forests explain less than this share of the variance
+SHOWN: Final = 15  # The maximum number of variables shown, the most important first
+SPAN: Final = (0.05, 0.95)  # The quantiles over the repeats that are the ends of an interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,10 @@ from spacelang.report.trial_results import WORDS, format_value, merge_time_limit
 from spacelang.runtime.history import TrialRecord
 from spacelang.sampling.value_codes import Array
 
-MAX_DOTS: Final = 500
-"""The maximum number of trials drawn as dots next to a bound."""
-LANES: Final = 9
-"""Dots of successive trials are spread over this many rows, so that they do not overlap."""
-MAX_REASONS: Final = 30
-"""The maximum number of reasons shown, the most frequent first."""
-MAX_ALTERNATIVES: Final = 80
-"""The maximum number of alternatives shown, those with the largest total time first."""
+MAX_DOTS: Final = 500  # The maximum number of trials drawn as dots next to a bound
+LANES: Final = 9  # Dots of successive trials are spread over this many rows, so that they do not overlap
+MAX_REASONS: Final = 30  # The maximum number of reasons shown, the most frequent first
+MAX_ALTERNATIVES: Final = 80  # The maximum number of alternatives shown, those with the largest total time first
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,11 @@ from spacelang.report.page.run_data import RunData, TrialsInSpace
 from spacelang.report.trial_results import value_text
 from spacelang.sampling.value_codes import Array
 
-MAX_AXES: Final = 9
-"""The maximum number of variables with an axis, not counting the loss."""
-MAX_BEST: Final = 60
-"""The maximum number of best trials drawn; they are at most a tenth of all trials."""
-MAX_OTHERS: Final = 240
-"""The maximum number of other trials drawn, spread evenly over the ranks of their losses."""
-VALUES_END: Final = 88.0
-"""The lower end of the values on an axis, in percent from above. Inactive variables are at 100."""
-MAX_LABEL: Final = 14
-"""The maximum length of a label of an axis, in characters."""
+MAX_AXES: Final = 9  # The maximum number of variables with an axis, not counting the loss
+MAX_BEST: Final = 60  # The maximum number of best trials drawn; they are at most a tenth of all trials
+MAX_OTHERS: Final = 240  # The maximum number of other trials drawn, spread evenly over the ranks of their losses
+VALUES_END: Final = 88.0  # The lower end of the values on an axis, in percent from above. Inactive variables are at 100
+MAX_LABEL: Final = 14  # The maximum length of a label of an axis, in characters
 MAX_LABELLED_VALUES: Final = 8
 """An axis labels all values of a set up to this size; of a larger set, the first and the last."""
 

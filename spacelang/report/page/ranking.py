@@ -70,10 +70,8 @@ def _row(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline:
 
 
 Z: Final = NormalDist().inv_cdf(0.975)
-GRID: Final = np.linspace(0.0, 1.0, 10_001)
-"""The candidate scores among which the ends of an interval are searched."""
-ROUNDING: Final = 1e-9
-"""The tolerance by which shares of classes may add up to more than one."""
+GRID: Final = np.linspace(0.0, 1.0, 10_001)  # The candidate scores among which the ends of an interval are searched
+ROUNDING: Final = 1e-9  # The tolerance by which shares of classes may add up to more than one
 CLASSES: Final = "NumberOfClasses", "ClassProbabilityMin"
 """The meta-features for the number of classes, and for the share of the smallest class."""
 

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.storage.stored_run import StoredRun
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
-PATH: Final = re.compile(r"[MHVLh0-9 .-]*")
-"""The characters of an SVG path."""
+PATH: Final = re.compile(r"[MHVLh0-9 .-]*")  # The characters of an SVG path
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,8 @@ from spacelang.runtime.errors import InputError
 from spacelang.sampling.batch_builder import Batch
 from spacelang.sampling.value_codes import Array
 
-MAX_LINES: Final = 400
-"""The maximum number of lines of a tree that are shown."""
-MAX_DEPTH: Final = 8
-"""The maximum indentation; deeper lines are indented as this level."""
+MAX_LINES: Final = 400  # The maximum number of lines of a tree that are shown
+MAX_DEPTH: Final = 8  # The maximum indentation; deeper lines are indented as this level
 
 
 @dataclass(frozen=True, slots=True)

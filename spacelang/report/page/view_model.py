@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from spacelang.ir.space import Space
 
 
-Piece = tuple[str, str]
-"""The kind of a token (empty for plain text), and its text without line ends."""
+Piece = tuple[str, str]  # The kind of a token (empty for plain text), and its text without line ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +212,7 @@ def _split_lines(kind: str, text: str) -> "Iterator[tuple[str, str, bool]]":
     yield kind, rest, False
 
 
-UNCOMPARED: Final = ("trials", "started")
-"""Facts that differ for every run and are not compared."""
+UNCOMPARED: Final = ("trials", "started")  # Facts that differ for every run and are not compared
 
 
 @dataclass(frozen=True, slots=True)

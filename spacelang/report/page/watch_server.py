@@ -26,16 +26,11 @@ from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.stored_run import StoredRun
 
 LOOPBACK: Final = "127.0.0.1"
-REQUEST_SECONDS: Final = 2
-"""Seconds between two requests of the browser."""
-MAX_SHARE: Final = 0.05
-"""The maximum share of the time spent on making pages, because processors are needed for trials."""
-MAX_SECONDS: Final = 30.0
-"""Seconds after which a page is made again in any case, if its run has made progress."""
-STATE_SECONDS: Final = 10.0
-"""Seconds between checks whether a run without new trials is still running."""
-CLIENT_TIMEOUT: Final = 20.0
-"""Seconds after which a client that sends no request is disconnected."""
+REQUEST_SECONDS: Final = 2  # Seconds between two requests of the browser
+MAX_SHARE: Final = 0.05  # The maximum share of the time spent on making pages, because processors are needed for trials
+MAX_SECONDS: Final = 30.0  # Seconds after which a page is made again in any case, if its run has made progress
+STATE_SECONDS: Final = 10.0  # Seconds between checks whether a run without new trials is still running
+CLIENT_TIMEOUT: Final = 20.0  # Seconds after which a client that sends no request is disconnected
 ACTIVE_STATES: Final = frozenset({RunState.RUNNING, RunState.UNKNOWN})
 
 

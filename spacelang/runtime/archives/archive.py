@@ -48,8 +48,7 @@ from spacelang.serialization.json_documents import (
 )
 
 KIND: Final = "archive"
-VERSION: Final = 1
-"""The version of the document's format."""
+VERSION: Final = 1  # The version of the document's format
 REMEDY: Final = "recreate it with `spacelang archive`, or see `grammars/archive.schema.json`"
 
 
@@ -208,10 +207,8 @@ ARCHIVE_CODEC: Final = ObjectCodec(
     lambda parts, _, __: Archive("", parts["rows"]),
     lambda _: {"kind": KIND, "version": VERSION},
 )
-MAX_SUGGESTIONS: Final = 25
-"""The maximum number of suggested configurations."""
-SAME_DATA_TOLERANCE: Final = 1e-6
-"""The relative tolerance within which all meta-features of the same data set agree."""
+MAX_SUGGESTIONS: Final = 25  # The maximum number of suggested configurations
+SAME_DATA_TOLERANCE: Final = 1e-6  # The relative tolerance within which all meta-features of the same data set agree
 MetaFeatures: TypeAlias = Mapping[str, float]
 
 

@@ -28,8 +28,7 @@ from spacelang.text import count_with_noun
 META_FEATURES_FILE: Final = "feature_values.arff"
 RUNS_FILE: Final = "{metric}.algorithm_runs.arff"
 CONFIGURATIONS_FILE: Final = "{metric}.configurations.csv"
-SPACE_NAME: Final = "mosaic"
-"""The bundled space to which the configurations are translated."""
+SPACE_NAME: Final = "mosaic"  # The bundled space to which the configurations are translated
 FORMULAS: Final = {
     "accuracy": "1 - accuracy",
     "balanced_accuracy": "1 - balanced_accuracy",

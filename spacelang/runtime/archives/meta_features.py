@@ -35,10 +35,8 @@ COMPARABLE: Final = (
 The other eight describe categorical columns. No data set that is available here and in that archive has any.
 """
 
-BLOCK_SIZE: Final = 2**22
-"""The numbers that are processed at a time, so that a large table is not copied as a whole."""
-CONSTANT_MOMENTS: Final = (0.0, -3.0)
-"""Skewness and excess kurtosis of a column of zeros or of ones."""
+BLOCK_SIZE: Final = 2**22  # The numbers that are processed at a time, so that a large table is not copied as a whole
+CONSTANT_MOMENTS: Final = (0.0, -3.0)  # Skewness and excess kurtosis of a column of zeros or of ones
 
 
 def meta_features(features: Features, labels: "pd.Series[Any]", *, is_classification: bool) -> dict[str, float]:

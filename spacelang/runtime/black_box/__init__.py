@@ -12,10 +12,8 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.request_queue import PrefixKeyFunction
 from spacelang.runtime.storage.header import UNNAMED_LOSS, DataFacts, LossName
 
-ARTIFICIAL_PREFIX: Final = "artificial:"
-"""The prefix of the data name of an artificial objective; its seed follows."""
-SINGLE_FIDELITY: Final = (1,)
-"""The fidelities of a black box that has only one."""
+ARTIFICIAL_PREFIX: Final = "artificial:"  # The prefix of the data name of an artificial objective; its seed follows
+SINGLE_FIDELITY: Final = (1,)  # The fidelities of a black box that has only one
 
 
 @renamed_attributes(check_sizes="check_fidelities")

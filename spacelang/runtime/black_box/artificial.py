@@ -39,14 +39,10 @@ from spacelang.runtime.errors import DataError
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.sampling.value_codes import code_of
 
-DRAWS_PER_MODULE: Final = 10
-"""The number n of random numbers xi of a module."""
-ZERO_SUM: Final = 1e-12
-"""A sum of hyperparameters below this counts as 0."""
-VERSION: Final = 1
-"""The version of the losses of a seed. Increase it whenever these change."""
-CACHE_SIZE: Final = 1 << 16
-"""The number of weights, and of modules, whose random numbers are cached."""
+DRAWS_PER_MODULE: Final = 10  # The number n of random numbers xi of a module
+ZERO_SUM: Final = 1e-12  # A sum of hyperparameters below this counts as 0
+VERSION: Final = 1  # The version of the losses of a seed. Increase it whenever these change
+CACHE_SIZE: Final = 1 << 16  # The number of weights, and of modules, whose random numbers are cached
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.errors import InputError, exception_failure
 from spacelang.runtime.storage.header import DataFacts
 
-KEYS: Final = ("loss", "cost", "constraints")
-"""The keys that a function's dictionary may have."""
+KEYS: Final = ("loss", "cost", "constraints")  # The keys that a function's dictionary may have
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -138,8 +137,7 @@ def _stable_repr(value: Any) -> str:
             return type(value).__qualname__
 
 
-MAX_SHOWN_LENGTH: Final = 60
-"""The maximum number of characters of an invalid answer that are shown."""
+MAX_SHOWN_LENGTH: Final = 60  # The maximum number of characters of an invalid answer that are shown
 
 
 class AnswerError(ValueError):

@@ -25,19 +25,16 @@ from spacelang.runtime.data.tables import INDEX_TYPE, SparseTable
 from spacelang.runtime.errors import DataError
 from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
 
-CHUNK_ROWS: Final = 65_536
-"""The number of rows that are held as text at a time."""
+CHUNK_ROWS: Final = 65_536  # The number of rows that are held as text at a time
 QUOTED: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _VALUE: Final = re.compile(rf"\s*(?:({QUOTED})\s*|([^,'\"\s][^,]*|))(,|$)")
 _ENTRY: Final = re.compile(rf"\s*(\d+)\s+(?:({QUOTED})\s*|([^,'\"\s][^,]*))(,|$)")
 _DECLARATION: Final = re.compile(rf"@attribute\s+(?:({QUOTED})|([^\s{{'\"][^\s{{]*))\s*(.*)", re.IGNORECASE)
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
-Lines: TypeAlias = Iterator[tuple[int, str]]
-"""The numbers and texts of the lines that are neither blank nor comments."""
+Lines: TypeAlias = Iterator[tuple[int, str]]  # The numbers and texts of the lines that are neither blank nor comments
 Kind: TypeAlias = Literal["real", "integer", "nominal", "string", "date"]
-ArffValue: TypeAlias = str | None
-"""The text of a value; None is a missing one."""
+ArffValue: TypeAlias = str | None  # The text of a value; None is a missing one
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +307,7 @@ def _number(value: str) -> float:
 
 
 KIND_BY_WORD: Final[dict[str, Kind]] = {"numeric": "real", "real": "real", "integer": "integer", "string": "string"}
-ISO: Final = "%Y-%m-%dT%H:%M:%S"
-"""The format of dates that declare none."""
+ISO: Final = "%Y-%m-%dT%H:%M:%S"  # The format of dates that declare none
 # The letters of Java's date patterns, which ARFF uses, and the directives of `strptime`.
 _LETTERS: Final = {
     **{"y": "%Y", "M": "%m", "d": "%d", "D": "%j", "Z": "%z"},

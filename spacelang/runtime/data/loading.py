@@ -23,8 +23,7 @@ from spacelang.suggest import suggestion
 
 SKLEARN_DATA_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 """The data sets that scikit-learn ships, as in `sklearn:NAME`."""
-EXTENSIONS: Final = (*CSV_EXTENSIONS, ".parquet", *ARFF_EXTENSIONS)
-"""The file extensions that can be read."""
+EXTENSIONS: Final = (*CSV_EXTENSIONS, ".parquet", *ARFF_EXTENSIONS)  # The file extensions that can be read
 DEFAULT_NAME: Final = "data"
 """The name of data from a program, which has no name of its own. It does not identify the data."""
 MASKED_REMEDIES: Final = {

@@ -25,18 +25,13 @@ from spacelang.runtime.data.tables import (
 from spacelang.runtime.errors import DataError
 from spacelang.text import count_with_noun
 
-MAX_SAMPLED_VALUES: Final = 500
-"""The number of distinct values of a column whose text format is inspected."""
-MAX_SAMPLED_ROWS: Final = 20_000
-"""The number of rows from which these values are taken."""
-DECISIVE_SHARE: Final = 0.95
-"""The share of these values that must have a format for the column to have it."""
-MIN_ROWS_FOR_UNIQUE: Final = 20
-"""With fewer rows, all values may differ by chance, so nothing is suspected."""
+MAX_SAMPLED_VALUES: Final = 500  # The number of distinct values of a column whose text format is inspected
+MAX_SAMPLED_ROWS: Final = 20_000  # The number of rows from which these values are taken
+DECISIVE_SHARE: Final = 0.95  # The share of these values that must have a format for the column to have it
+MIN_ROWS_FOR_UNIQUE: Final = 20  # With fewer rows, all values may differ by chance, so nothing is suspected
 MIN_ROWS: Final = 6
 """With fewer rows, a starter space cannot be used: too few to hold some out and fit nearest neighbours to the rest."""
-MAX_NAMES: Final = 6
-"""The maximum number of columns that a message names."""
+MAX_NAMES: Final = 6  # The maximum number of columns that a message names
 NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
 DATE: Final = re.compile(
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([T\s].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(\s.*)?"

@@ -10,15 +10,13 @@ from typing import Final
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.suggest import suggestion
 
-SEPARATORS: Final = (",", ";", "\t", "|")
-"""The separators that are detected."""
+SEPARATORS: Final = (",", ";", "\t", "|")  # The separators that are detected
 ENCODINGS: Final = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1250", "mac_roman", "shift_jis", "gb18030", "big5")
 """The encodings that are suggested for an unknown name."""
 CSV_EXTENSIONS: Final = (".csv", ".csv.gz")
 ARFF_EXTENSIONS: Final = (".arff", ".arff.gz")
 QUOTE: Final = '"'
-TAB: Final = "\\t"
-"""The way to type a tab as a separator."""
+TAB: Final = "\\t"  # The way to type a tab as a separator
 
 
 class ReadOptionsError(InputError):

@@ -25,10 +25,8 @@ from spacelang.runtime.errors import DataError
 
 FETCH_AGAIN: Final = "download or save the file again"
 TRUNCATED_REMEDY: Final = f"it may be truncated: {FETCH_AGAIN}"
-SNIFFED_CHARACTERS: Final = 65_536
-"""The number of characters at the start of a file in which the separator is detected."""
-SNIFFED_LINES: Final = 20
-"""The number of lines, within these characters, in which the separator is detected."""
+SNIFFED_CHARACTERS: Final = 65_536  # The number of characters at the start of a file in which the separator is detected
+SNIFFED_LINES: Final = 20  # The number of lines, within these characters, in which the separator is detected
 
 
 def read_csv(path: Path, name: str, reading: ReadOptions = DEFAULT_OPTIONS, words: Iterable[str] = ()) -> pd.DataFrame:

@@ -66,8 +66,7 @@ Features: TypeAlias = pd.DataFrame | csr_array
 """n rows of d features: a table whose columns have unique text names, or a canonical sparse array of floats."""
 SPARSE_SHARE: Final = 0.1
 """A table stays sparse up to this share of nonzero numbers. Above it, a dense table is hardly larger."""
-INDEX_TYPE: Final = np.int32
-"""The index type that all operators accept."""
+INDEX_TYPE: Final = np.int32  # The index type that all operators accept
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,5 +7,4 @@ from spacelang.deprecation import rename_module
 # Pickled ensembles name the modules of their members.
 rename_module(f"{__name__}.hard_vote", f"{__name__}.one_hot_probability_classifier")
 
-DEFAULT_VOTES: Final = 32
-"""The default number of votes of an ensemble."""
+DEFAULT_VOTES: Final = 32  # The default number of votes of an ensemble

@@ -31,8 +31,7 @@ from spacelang.runtime.pipelines import PipelineInput
 
 LIBRARY_SIZE: Final = 32
 """The number of best pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
-FIRST_JOB: Final = -MAX_ATTEMPTS - 3
-"""The number of the first job; the following ones count down."""
+FIRST_JOB: Final = -MAX_ATTEMPTS - 3  # The number of the first job; the following ones count down
 Predictions: TypeAlias = npt.NDArray[np.float64]
 """The predictions of one model for n rows: n x classes probabilities, or n numbers."""
 
@@ -273,10 +272,8 @@ def _is_finite(predictions: Predictions | None) -> bool:
 
 Losses: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 """A function that returns the m losses of m predictions in one array."""
-ROUNDING: Final = 1e-12
-"""The relative difference of losses up to which they count as equal."""
-MAX_COPIED: Final = 2**24
-"""The maximum number of values that are copied at once, unless one model alone has more."""
+ROUNDING: Final = 1e-12  # The relative difference of losses up to which they count as equal
+MAX_COPIED: Final = 2**24  # The maximum number of values that are copied at once, unless one model alone has more
 
 
 def indices_of_lowest(losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True) -> list[int]:

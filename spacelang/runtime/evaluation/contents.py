@@ -17,10 +17,8 @@ LEAF_TYPES: Final = (str, bytes, bytearray, bool, int, float, complex, type(None
 """Types whose values contain no other objects."""
 SHARED_TYPES: Final = (type, FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, np.dtype)
 """Types of objects that exist anyway, so that a reference to them takes no memory."""
-GENERATOR_BYTES: Final = 8_000
-"""The bytes of a random generator and two copies of its state."""
-MAX_OBJECTS: Final = 200_000
-"""The largest number of objects that are visited."""
+GENERATOR_BYTES: Final = 8_000  # The bytes of a random generator and two copies of its state
+MAX_OBJECTS: Final = 200_000  # The largest number of objects that are visited
 
 
 @dataclass(slots=True)
@@ -124,10 +122,8 @@ REFERENCE_TYPES: Final = (type, FunctionType, BuiltinFunctionType, np.ufunc)
 """Types whose objects are equal only to themselves."""
 RANDOM_TYPES: Final = (np.random.RandomState, np.random.Generator, np.random.BitGenerator, random.Random)
 """Types of random generators, whose state changes with every use."""
-SIMPLE_KINDS: Final = "biufcSUmM"
-"""The kinds of NumPy data types whose values are determined by their bytes."""
-MAX_ARRAY_BYTES: Final = 2**20
-"""The largest array, in bytes, that is compared by its contents."""
+SIMPLE_KINDS: Final = "biufcSUmM"  # The kinds of NumPy data types whose values are determined by their bytes
+MAX_ARRAY_BYTES: Final = 2**20  # The largest array, in bytes, that is compared by its contents
 
 
 class NoIdentityError(Exception):

@@ -105,8 +105,7 @@ class _DataFlow:
     state_now: GlobalRandomState = None
     has_drawn: bool = False
     is_resampled: bool = False
-    uncached_seconds: float = 0.0
-    """The seconds spent on the steps behind the longest cached prefix."""
+    uncached_seconds: float = 0.0  # The seconds spent on the steps behind the longest cached prefix
 
     def __post_init__(self) -> None:
         self.keys = _prefix_keys(self.steps, self.rows.cache_key) if self.prefixes.limit > 0 else []

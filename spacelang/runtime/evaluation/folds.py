@@ -52,8 +52,7 @@ measures this bias; on six data sets, for 50 random pipelines and the loss 1 - A
 Five folds take five times as long. In the same time, the best of 10 pipelines on five folds is better than the best of
 50 on a holdout with 300 rows (by 0.015) and with 600 rows (by 0.002), and worse with 1,200 rows (by 0.004).
 """
-SMALL_DATA_VALIDATION: Final = CrossValidation(5)
-"""The default validation for at most `SMALL_DATA_ROWS` rows."""
+SMALL_DATA_VALIDATION: Final = CrossValidation(5)  # The default validation for at most `SMALL_DATA_ROWS` rows
 LARGE_DATA_VALIDATION: Final = Holdout(0.3)
 """The default validation for more rows: the split used in the papers that compare optimizers."""
 MIN_FOLDS: Final = 3
@@ -255,8 +254,7 @@ def _group_positions(values: pd.Series) -> tuple[Rows, ...]:
     return tuple(np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1))
 
 
-CACHE_BYTES: Final = 2.0**29
-"""The default size limit of the prefix cache of each process: half a gibibyte."""
+CACHE_BYTES: Final = 2.0**29  # The default size limit of the prefix cache of each process: half a gibibyte
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,17 +265,12 @@ class EvaluationSettings:
     validation: Validation = LARGE_DATA_VALIDATION
     bounds: tuple[Bound, ...] = ()
     seed: int = 0
-    metrics: tuple[str, ...] = ()
-    """Names of scikit-learn scorers that are recorded besides the loss."""
-    training_score: bool = False
-    """True to record the loss on the training rows."""
-    predictions: bool = False
-    """True to store the predictions for the held-out rows."""
-    constraints: tuple[Constraint, ...] = ()
-    """Constraints by functions of the user, besides the bounds of the task."""
+    metrics: tuple[str, ...] = ()  # Names of scikit-learn scorers that are recorded besides the loss
+    training_score: bool = False  # True to record the loss on the training rows
+    predictions: bool = False  # True to store the predictions for the held-out rows
+    constraints: tuple[Constraint, ...] = ()  # Constraints by functions of the user, besides the bounds of the task
     cache_bytes: float = CACHE_BYTES
     """The largest size of the prefix cache of each process, in bytes; 0 turns the cache off."""
 
 
-DEFAULT_SETTINGS: Final = EvaluationSettings()
-"""The default settings."""
+DEFAULT_SETTINGS: Final = EvaluationSettings()  # The default settings

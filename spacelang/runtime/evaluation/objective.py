@@ -60,8 +60,7 @@ from spacelang.runtime.scoring.unseen_scores import measure_bounds, score_with_i
 from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, SHOWN_DIGITS, DataFacts
 
 V = TypeVar("V")
-SEED_COUNT: Final = 2**32
-"""The number of seeds that scikit-learn and the global generator of NumPy accept."""
+SEED_COUNT: Final = 2**32  # The number of seeds that scikit-learn and the global generator of NumPy accept
 _SIBLING_PACKAGES: Final = "beside"
 """The key of the pickled state that holds the folders of imported sibling packages, which are not installed."""
 

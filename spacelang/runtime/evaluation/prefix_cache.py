@@ -22,12 +22,9 @@ from spacelang.runtime.random_state import (
     get_global_random_state,
 )
 
-CacheKey: TypeAlias = Hashable
-"""A cache key: the training rows of a prefix and the identities of its steps."""
-ENTRY_BYTES: Final = 4_096
-"""The estimated bytes of an entry besides its tables; mostly its key."""
-OVERHEAD_SECONDS: Final = 5e-5
-"""The seconds that storing a prefix and reusing it once take, besides copying its tables."""
+CacheKey: TypeAlias = Hashable  # A cache key: the training rows of a prefix and the identities of its steps
+ENTRY_BYTES: Final = 4_096  # The estimated bytes of an entry besides its tables; mostly its key
+OVERHEAD_SECONDS: Final = 5e-5  # The seconds that storing a prefix and reusing it once take, besides copying its tables
 MAX_SPENT_SHARE: Final = 0.02
 """The share of the fitting time that may be spent on storing prefixes, beyond the seconds that reuse has saved."""
 MAX_REMEMBERED: Final = 20_000
@@ -51,12 +48,10 @@ class FittedStep:
     held_out_seconds: float = 0.0
     draws_random_numbers: bool = False
     footprint: MemoryFootprint | None = None
-    states_after_fit: tuple[Any, ...] = ()
-    """The states of the generators inside the step after it was fitted."""
+    states_after_fit: tuple[Any, ...] = ()  # The states of the generators inside the step after it was fitted
     states_after_held_out: tuple[Any, ...] = ()
     """The states of these generators after the held-out rows were transformed."""
-    entry_count: int = 0
-    """The number of cache entries that contain the step."""
+    entry_count: int = 0  # The number of cache entries that contain the step
 
     def inspect(self) -> bool:
         """Compute the footprint and the generator states; return False if they cannot be determined."""

@@ -14,10 +14,8 @@ import numpy.typing as npt
 from spacelang.ir.task import CrossValidation, DeclaredValidation, Holdout, PredefinedSplits
 from spacelang.runtime.errors import DataError
 
-Rows = npt.NDArray[np.int64]
-"""Row numbers of a table."""
-FINGERPRINT_DIGITS: Final = 12
-"""The number of hexadecimal digits in the fingerprint of predefined splits."""
+Rows = npt.NDArray[np.int64]  # Row numbers of a table
+FINGERPRINT_DIGITS: Final = 12  # The number of hexadecimal digits in the fingerprint of predefined splits
 
 
 @dataclass(frozen=True, slots=True, eq=False)

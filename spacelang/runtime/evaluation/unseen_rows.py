@@ -19,10 +19,8 @@ from spacelang.runtime.scoring.metric import Metric, constant_prediction_loss
 
 SEED_STREAM: Final = 12_073
 """Combined with the seed, so that test rows are drawn independently of the splits that the seed alone determines."""
-MIN_ROWS: Final = 2
-"""The fewest test rows, and the fewest remaining rows of each class."""
-TestRows: TypeAlias = float | Table
-"""The share of the rows that is set aside for testing, or a table of other rows."""
+MIN_ROWS: Final = 2  # The fewest test rows, and the fewest remaining rows of each class
+TestRows: TypeAlias = float | Table  # The share of the rows that is set aside for testing, or a table of other rows
 
 
 def read_test_rows(given: Any, table: Table) -> TestRows | None:

@@ -35,8 +35,7 @@ class WorkerSettings:
 
 EXECUTORS: Final = PluginRegistry("spacelang.runtime.executors", "spacelang.executors")
 """The registry of executors; those that users can name have `create(evaluate, workers: WorkerSettings, forks=...)`."""
-ONE_WORKER: Final = WorkerSettings()
-"""One worker process on this machine, without limits."""
+ONE_WORKER: Final = WorkerSettings()  # One worker process on this machine, without limits
 
 
 @renamed_attributes(allowed="allowed_seconds", request="work")

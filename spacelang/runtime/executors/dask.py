@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors._dask.worker_plugin import Slot
 
 ADDRESS_PATTERN: Final = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:.]+\]|[^\s/:@\[\]]+):(\d{1,5})")
-NO_WORKER_TIMEOUT: Final = 300.0
-"""The maximum time that a run waits when the cluster has no dask worker, in seconds."""
+NO_WORKER_TIMEOUT: Final = 300.0  # The maximum time that a run waits when the cluster has no dask worker, in seconds
 LOCAL_CLUSTER: Final = "dask"
 """The executor name for a cluster on this machine; any other name is the address of a scheduler."""
-CLOSE_TIMEOUT: Final = 5.0
-"""The maximum time to wait for the cluster to close, in seconds."""
+CLOSE_TIMEOUT: Final = 5.0  # The maximum time to wait for the cluster to close, in seconds
 
 
 class Dask:
@@ -166,8 +164,7 @@ class Dask:
 @dataclass(slots=True)
 class _SlotTask:
     slot: "Slot"
-    task: "Future[FinishedJob[Any]] | None" = None
-    """The future result of its job; None without a job."""
+    task: "Future[FinishedJob[Any]] | None" = None  # The future result of its job; None without a job
 
 
 def _pickle_evaluation(evaluate: Evaluate) -> bytes:

@@ -44,12 +44,9 @@ from spacelang.runtime.executors._processes.zygote_connection import NO_WORKERS_
 
 MAX_ATTEMPTS: Final = 3
 """The maximum number of starts of a job whose worker may have died for a reason outside of the job."""
-MAX_FAILED_LOADS: Final = 3
-"""The number of zygotes in a row that may end before they have loaded the evaluation."""
-MIN_TRIAL_BYTES: Final = 16_000_000
-"""The minimum memory of a trial on top of that of an idle worker, in bytes."""
-CHECK_INTERVAL: Final = 1.0
-"""The interval at which a silent zygote is checked, in seconds."""
+MAX_FAILED_LOADS: Final = 3  # The number of zygotes in a row that may end before they have loaded the evaluation
+MIN_TRIAL_BYTES: Final = 16_000_000  # The minimum memory of a trial on top of that of an idle worker, in bytes
+CHECK_INTERVAL: Final = 1.0  # The interval at which a silent zygote is checked, in seconds
 RESPONSE_TIMEOUT: Final = 10.0
 """The maximum time for a worker to read a job, and for the zygote to report a timeout, in seconds."""
 
@@ -345,14 +342,11 @@ class _WorkerState:
     """A worker as the coordinator knows it; it keeps its name when its process is replaced."""
 
     name: str
-    process_token: int = 0
-    """The number by which the zygote identifies its process; 0 without a process."""
-    channel: Channel | None = None
-    """The connection to its process; None without a process."""
+    process_token: int = 0  # The number by which the zygote identifies its process; 0 without a process
+    channel: Channel | None = None  # The connection to its process; None without a process
     job: Job[Any] | None = None
     attempts: int = 0
-    sequence: int = 0
-    """The number by which its process identifies the job."""
+    sequence: int = 0  # The number by which its process identifies the job
     started_at: float = 0.0
 
 

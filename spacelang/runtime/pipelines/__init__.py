@@ -13,7 +13,5 @@ class PipelineInput(StrEnum):
 
     TABLE = "table"
     """The table, or the sparse array, that was loaded: the pipeline consists of plain scikit-learn steps."""
-    ARRAY = "array"
-    """An array of floats that the user passed: the pipeline consists of plain scikit-learn steps, too."""
-    GIVEN = "given"
-    """Any form of the user's features: a first step, `AsTable`, converts them to the table."""
+    ARRAY = "array"  # An array of floats that the user passed: the pipeline consists of plain scikit-learn steps, too
+    GIVEN = "given"  # Any form of the user's features: a first step, `AsTable`, converts them to the table

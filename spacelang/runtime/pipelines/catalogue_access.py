@@ -35,8 +35,7 @@ QUIET_PARAMETERS: Final[Mapping[str, Mapping[str, int]]] = {
 """Parameters, by catalogue, that stop operators from printing (past Python's streams) and from writing files."""
 THREAD_PARAMETERS: Final[Mapping[str, str]] = {"catboost": "thread_count"}
 """The name of the parameter for the number of threads, by catalogue, if it is not `n_jobs`."""
-CODES_ONLY: Final = frozenset({"XGBClassifier", "XGBRFClassifier"})
-"""The classes that accept only the labels 0, 1, …"""
+CODES_ONLY: Final = frozenset({"XGBClassifier", "XGBRFClassifier"})  # The classes that accept only the labels 0, 1, …
 
 
 def catalogue(name: str) -> Catalogue:

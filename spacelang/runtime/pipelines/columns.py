@@ -162,8 +162,7 @@ def texts_of(table: Any) -> list[Any]:
 
 
 __getattr__ = make_module_getattr(__name__, {"Strings": "StringColumnSelector"})
-Step: TypeAlias = tuple[str, Any]
-"""A name and an unfitted estimator, as scikit-learn's `Pipeline` takes them."""
+Step: TypeAlias = tuple[str, Any]  # A name and an unfitted estimator, as scikit-learn's `Pipeline` takes them
 TAKEN: Final = frozenset({"steps", "memory", "verbose", "transform_input", "transformer_list", "n_jobs"})
 """Names that a step cannot have because they are parameters of the pipeline itself."""
 

@@ -22,8 +22,7 @@ from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.catalogue_access import catalogue_entry
 from spacelang.runtime.pipelines.columns import READERS, TableColumn
 
-IMPUTER_MODULE: Final = "sklearn.impute"
-"""The module whose operators impute missing values."""
+IMPUTER_MODULE: Final = "sklearn.impute"  # The module whose operators impute missing values
 ENCODERS: Final = frozenset({"OneHotEncoder", "OrdinalEncoder", "TargetEncoder"})
 """The operators that encode text as numbers. Predictors that accept categories need the category type of pandas."""
 CATEGORIES_OF_MISSING: Final = frozenset({"OneHotEncoder", "TargetEncoder"})
@@ -33,8 +32,7 @@ CATEGORIES_OF_MISSING: Final = frozenset({"OneHotEncoder", "TargetEncoder"})
 """
 
 DENSE_HELP: Final = "pass a DataFrame, or use a file of another format"
-TEXT_STRATEGIES: Final = frozenset({"most_frequent", "constant"})
-"""The strategies of `SimpleImputer` that accept text."""
+TEXT_STRATEGIES: Final = frozenset({"most_frequent", "constant"})  # The strategies of `SimpleImputer` that accept text
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +196,7 @@ class _Flow(Enum):
     """Every alternative accepts the value, and at least one may output it again."""
     ENDS = "the value is accepted, and is never in the output"
     """Every alternative accepts the value, and none outputs it again."""
-    BREAKS = "some alternative does not accept the value"
-    """At least one alternative does not accept the value."""
+    BREAKS = "some alternative does not accept the value"  # At least one alternative does not accept the value
 
 
 def _trace(node: Node, judge: Callable[[Operator], _Flow], column: TableColumn) -> _Flow:

@@ -17,8 +17,7 @@ from spacelang.runtime.scoring.metric import LossFunction, scorer_of
 
 REPEATS: Final = 3
 """The number of timings, whose median counts (spacelang/optimizers/README.md, section "Measures of constraints")."""
-BATCH_ROWS: Final = 1_000
-"""The largest number of rows in a timed prediction: more rows would only take longer."""
+BATCH_ROWS: Final = 1_000  # The largest number of rows in a timed prediction: more rows would only take longer
 PICKLE_PROTOCOL: Final = 5
 """The pickle protocol of measured sizes. It is fixed, so that sizes do not depend on the version of Python."""
 

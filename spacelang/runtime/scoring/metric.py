@@ -252,8 +252,7 @@ NEGATED_ERRORS: Final = frozenset(
     )
 )
 """Negated errors: the errors are at least 0."""
-SIGNIFICANT_DIGITS: Final = 9
-"""The number of significant digits to which the loss of a constant prediction is rounded."""
+SIGNIFICANT_DIGITS: Final = 9  # The number of significant digits to which the loss of a constant prediction is rounded
 DUMMY_MODELS: Final = {
     "classification": (("DummyClassifier", "prior"), ("DummyClassifier", "most_frequent")),
     "regression": (("DummyRegressor", "mean"), ("DummyRegressor", "median")),

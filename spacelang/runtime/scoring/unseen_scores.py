@@ -32,18 +32,13 @@ from spacelang.runtime.scoring.measures import (
 from spacelang.runtime.scoring.metric import LossFunction, Metric, scorer_of, vectorised_loss
 from spacelang.runtime.scoring.pipeline_scorer import PipelineScorer, read_only
 
-MAX_RESAMPLES: Final = 1_000
-"""The largest number of bootstrap resamples of the test rows."""
-MIN_RESAMPLES: Final = 200
-"""The smallest number of resamples, if there are many rows."""
+MAX_RESAMPLES: Final = 1_000  # The largest number of bootstrap resamples of the test rows
+MIN_RESAMPLES: Final = 200  # The smallest number of resamples, if there are many rows
 MAX_RESAMPLED_ROWS: Final = 10_000_000
 """The number of rows over all resamples; it limits the resamples, of which there are at least `MIN_RESAMPLES`."""
-PERCENTILES: Final = (2.5, 97.5)
-"""The percentiles of the resampled losses that are the ends of a 95 % interval."""
-MAX_UNDEFINED_SHARE: Final = 0.1
-"""The largest share of resamples without a loss for which an interval is given."""
-SEED_STREAM: Final = 12_074
-"""Combined with the seed, so that resamples are drawn independently of everything else."""
+PERCENTILES: Final = (2.5, 97.5)  # The percentiles of the resampled losses that are the ends of a 95 % interval
+MAX_UNDEFINED_SHARE: Final = 0.1  # The largest share of resamples without a loss for which an interval is given
+SEED_STREAM: Final = 12_074  # Combined with the seed, so that resamples are drawn independently of everything else
 
 
 def score_with_interval(
@@ -157,12 +152,10 @@ class _CodePredictor:
         return np.array([self._codes[label] for label in np.asarray(labels).tolist()], dtype=np.int64)
 
 
-TIMING_COUNT: Final = 30
-"""The number of timings of a prediction: enough for an interval of the median."""
+TIMING_COUNT: Final = 30  # The number of timings of a prediction: enough for an interval of the median
 MAX_GROUP_SCORES: Final = 1_000
 """The number of group scores over all resamples. It limits the resamples; `MIN_RESAMPLES` is their minimum."""
-MAX_FUNCTION_SECONDS: Final = 10.0
-"""The seconds that a user's function may take for all resamples."""
+MAX_FUNCTION_SECONDS: Final = 10.0  # The seconds that a user's function may take for all resamples
 
 
 def measure_bounds(judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int) -> tuple[UnseenMeasurement, ...]:

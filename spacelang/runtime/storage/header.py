@@ -17,16 +17,13 @@ from spacelang.ir.trial import UNIT_SCALE, LossScale, describe_scale
 from spacelang.text import NO_SPAN
 
 T = TypeVar("T")
-SHOWN_DIGITS: Final = 12
-"""The number of digits of a fingerprint that are shown."""
-MAX_SHOWN_DIFFERENCES: Final = 8
-"""The maximum number of differences between two spaces that are listed."""
+SHOWN_DIGITS: Final = 12  # The number of digits of a fingerprint that are shown
+MAX_SHOWN_DIFFERENCES: Final = 8  # The maximum number of differences between two spaces that are listed
 PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """The packages whose versions are stored, besides that of Python."""
 MISSING_VALUES_SETTING: Final = "missing values"
 """The name of a setting: the missing values that the space handles and that earlier versions imputed."""
-IMPUTED_EARLIER: Final = "imputed by an earlier version"
-"""The value of this setting for headers without it."""
+IMPUTED_EARLIER: Final = "imputed by an earlier version"  # The value of this setting for headers without it
 UNNAMED_SPACE: Final = "unnamed"
 """A name in `RunHeader.asked`: the user named no space, so the default one for the data was used."""
 RESUME_OPTIONS: Final = ("set", "allow", "bind")
@@ -70,8 +67,7 @@ class LossName:
     formula: str
 
 
-UNNAMED_LOSS: Final = LossName("loss", "loss")
-"""The name of a loss that has no other name."""
+UNNAMED_LOSS: Final = LossName("loss", "loss")  # The name of a loss that has no other name
 
 
 @dataclass(frozen=True, slots=True)

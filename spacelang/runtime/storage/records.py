@@ -29,28 +29,21 @@ from spacelang.runtime.storage.trial_columns import (
     real_or_none,
 )
 
-APPLICATION_ID: Final = 0x53504C47
-"""The application ID in the SQLite files of stores: `SPLG` in ASCII."""
+APPLICATION_ID: Final = 0x53504C47  # The application ID in the SQLite files of stores: `SPLG` in ASCII
 VERSION: Final = 8
 """The version of the tables that every store has. Those before it are of spacelang 0.1, and are no longer read."""
-METRICS_SETTING: Final = "metrics"
-"""The name of the setting that lists the metrics besides the loss, as JSON."""
-Row: TypeAlias = tuple[Any, ...]
-"""A row of an SQLite table."""
+METRICS_SETTING: Final = "metrics"  # The name of the setting that lists the metrics besides the loss, as JSON
+Row: TypeAlias = tuple[Any, ...]  # A row of an SQLite table
 
 
 class RunState(StrEnum):
     """The state of a run."""
 
     RUNNING = "running"
-    FINISHED = "finished"
-    """It has used up its budget or its space."""
-    INTERRUPTED = "interrupted"
-    """It was stopped before that, and ended in order."""
-    KILLED = "killed"
-    """Its last session has no end, and no process is writing to it."""
-    UNKNOWN = "unknown"
-    """Running or killed: the file is read-only, so the lock cannot be checked."""
+    FINISHED = "finished"  # It has used up its budget or its space
+    INTERRUPTED = "interrupted"  # It was stopped before that, and ended in order
+    KILLED = "killed"  # Its last session has no end, and no process is writing to it
+    UNKNOWN = "unknown"  # Running or killed: the file is read-only, so the lock cannot be checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +115,7 @@ LAYOUTS: Final = {
     for more in combinations(OPTIONAL_TABLES, count)
 }
 """The tables of every version, in any order."""
-DIGEST_BYTES: Final = 16
-"""The length of a digest, in bytes: it protects against accidents, not against attacks."""
+DIGEST_BYTES: Final = 16  # The length of a digest, in bytes: it protects against accidents, not against attacks
 
 
 DEFAULT_REQUEST_COLUMNS: Final[Row] = (None, None, "[]")

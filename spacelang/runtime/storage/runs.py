@@ -16,17 +16,13 @@ from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
 
-DEFAULT_FOLDER: Final = "runs"
-"""The folder, in the current one, for runs without a given path."""
+DEFAULT_FOLDER: Final = "runs"  # The folder, in the current one, for runs without a given path
 SUFFIX: Final = ".db"
-MAX_NAME_LENGTH: Final = 60
-"""The maximum number of characters of a space's name in a file name."""
-SQLITE_HEADER: Final = b"SQLite format 3\0"
-"""The first bytes of an SQLite file."""
+MAX_NAME_LENGTH: Final = 60  # The maximum number of characters of a space's name in a file name
+SQLITE_HEADER: Final = b"SQLite format 3\0"  # The first bytes of an SQLite file
 APPLICATION_ID_BYTES: Final = slice(68, 72)
 """The bytes of its application ID (https://sqlite.org/fileformat2.html#the_database_header)."""
-COMPANION_SUFFIXES: Final = ("-journal", "-wal", "-shm")
-"""The suffixes of the files that SQLite creates beside a store."""
+COMPANION_SUFFIXES: Final = ("-journal", "-wal", "-shm")  # The suffixes of the files that SQLite creates beside a store
 
 
 @dataclass(frozen=True, slots=True)

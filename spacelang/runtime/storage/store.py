@@ -69,8 +69,7 @@ __all__ = ["Store", "StoreError", "StoredRun", "is_blank"]
 Clock: TypeAlias = Callable[[], datetime]
 CHECKPOINT_TRIALS: Final = 64
 """The number of trials after which the write-ahead log is copied into the file (a checkpoint)."""
-CHECKPOINT_BYTES: Final = 2**26
-"""The bytes of predictions in the log after which it is."""
+CHECKPOINT_BYTES: Final = 2**26  # The bytes of predictions in the log after which it is
 
 
 class Store(StoredRun):

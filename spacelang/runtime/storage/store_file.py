@@ -25,20 +25,16 @@ from spacelang.runtime.storage.store_errors import (
 
 WRITE_LOCK_TIMEOUT: Final = 30_000
 """The milliseconds that a run waits for the write lock; a process that checks its state takes it for a moment."""
-READ_TIMEOUT: Final = 1_000
-"""The milliseconds that a process which opens a store waits for an exclusive lock of others."""
+READ_TIMEOUT: Final = 1_000  # The milliseconds that a process which opens a store waits for an exclusive lock of others
 LOCK_CHECKS: Final = 3
 """The number of times that the write lock must be free before a run without an end counts as killed."""
 LOCK_CHECK_PAUSE: Final = 0.01
 """The seconds between two checks: a live run releases its lock for some microseconds after a trial."""
-MIN_LOG_PAGES: Final = 256
-"""The minimum length of a log, in pages."""
-FRAME_HEADER_BYTES: Final = 24
-"""The bytes before each page in the log."""
+MIN_LOG_PAGES: Final = 256  # The minimum length of a log, in pages
+FRAME_HEADER_BYTES: Final = 24  # The bytes before each page in the log
 MIN_LOG_BYTES: Final = 32 + MIN_LOG_PAGES * (FRAME_HEADER_BYTES + 4096)
 """The minimum length of a log, in bytes: its header, and the pages with a frame header each."""
-LOG_MAGIC_NUMBERS: Final = frozenset({0x377F0682, 0x377F0683})
-"""The magic numbers at the start of a log."""
+LOG_MAGIC_NUMBERS: Final = frozenset({0x377F0682, 0x377F0683})  # The magic numbers at the start of a log
 LAST_ENDING_QUERY: Final = "SELECT ending FROM sessions ORDER BY session DESC LIMIT 1"
 FileIdentity: TypeAlias = tuple[tuple[int, int, int], ...]
 """The device, the inode and the length of the file, and of its log."""

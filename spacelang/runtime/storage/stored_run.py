@@ -39,10 +39,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-ROWS_PER_QUERY: Final = 1_000
-"""The number of trials read at a time, so that a reader does not block a run for long."""
-COMPLETE_ENDINGS: Final = ("budget", "exhausted")
-"""The endings after which a run is complete."""
+ROWS_PER_QUERY: Final = 1_000  # The number of trials read at a time, so that a reader does not block a run for long
+COMPLETE_ENDINGS: Final = ("budget", "exhausted")  # The endings after which a run is complete
 
 
 class StoredRun(Closeable):

@@ -16,8 +16,7 @@ from spacelang.runtime.history import TrialRecord
 if TYPE_CHECKING:
     import pandas as pd
 
-NamedNumbers: TypeAlias = tuple[tuple[str, float], ...]
-"""Names and numbers in a fixed order; nan is unknown."""
+NamedNumbers: TypeAlias = tuple[tuple[str, float], ...]  # Names and numbers in a fixed order; nan is unknown
 Kind: TypeAlias = tuple[type, ...]
 
 MAYBE_REAL: Final[Kind] = (float, type(None))
@@ -52,8 +51,7 @@ class TrialColumn:
     dtype: str = ""
     kind: Kind
     stored_as: str | None = None
-    store: Callable[[TrialRecord], object] | None = None
-    """Converts the value for SQLite, if that is not `read`."""
+    store: Callable[[TrialRecord], object] | None = None  # Converts the value for SQLite, if that is not `read`
 
     @property
     def sql_name(self) -> str:
@@ -190,8 +188,7 @@ def create_statement(columns: Sequence[TrialColumn]) -> str:
     return f"CREATE TABLE trials ({key.sql_name} INTEGER PRIMARY KEY, {more}, digest BLOB NOT NULL)"
 
 
-CREATE_TRIALS: Final = create_statement(TRIAL_COLUMNS)
-"""The statement that creates the table of trials."""
+CREATE_TRIALS: Final = create_statement(TRIAL_COLUMNS)  # The statement that creates the table of trials
 
 TABLE_COLUMNS: Final = tuple(each for each in TRIAL_COLUMNS if each.dtype)
 """The columns of `Result.trials` and of exports that every run has."""

@@ -18,8 +18,7 @@ from spacelang.targets._admm.points import Coordinate, piece_text
 from spacelang.targets._text_and_dot import quote_dot, wrap_words
 from spacelang.text import NO_SPAN, count_with_noun
 
-MAX_CONSTRAINT_LINES: Final = 40
-"""The maximum number of constraints in the text; the JSON document has all of them."""
+MAX_CONSTRAINT_LINES: Final = 40  # The maximum number of constraints in the text; the JSON document has all of them
 UNITS: Final = {Measure.LATENCY: "seconds", Measure.SIZE: "bytes", Measure.DISPARITY: "score"}
 
 

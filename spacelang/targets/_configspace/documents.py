@@ -32,8 +32,7 @@ from spacelang.targets._exports.python_nodes import (
 )
 from spacelang.targets._text_and_dot import quote_dot
 
-FORMAT: Final = 0.4
-"""The version of the format that ConfigSpace 1.2 writes."""
+FORMAT: Final = 0.4  # The version of the format that ConfigSpace 1.2 writes
 Document = dict[str, Any]
 TYPE_SUFFIXES: Final = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "==": "EQ"}
 """The suffixes of the type names of conditions, clauses and relations."""

@@ -31,12 +31,9 @@ from spacelang.solver.cells import log_share, probability_of_cell
 
 FlatValue: TypeAlias = str | bool | int | float
 """A value of a finite ConfigSpace hyperparameter, or a bound of a numeric one."""
-DECIMALS: Final = 13
-"""The number of decimals to which ConfigSpace rounds floats."""
-MIN_SHARE: Final = 0.01
-"""The minimum weight of a piece of a range, for pieces that draws would almost never hit."""
-MAX_LISTED: Final = 100
-"""The maximum size of a stepped range whose numbers are listed one by one."""
+DECIMALS: Final = 13  # The number of decimals to which ConfigSpace rounds floats
+MIN_SHARE: Final = 0.01  # The minimum weight of a piece of a range, for pieces that draws would almost never hit
+MAX_LISTED: Final = 100  # The maximum size of a stepped range whose numbers are listed one by one
 Kind: TypeAlias = Literal[
     "categorical", "ordinal", "constant", "uniform_float", "uniform_int", "normal_float", "normal_int"
 ]
@@ -170,8 +167,7 @@ class UnsupportedRangeError(Exception):
     """An error for a range that ConfigSpace cannot represent."""
 
 
-Namer: TypeAlias = Callable[[str], str]
-"""Returns a unique name that is as close as possible to the preferred name."""
+Namer: TypeAlias = Callable[[str], str]  # Returns a unique name that is as close as possible to the preferred name
 
 
 def encode_domain(

@@ -55,12 +55,10 @@ from spacelang.targets._configspace.pieces import (
     weights_or_none,
 )
 
-MAX_CELLS: Final = 12
-"""The maximum number of parts into which a range is cut."""
+MAX_CELLS: Final = 12  # The maximum number of parts into which a range is cut
 MAX_CLAUSES: Final = 400
 """The maximum number of clauses: the sampling of ConfigSpace needs memory quadratic in their number."""
-MAX_CLAUSES_PER_HYPERPARAMETER: Final = 50
-"""The maximum number of clauses per hyperparameter."""
+MAX_CLAUSES_PER_HYPERPARAMETER: Final = 50  # The maximum number of clauses per hyperparameter
 _SIGNS: Final[tuple[Literal["<", "==", ">"], ...]] = ("<", "==", ">")
 
 Values = dict[str, FlatValue]

@@ -161,8 +161,7 @@ class ForkCategorical:
     values: Mapping[FlatValue, Value] | None
     """The value in configurations of each choice; None if other hyperparameters hold the value."""
 
-    replaces_pieces: bool
-    """True if the categorical replaces the hyperparameters of its pieces."""
+    replaces_pieces: bool  # True if the categorical replaces the hyperparameters of its pieces
 
 
 class ForkConverter:

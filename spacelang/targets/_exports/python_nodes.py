@@ -10,8 +10,7 @@ from typing import Any, Final, TypeAlias, assert_never
 from spacelang.ir.domain import Grid, affine_integer_coefficients
 from spacelang.text import unique_name
 
-WIDTH: Final = 112
-"""The maximum line width; longer expressions in brackets are broken into lines."""
+WIDTH: Final = 112  # The maximum line width; longer expressions in brackets are broken into lines
 
 
 @dataclass(frozen=True, slots=True, eq=False)

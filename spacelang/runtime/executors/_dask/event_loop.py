@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
-CLOSE_TIMEOUT: Final = 2.0
-"""The maximum wait for the remaining tasks of the loop to end, in seconds."""
+CLOSE_TIMEOUT: Final = 2.0  # The maximum wait for the remaining tasks of the loop to end, in seconds
 
 
 class EventLoopThread:

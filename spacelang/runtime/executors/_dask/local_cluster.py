@@ -21,12 +21,9 @@ from distributed import Scheduler
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors._processes.process_tree import kill_tree
 
-POLL_INTERVAL: Final = 0.05
-"""The interval at which a worker is polled for its end, in seconds."""
-MAX_FAILED_STARTS: Final = 3
-"""The number of times in a row that a worker may end before it has joined the scheduler."""
-KILL_TIMEOUT: Final = 1.0
-"""The maximum wait for killed processes, in seconds."""
+POLL_INTERVAL: Final = 0.05  # The interval at which a worker is polled for its end, in seconds
+MAX_FAILED_STARTS: Final = 3  # The number of times in a row that a worker may end before it has joined the scheduler
+KILL_TIMEOUT: Final = 1.0  # The maximum wait for killed processes, in seconds
 BOOT_SCRIPT: Final = """
 import json, sys
 given = json.loads(sys.argv[1])

@@ -45,28 +45,18 @@ from spacelang.runtime.executors._dask.worker_plugin import (
     worker_label,
 )
 
-CONNECT_TIMEOUT: Final = 5.0
-"""The maximum time to connect or reconnect to a scheduler, in seconds."""
-JOIN_TIMEOUT: Final = 60.0
-"""The maximum time for the first dask worker to join the scheduler, in seconds."""
-CLOSE_TIMEOUT: Final = 1.5
-"""The maximum time for the cluster to stop the trials of a run, in seconds."""
-WATCH_INTERVAL: Final = 2.0
-"""The interval at which the cluster is checked for workers, in seconds."""
-POLL_INTERVAL: Final = 0.05
-"""The interval at which a starting cluster is polled, in seconds."""
-TASK_RETRIES: Final = 2
-"""The retries of a task that failed outside of the process of its trial."""
-RELEASE_DELAY: Final = 0.02
-"""The delay before a result that has arrived is released on the cluster, in seconds."""
-KEY_COUNT: Final = 4096
-"""The number of distinct task keys; they are reused in turn."""
-MAX_LOSSES: Final = 3
-"""The number of lost dask workers after which the job is taken for the cause."""
+CONNECT_TIMEOUT: Final = 5.0  # The maximum time to connect or reconnect to a scheduler, in seconds
+JOIN_TIMEOUT: Final = 60.0  # The maximum time for the first dask worker to join the scheduler, in seconds
+CLOSE_TIMEOUT: Final = 1.5  # The maximum time for the cluster to stop the trials of a run, in seconds
+WATCH_INTERVAL: Final = 2.0  # The interval at which the cluster is checked for workers, in seconds
+POLL_INTERVAL: Final = 0.05  # The interval at which a starting cluster is polled, in seconds
+TASK_RETRIES: Final = 2  # The retries of a task that failed outside of the process of its trial
+RELEASE_DELAY: Final = 0.02  # The delay before a result that has arrived is released on the cluster, in seconds
+KEY_COUNT: Final = 4096  # The number of distinct task keys; they are reused in turn
+MAX_LOSSES: Final = 3  # The number of lost dask workers after which the job is taken for the cause
 SAME_VERSIONS_HELP: Final = "install spacelang and the same package versions on all machines of the cluster"
 RESUME_HELP: Final = "start workers, then continue the run with `--resume`"
-AnyClient: TypeAlias = Any
-"""An asynchronous dask client. Its type hints describe only the synchronous one."""
+AnyClient: TypeAlias = Any  # An asynchronous dask client. Its type hints describe only the synchronous one
 
 
 class _LostTaskError(Exception):
@@ -75,16 +65,11 @@ class _LostTaskError(Exception):
 
 @dataclass(slots=True)
 class _RunningJob:
-    report: "asyncio.Future[JobReport] | None" = None
-    """The future result of its task."""
-    task_number: int = 0
-    """The number of its task among those submitted to the cluster, counted from 1."""
-    preferred_address: str = ""
-    """The address of the preferred dask worker; empty for none."""
-    starts: int = 1
-    """The number of times that a dask worker started it."""
-    losses: int = 0
-    """The number of dask workers that ended unexpectedly while they had it."""
+    report: "asyncio.Future[JobReport] | None" = None  # The future result of its task
+    task_number: int = 0  # The number of its task among those submitted to the cluster, counted from 1
+    preferred_address: str = ""  # The address of the preferred dask worker; empty for none
+    starts: int = 1  # The number of times that a dask worker started it
+    losses: int = 0  # The number of dask workers that ended unexpectedly while they had it
 
 
 class ClusterSession:

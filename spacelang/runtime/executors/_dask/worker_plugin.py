@@ -24,12 +24,9 @@ from spacelang.runtime.executors.processes import Processes
 
 POLL_INTERVAL: Final = 0.1
 """The interval at which a thread that waits for a trial checks whether it was stopped, in seconds."""
-TEARDOWN_TIMEOUT: Final = 1.0
-"""The maximum wait for those threads at teardown, in seconds."""
-Answer: TypeAlias = Any
-"""The result of a job, or an InputError."""
-STOPPED: Final = InputError("the run is over")
-"""The answer to a job that was stopped; nobody reads it."""
+TEARDOWN_TIMEOUT: Final = 1.0  # The maximum wait for those threads at teardown, in seconds
+Answer: TypeAlias = Any  # The result of a job, or an InputError
+STOPPED: Final = InputError("the run is over")  # The answer to a job that was stopped; nobody reads it
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +36,7 @@ class JobReport:
     address: str
     name: str
     attempts: int
-    answer: bytes
-    """The pickled answer, which the scheduler passes on as bytes."""
+    answer: bytes  # The pickled answer, which the scheduler passes on as bytes
 
 
 def evaluate_on_worker(
@@ -228,10 +224,8 @@ class Slot:
     """A slot for one of the concurrent trials."""
 
     name: str
-    home_worker: str
-    """The name of the dask worker that the slot was named after; empty if there were too few workers."""
-    last_address: str
-    """The address of the dask worker that evaluated its last job."""
+    home_worker: str  # The name of the dask worker that the slot was named after; empty if there were too few workers
+    last_address: str  # The address of the dask worker that evaluated its last job
 
 
 def make_slots(names: Mapping[str, str], threads: Mapping[str, int], workers: int) -> tuple[Slot, ...]:

@@ -12,12 +12,9 @@ from typing import Any, Final, TypeAlias
 from spacelang.ir.task import Limits
 from spacelang.runtime.errors import Failure
 
-HEADER: Final = struct.Struct("!Q")
-"""The header of a message: its length in bytes."""
-CHUNK_BYTES: Final = 1 << 18
-"""The size of a read, in bytes: more than a socket buffer holds."""
-MAX_FILES: Final = 8
-"""The maximum number of file descriptors received at once."""
+HEADER: Final = struct.Struct("!Q")  # The header of a message: its length in bytes
+CHUNK_BYTES: Final = 1 << 18  # The size of a read, in bytes: more than a socket buffer holds
+MAX_FILES: Final = 8  # The maximum number of file descriptors received at once
 THREAD_VARIABLES: Final = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -163,10 +160,8 @@ class WorkerEnded:
     is_final: bool = True
 
 
-ZygoteMessage: TypeAlias = LoadSucceeded | LoadFailed | WorkerEnded
-"""A message from the zygote to the coordinator."""
-REQUEST_HEADER: Final = struct.Struct("!Q")
-"""The header of a pickled request: the number of the job."""
+ZygoteMessage: TypeAlias = LoadSucceeded | LoadFailed | WorkerEnded  # A message from the zygote to the coordinator
+REQUEST_HEADER: Final = struct.Struct("!Q")  # The header of a pickled request: the number of the job
 ANSWER_HEADER: Final = struct.Struct("!Q?")
 """The header of a pickled answer: the number of the job, and whether the worker exits and must be replaced."""
 
@@ -175,8 +170,7 @@ ANSWER_HEADER: Final = struct.Struct("!Q?")
 class TransmissionFailure:
     """A request or result that could not be transmitted, for its own sake or that of an earlier job of the process."""
 
-    failure: Failure
-    """The failure of the job if this happens in every attempt."""
+    failure: Failure  # The failure of the job if this happens in every attempt
 
 
 Answer: TypeAlias = Any

@@ -18,16 +18,14 @@ from typing import Any, Final
 
 PR_SET_PDEATHSIG: Final = 1
 PR_SET_CHILD_SUBREAPER: Final = 36
-OOM_SCORE: Final = 500
-"""The `oom_score_adj` of workers: as if each took half of the memory of the machine in addition."""
+OOM_SCORE: Final = 500  # The `oom_score_adj` of workers: as if each took half of the memory of the machine in addition
 DESCRIPTOR_FOLDER: Final = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 STATUS_FIELDS: Final = ("Umask:", "SigBlk:", "SigIgn:", "SigCgt:", "Cpus_allowed:")
 FUTEX_CALLS: Final = {"x86_64": "202", "aarch64": "98"}
 """The number of the `futex` system call, in which a thread waits for another one, by machine."""
 TIMEOUT_INDEX: Final = 4
 """The index of the time limit among the number and the arguments of that call; it is 0 without a limit."""
-COUNT_LIFETIME: Final = 1.0
-"""The time for which a recorded number of kills counts as current, in seconds."""
+COUNT_LIFETIME: Final = 1.0  # The time for which a recorded number of kills counts as current, in seconds
 
 
 def adopt_orphans() -> None:

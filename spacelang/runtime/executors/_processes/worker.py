@@ -219,14 +219,11 @@ def pickle_answer(answer: Answer) -> bytes:
         return b""
 
 
-IDLE_TIMEOUT: Final = 0.05
-"""The maximum time for threads to become idle, in seconds of wall-clock time and of CPU time."""
-POLL_INTERVAL: Final = 0.001
-"""The interval at which threads are polled, in seconds."""
+IDLE_TIMEOUT: Final = 0.05  # The maximum time for threads to become idle, in seconds of wall-clock time and of CPU time
+POLL_INTERVAL: Final = 0.001  # The interval at which threads are polled, in seconds
 PATCHABLE_MODULES: Final = ("builtins", "copy", "copyreg", "os", "pickle", "random", "time")
 """The modules that are checked for patches: one left behind would affect later trials or the sending of results."""
-UNAVAILABLE: Final = object()
-"""The state of a library that is not loaded, and of anything that cannot be read."""
+UNAVAILABLE: Final = object()  # The state of a library that is not loaded, and of anything that cannot be read
 
 
 def _read_state(read: Callable[[], object]) -> object:

@@ -51,20 +51,16 @@ from spacelang.runtime.executors._processes.communication import (
 from spacelang.runtime.executors._processes.process_tree import ProcessTrees, kill_children, kill_tree, resident_bytes
 from spacelang.runtime.executors._processes.worker import GlobalState
 
-MEMORY_POLL_INTERVAL: Final = 0.025
-"""The interval at which the memory of trials is measured, in seconds."""
-MIN_PAUSE: Final = 0.001
-"""The minimum interval at which a job is checked for its start, in seconds."""
+MEMORY_POLL_INTERVAL: Final = 0.025  # The interval at which the memory of trials is measured, in seconds
+MIN_PAUSE: Final = 0.001  # The minimum interval at which a job is checked for its start, in seconds
 MAX_PAUSE: Final = 1.0
 """The interval at which the coordinator is checked, in seconds: a fork of it may keep the connection open."""
 EXTERNAL_SIGNALS: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 """The signals that only another process sends: no fault of a process raises them."""
-START_ALLOWANCE: Final = 2.0
-"""The extra time until a worker starts a job, in seconds: it may have to be forked first."""
+START_ALLOWANCE: Final = 2.0  # The extra time until a worker starts a job, in seconds: it may have to be forked first
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 """The signals by which a user, a terminal or a scheduler stops all processes of a run."""
-GC_THRESHOLDS: Final = (700, 10, 10)
-"""Python's default thresholds of the garbage collector."""
+GC_THRESHOLDS: Final = (700, 10, 10)  # Python's default thresholds of the garbage collector
 EXIT_GRACE: Final = 0.2
 """The time that a disconnected worker has to exit by itself, in seconds, so that its exit code can be reported."""
 
@@ -152,20 +148,14 @@ class ZygoteChild:
     token: int
     process: psutil.Process
     shared: SharedWorkerState
-    sequence: int = 0
-    """The number of the last job that was sent to it."""
+    sequence: int = 0  # The number of the last job that was sent to it
     sent_at: float = 0.0
     """When the zygote was notified of that job; the worker may start it later, or have started it just before."""
-    allowed_seconds: float | None = None
-    """The time limit of this job, in seconds; None for no limit."""
-    lost_at: float | None = None
-    """When the coordinator lost the connection to it; None while it is connected."""
-    kill_reason: Failure | None = None
-    """The failure for which it was killed; None otherwise."""
-    killed_sequence: int = 0
-    """The number of the job for which it was killed."""
-    used_bytes: float = 0.0
-    """The memory of its last job at the last measurement, in bytes."""
+    allowed_seconds: float | None = None  # The time limit of this job, in seconds; None for no limit
+    lost_at: float | None = None  # When the coordinator lost the connection to it; None while it is connected
+    kill_reason: Failure | None = None  # The failure for which it was killed; None otherwise
+    killed_sequence: int = 0  # The number of the job for which it was killed
+    used_bytes: float = 0.0  # The memory of its last job at the last measurement, in bytes
 
     @property
     def is_busy(self) -> bool:

@@ -38,8 +38,7 @@ from spacelang.runtime.executors._processes.zygote import main
 main(**given)
 """
 """The code that a new zygote runs. It has the module path of the coordinator, but not its `__main__`."""
-MARKER_VARIABLE: Final = "SPACELANG_ZYGOTE"
-"""The environment variable that identifies a zygote and all its descendants."""
+MARKER_VARIABLE: Final = "SPACELANG_ZYGOTE"  # The environment variable that identifies a zygote and all its descendants
 SHUTDOWN_TIMEOUT: Final = 1.0
 """The maximum time for the zygote to end its workers, in seconds; then they are killed from here."""
 
@@ -211,10 +210,8 @@ def _pickle_to_file(evaluate: Evaluate) -> IO[bytes]:
     return file
 
 
-FORK_SAFE_THREADS: Final = frozenset({"jemalloc_bg_thd"})
-"""Names of allocator threads, which handle forks correctly."""
-POLL_INTERVAL: Final = 0.002
-"""The interval at which a child is polled for its end, in seconds."""
+FORK_SAFE_THREADS: Final = frozenset({"jemalloc_bg_thd"})  # Names of allocator threads, which handle forks correctly
+POLL_INTERVAL: Final = 0.002  # The interval at which a child is polled for its end, in seconds
 
 
 def use_one_thread() -> None:

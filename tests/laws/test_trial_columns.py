@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import sqlite3
+from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,19 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
 from spacelang.ir.trial import Measurement, Status
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage import trial_columns
+from spacelang.runtime.storage import records as rows_of_trials
+from spacelang.runtime.storage import store, trial_columns
 from spacelang.runtime.storage.exports import export_table, to_frame
 from spacelang.runtime.storage.records import METRICS_SETTING, check_types, record_to_row
 from spacelang.runtime.storage.store import Store, StoredRun
 from spacelang.runtime.storage.trial_columns import (
-    CREATE_TRIALS,
+    FIRST_VERSION,
     INTEGER,
     TABLE_COLUMNS,
     TRIAL_COLUMNS,
     TrialColumn,
+    columns_of,
+    complete_row,
     create_statement,
     trial_document,
     trials_frame,
@@ -198,12 +202,15 @@ DOUBLED = TrialColumn(
 )
 
 
+CREATED = create_statement(columns_of(FIRST_VERSION))
+
+
 def test_the_table_of_trials_is_that_of_spacelang_0_2() -> None:
     """Later versions must read stores, so a difference needs a new version of the store."""
-    assert CREATE_TRIALS == OF_VERSION_0_2
+    assert CREATED == OF_VERSION_0_2
     stored = Path(__file__).parents[1] / "golden" / "stores" / "iris.db"
     with sqlite3.connect(f"file:{stored}?mode=ro&immutable=1", uri=True) as golden:
-        assert (CREATE_TRIALS,) in golden.execute("SELECT sql FROM sqlite_master").fetchall()
+        assert (CREATED,) in golden.execute("SELECT sql FROM sqlite_master").fetchall()
     golden.close()
 
 
@@ -215,6 +222,25 @@ def test_the_documentation_has_every_column_with_its_meaning() -> None:
     assert [*found.items()] == [(each.name, each.meaning) for each in TABLE_COLUMNS]
     hidden = [each.meaning for each in TRIAL_COLUMNS if not each.dtype]
     assert all(any(f"in tables one column `{name}`" in meaning for meaning in hidden) for name in more)
+
+
+def test_an_older_store_is_read_and_resumed_without_a_new_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(tmp_path / "run.db", (), (), [trial(1)])
+    more = (*TRIAL_COLUMNS, replace(DOUBLED, since=FIRST_VERSION + 1, older=-1))
+    for module in (trial_columns, rows_of_trials, store):
+        monkeypatch.setattr(module, "TRIAL_COLUMNS", more)
+    monkeypatch.setattr(
+        rows_of_trials, "TRIAL_TYPES", (*(each.kind for each in more), *rows_of_trials.TRIAL_TYPES[-3:])
+    )
+    assert complete_row((0,) * len(TRIAL_COLUMNS))[-1] == -1
+    with Store.read(tmp_path / "run.db") as known:
+        same = known.header
+    with Store.open(tmp_path / "run.db", same) as run:
+        run.append(trial(2))
+    with Store.read(tmp_path / "run.db") as run:
+        assert [each.index for each in run.records()] == [1, 2]
 
 
 def test_one_entry_adds_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

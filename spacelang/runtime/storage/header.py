@@ -26,8 +26,6 @@ MISSING_VALUES_SETTING: Final = "missing values"
 IMPUTED_EARLIER: Final = "imputed by an earlier version"  # The value of this setting for headers without it
 UNNAMED_SPACE: Final = "unnamed"
 """A name in `RunHeader.asked`: the user named no space, so the default one for the data was used."""
-RESUME_OPTIONS: Final = ("set", "allow", "bind")
-"""The options of `spacelang run` that belong to a run and that no other field of the header has."""
 
 PLAIN_LAW: Final = "plain"
 ADVISED_LAW: Final = "advised"
@@ -87,7 +85,7 @@ class RunHeader:
 
     - `meta_features` are the finite meta-features of the training rows, if there are any.
     - `data_options` say how the data was given (`runtime/data/read_options.py`).
-    - `asked` has the other command-line options that belong to the run (`RESUME_OPTIONS`). It is None in stores of
+    - `asked` has the other command-line options that belong to the run (`is_stored`). It is None in stores of
       earlier versions.
     - `versions` are the versions of packages.
     - `law` is the law of random draws; a resumed run keeps that of its store.

@@ -1,7 +1,8 @@
 """The tables of a store, and the conversion of trials and sessions from and to their rows.
 
 Later versions must read stores. So these tables never change their meaning without a new version. The version of a
-store is a sum of `VERSION` and of the number in `OPTIONAL_TABLES` of each optional table that it has.
+store is the sum of that of its columns (`trial_columns`) and of the number in `OPTIONAL_TABLES` of each optional table
+that it has.
 """
 
 import json
@@ -18,20 +19,22 @@ from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import Measurement, Memo, Request, Status, Trial
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.trial_columns import (
-    CREATE_TRIALS,
+    FIRST_VERSION,
     MAYBE_INFINITE,
     MAYBE_INTEGER,
     MAYBE_REAL,
     TEXT,
     TRIAL_COLUMNS,
+    VERSION,
     by_sql_name,
+    columns_of,
+    create_statement,
     parse_named_numbers,
     real_or_none,
+    record_fields,
 )
 
 APPLICATION_ID: Final = 0x53504C47  # The application ID in the SQLite files of stores: `SPLG` in ASCII
-VERSION: Final = 8
-"""The version of the tables that every store has. Those before it are of spacelang 0.1, and are no longer read."""
 METRICS_SETTING: Final = "metrics"  # The name of the setting that lists the metrics besides the loss, as JSON
 Row: TypeAlias = tuple[Any, ...]  # A row of an SQLite table
 
@@ -77,9 +80,9 @@ TABLES: Final = (
     "CREATE TABLE sessions (session INTEGER PRIMARY KEY, started TEXT NOT NULL, process INTEGER NOT NULL, "
     "began REAL NOT NULL, versions TEXT NOT NULL, ended TEXT, ending TEXT, seconds REAL, trials INTEGER, "
     "after INTEGER NOT NULL, workers INTEGER, digest BLOB NOT NULL)",
-    CREATE_TRIALS,
+    create_statement(TRIAL_COLUMNS),
 )
-"""The tables that every store has.
+"""The tables that every new store has.
 
 The last column of a row is the digest of the columns before it. That of a trial also covers the digest of the trial
 before, its row in the table of requests, if any, and the digest of its predictions, if any.
@@ -110,7 +113,8 @@ OPTIONAL_TABLES: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 
 """The tables that are created when first needed, and the number that each one adds to the version."""
 
 LAYOUTS: Final = {
-    VERSION + sum(map(OPTIONAL_TABLES.__getitem__, more)): (*TABLES, *more)
+    version + sum(map(OPTIONAL_TABLES.__getitem__, more)): (*TABLES[:-1], create_statement(columns_of(version)), *more)
+    for version in range(FIRST_VERSION, VERSION + 1)
     for count in range(len(OPTIONAL_TABLES) + 1)
     for more in combinations(OPTIONAL_TABLES, count)
 }
@@ -175,8 +179,7 @@ def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
         parse_named_numbers(found["metrics"]),
         found["training_loss"],
     )
-    place = (found["started"], found["finished"], found["worker"], found["attempts"], found["workers"])
-    return TrialRecord(found["trial"], trial, *place, bool(found["early"]), proposal)
+    return TrialRecord(trial=trial, proposal=proposal, **record_fields(row[: len(TRIAL_COLUMNS)]))
 
 
 def session_to_row(session: Session) -> Row:

@@ -84,6 +84,7 @@ class Store(StoredRun):
     def __init__(self, path: Path, connection: sqlite3.Connection, now: Clock) -> None:
         super().__init__(path, connection)
         self._now = now
+        self._columns = len(connection.execute("SELECT * FROM trials LIMIT 0").description) - 1  # without the digest
         self._last: tuple[int, bytes] = (0, self._header_digest)
         self._session: Session | None = None
         self._last_written: tuple[int, FileIdentity] | None = None
@@ -187,13 +188,13 @@ class Store(StoredRun):
         if record.index != number + 1:
             raise ValueError(f"trial {record.index} does not follow trial {number}")
         whole = record_to_row(record)
-        row, fields = whole[: len(TRIAL_COLUMNS)], whole[len(TRIAL_COLUMNS) :]
+        row, fields = whole[: self._columns], whole[len(TRIAL_COLUMNS) :]
         stored = () if fields == DEFAULT_REQUEST_COLUMNS else fields
         predictions = record.trial.predictions
         packed = None if predictions is None else pack_predictions(predictions)
         mark = row_digest(before, (*row, *stored, *(() if packed is None else (packed.digest,))))
         with self._guarded_write():
-            self._connection.execute(INSERT_TRIAL, (*row, mark))
+            self._connection.execute(f"INSERT INTO trials VALUES ({'?,' * self._columns}?)", (*row, mark))
             if stored:
                 REQUEST_TABLE.insert(self._connection, (record.index, *stored))
             if packed is not None:
@@ -327,7 +328,6 @@ def is_blank(path: Path) -> bool:
         return path.is_file() and path.stat().st_size == 0
 
 
-INSERT_TRIAL: Final = f"INSERT INTO trials VALUES ({','.join('?' * (len(TRIAL_COLUMNS) + 1))})"
 INSERT_SESSION: Final = f"INSERT INTO sessions VALUES ({','.join('?' * 12)})"
 REPLACE_SESSION: Final = f"REPLACE INTO sessions VALUES ({','.join('?' * 12)})"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from spacelang.runtime.storage.header import RunHeader, from_texts, to_texts
-from spacelang.runtime.storage.records import APPLICATION_ID, LAYOUTS, TABLES, VERSION, RunState, row_digest
+from spacelang.runtime.storage.records import APPLICATION_ID, LAYOUTS, TABLES, RunState, row_digest
 from spacelang.runtime.storage.store_errors import (
     OTHER_PATH_HELP,
     STORE_PATH_HELP,
@@ -22,6 +22,7 @@ from spacelang.runtime.storage.store_errors import (
     moved_error,
     report_damage,
 )
+from spacelang.runtime.storage.trial_columns import FIRST_VERSION, VERSION
 
 WRITE_LOCK_TIMEOUT: Final = 30_000
 """The milliseconds that a run waits for the write lock; a process that checks its state takes it for a moment."""
@@ -93,7 +94,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise StoreError(f"`{path}` is an SQLite file, but not the store of a run", STORE_PATH_HELP)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if 0 < version < VERSION:
+    if 0 < version < FIRST_VERSION:
         raise StoreError(
             f"`{path}` was written by spacelang {_writing_version(connection)}, whose stores this version cannot read",
             "start the run again, or convert its trials to configurations for `--initial` with spacelang 0.2: "

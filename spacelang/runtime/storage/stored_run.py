@@ -34,6 +34,7 @@ from spacelang.runtime.storage.records import (
 )
 from spacelang.runtime.storage.store_errors import convert_store_errors, damaged_error, report_damage
 from spacelang.runtime.storage.store_file import check_kind, read_header, state_of_unended_run
+from spacelang.runtime.storage.trial_columns import complete_row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -210,7 +211,7 @@ class StoredRun(Closeable):
                 if row_digest(before, (*row[:-1], *requests.get(last, ()), *marks.get(last, ()))) != row[-1]:
                     raise damaged_error(self.path, f"trial {last} does not match its checksum")
                 before = row[-1]
-                yield *row[:-1], *requests.get(last, DEFAULT_REQUEST_COLUMNS)
+                yield *complete_row(row[:-1]), *requests.get(last, DEFAULT_REQUEST_COLUMNS)
             if at_most is not None or len(rows) < ROWS_PER_QUERY:
                 return
 

@@ -1,7 +1,8 @@
 """The columns of a trial, once: how each is stored in SQLite, and shown in tables, exports and JSON.
 
-A new field of a trial is one entry of `TRIAL_COLUMNS`. The statement that creates the table of trials, the check of
-stored rows, `Result.trials`, the files of `spacelang runs --export` and the JSON of a trial derive from it.
+A new field of a trial is one entry at the end of `TRIAL_COLUMNS`, with the next version of stores as `since`. The
+statement that creates the table of trials, the layouts of all versions, the check of stored rows, `Result.trials`, the
+files of `spacelang runs --export` and the JSON of a trial derive from it. Older stores are read and resumed without it.
 """
 
 import json
@@ -26,6 +27,8 @@ TEXT: Final[Kind] = (str,)
 INTEGER: Final[Kind] = (int,)
 REAL: Final[Kind] = (float,)
 
+FIRST_VERSION: Final = 8  # The version of the stores of spacelang 0.2, the oldest that are read
+
 _SQL_TYPES: Final = {
     INTEGER: "INTEGER NOT NULL",
     REAL: "REAL NOT NULL",
@@ -41,26 +44,35 @@ class TrialColumn:
     """One column of a trial.
 
     `name` is its name in tables, exports and JSON, and `meaning` its documentation with the unit. `read` gets its value
-    from a record. `dtype` is its pandas type, empty if tables do not have it. `kind` are the types of the stored value,
-    and `stored_as` is the name of the column in SQLite if it is another one.
+    from a record; without it, the value is the `field` of the record, into which stored values are read back. `dtype`
+    is its pandas type, empty if tables do not have it. `kind` are the types of the stored value, and `stored_as` is the
+    name of the column in SQLite if it is another one. `since` is the first version of stores that has the column;
+    trials of older ones have the stored value `older`.
     """
 
     name: str
     meaning: str
-    read: Callable[[TrialRecord], object]
+    read: Callable[[TrialRecord], object] | None = None
     dtype: str = ""
     kind: Kind
     stored_as: str | None = None
     store: Callable[[TrialRecord], object] | None = None  # Converts the value for SQLite, if that is not `read`
+    field: str = ""
+    since: int = FIRST_VERSION
+    older: object = None
 
     @property
     def sql_name(self) -> str:
         """The name of the column in SQLite."""
         return self.name if self.stored_as is None else self.stored_as
 
+    def value(self, record: TrialRecord) -> object:
+        """Return the value of the column in tables and JSON."""
+        return getattr(record, self.field) if self.read is None else self.read(record)
+
     def stored(self, record: TrialRecord) -> object:
         """Return the value that is stored: a string without lone surrogates, 0 for -0, NULL for nan, 0 or 1."""
-        value = (self.store or self.read)(record)
+        value = (self.store or self.value)(record)
         if isinstance(value, str):
             return escape_surrogates(value)
         if value is not None and float in self.kind:
@@ -70,7 +82,11 @@ class TrialColumn:
 
 TRIAL_COLUMNS: Final = (
     TrialColumn(
-        name="trial", meaning="the number of the trial, from 1", kind=INTEGER, dtype="int64", read=lambda r: r.index
+        name="trial",
+        meaning="the number of the trial, from 1",
+        kind=INTEGER,
+        dtype="int64",
+        field="index",
     ),
     TrialColumn(
         name="status",
@@ -106,14 +122,14 @@ TRIAL_COLUMNS: Final = (
         meaning="when it started, in seconds of the run",
         kind=REAL,
         dtype="float64",
-        read=lambda r: r.started,
+        field="started",
     ),
     TrialColumn(
         name="finished",
         meaning="when it finished, in seconds of the run",
         kind=REAL,
         dtype="float64",
-        read=lambda r: r.finished,
+        field="finished",
     ),
     TrialColumn(
         name="feasible",
@@ -135,13 +151,19 @@ TRIAL_COLUMNS: Final = (
         dtype="float64",
         read=lambda r: r.trial.training_loss,
     ),
-    TrialColumn(name="worker", meaning="the name of the worker", kind=TEXT, dtype="object", read=lambda r: r.worker),
+    TrialColumn(
+        name="worker",
+        meaning="the name of the worker",
+        kind=TEXT,
+        dtype="object",
+        field="worker",
+    ),
     TrialColumn(
         name="attempts",
         meaning="how many times it was started",
         kind=INTEGER,
         dtype="int64",
-        read=lambda r: r.attempts,
+        field="attempts",
     ),
     TrialColumn(
         name="reason", meaning="why the trial failed", kind=TEXT, dtype="object", read=lambda r: r.trial.reason
@@ -168,14 +190,14 @@ TRIAL_COLUMNS: Final = (
         # ASCII, because some strings, with lone surrogates, cannot be encoded.
         store=lambda r: json.dumps(r.trial.request.configuration.to_dict(), sort_keys=True),
     ),
-    TrialColumn(name="workers", meaning="how many workers there were", kind=INTEGER, read=lambda r: r.workers),
+    TrialColumn(name="workers", meaning="how many workers there were", kind=INTEGER, field="workers"),
     TrialColumn(
         name="speculative",
         meaning="whether it was started before the optimizer asked for it",
         kind=INTEGER,
         dtype="bool",
         stored_as="early",
-        read=lambda r: r.is_speculative,
+        field="is_speculative",
     ),
 )
 """All columns in the order of the table of trials."""
@@ -188,7 +210,13 @@ def create_statement(columns: Sequence[TrialColumn]) -> str:
     return f"CREATE TABLE trials ({key.sql_name} INTEGER PRIMARY KEY, {more}, digest BLOB NOT NULL)"
 
 
-CREATE_TRIALS: Final = create_statement(TRIAL_COLUMNS)  # The statement that creates the table of trials
+VERSION: Final = max(each.since for each in TRIAL_COLUMNS)  # The version of the tables that every store has
+
+
+def columns_of(version: int) -> tuple[TrialColumn, ...]:
+    """Return the columns that stores of a version have."""
+    return tuple(each for each in TRIAL_COLUMNS if each.since <= version)
+
 
 TABLE_COLUMNS: Final = tuple(each for each in TRIAL_COLUMNS if each.dtype)
 """The columns of `Result.trials` and of exports that every run has."""
@@ -204,7 +232,7 @@ _BY_NAME: Final = {each.name: each for each in TRIAL_COLUMNS}
 
 def trial_document(record: TrialRecord) -> dict[str, object]:
     """Return a trial as a dictionary that the `json` module can write."""
-    return {name: _BY_NAME[name].read(record) for name in JSON_COLUMNS}
+    return {name: _BY_NAME[name].value(record) for name in JSON_COLUMNS}
 
 
 def trials_frame(
@@ -220,7 +248,7 @@ def trials_frame(
     import pandas as pd
 
     known = list(records)
-    rows = [{each.name: each.read(record) for each in TABLE_COLUMNS} for record in known]
+    rows = [{each.name: each.value(record) for each in TABLE_COLUMNS} for record in known]
     measured = dict.fromkeys((*(f"constraint.{name}" for name in bounds), *(f"metric.{name}" for name in metrics)))
     for record, row in zip(known, rows, strict=True):
         found = {f"constraint.{each.bound.name}": each.value for each in record.trial.constraints}
@@ -296,3 +324,14 @@ def parse_named_numbers(text: str) -> NamedNumbers:
 def by_sql_name(row: Sequence[Any]) -> Mapping[str, Any]:
     """Return the stored values of a trial by the names of their columns in SQLite."""
     return {each.sql_name: value for each, value in zip(TRIAL_COLUMNS, row, strict=True)}
+
+
+def complete_row(row: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the row of a trial with the columns that its store does not have yet."""
+    return (*row, *(each.older for each in TRIAL_COLUMNS[len(row) :]))
+
+
+def record_fields(row: Sequence[Any]) -> dict[str, Any]:
+    """Return the stored values that are fields of `TrialRecord`, by their names."""
+    found = ((each, value) for each, value in zip(TRIAL_COLUMNS, row, strict=True) if each.field)
+    return {each.field: bool(value) if each.dtype == "bool" else value for each, value in found}

@@ -116,7 +116,5 @@ def _check_catalogue(catalogue: Catalogue, source: Source, report: DiagnosticCol
     if installed is not None:
         start = Span(source, 0, 0)
         report.add(
-            StaleCatalogue(
-                primary=start, catalogue=catalogue.distribution, known=catalogue.version, installed=installed
-            )
+            StaleCatalogue(start, catalogue=catalogue.distribution, known=catalogue.version, installed=installed)
         )

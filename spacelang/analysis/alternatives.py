@@ -139,7 +139,7 @@ def check_step_name(name: ast.Word, report: DiagnosticCollector) -> None:
         check_name(name, report)
         return
     hint = "only alternatives may have names in quotes"
-    report.add(UnexpectedText(primary=name.span, found=f"`{name.span.text}`", expected="a name", hint=hint))
+    report.add(UnexpectedText(name.span, found=f"`{name.span.text}`", expected="a name", hint=hint))
 
 
 def check_name(name: ast.Word, report: DiagnosticCollector) -> None:
@@ -147,21 +147,17 @@ def check_name(name: ast.Word, report: DiagnosticCollector) -> None:
     character = forbidden_character(name.text)
     if character is not None:
         hint = f"remove the character {character}: names cannot contain it"
-        report.add(UnexpectedText(primary=name.span, found=f"character {character}", expected="a name", hint=hint))
+        report.add(UnexpectedText(name.span, found=f"character {character}", expected="a name", hint=hint))
     if name.text in KEYWORDS:
         hint = f"`{name.text}` is a reserved word: choose another name"
-        report.add(UnexpectedText(primary=name.span, found=f"`{name.text}`", expected="a name", hint=hint))
+        report.add(UnexpectedText(name.span, found=f"`{name.text}`", expected="a name", hint=hint))
 
 
 def second_default_diagnostic(mark: Span, first: Span) -> MisplacedAnnotation:
     """Return the diagnostic that a decision has a second alternative marked with `@default`."""
     related = (Related(first, "the other default"),)
     return MisplacedAnnotation(
-        primary=mark,
-        name="default",
-        problem="already marks another alternative",
-        reason="one is enough",
-        related=related,
+        mark, name="default", problem="already marks another alternative", reason="one is enough", related=related
     )
 
 
@@ -178,7 +174,7 @@ def duplicate_diagnostic(alternative: Alternative, first: Alternative) -> Duplic
         remedy = f"give one of them another name: `({alternative.name}) as …`"
     related = (Related(first.span, "first declared here"),)
     name = alternative.name
-    return DuplicateName(primary=alternative.span, kind="alternative", name=name, remedy=remedy, related=related)
+    return DuplicateName(alternative.span, kind="alternative", name=name, remedy=remedy, related=related)
 
 
 IsOperator: TypeAlias = Callable[[ast.Value], bool]  # A function that tells whether a word stands for an operator
@@ -232,11 +228,11 @@ def check_duplicates(branches: Sequence[Branch], report: DiagnosticCollector) ->
         for other in branches[:place] if branch.value is not None else ():
             if other.value is not None and are_same(other.value, branch.value):
                 related = (Related(other.span, "first listed here"),)
-                report.add(DuplicateValue(primary=branch.span, value=literal(branch.value), related=related))
+                report.add(DuplicateValue(branch.span, value=literal(branch.value), related=related))
         for other in branches if branch.node == SKIPPED_STEP else ():
             if isinstance(other.node, Hyperparameter) and contains(other.node.domain, branch.value):
                 reason = f"also lies in `{other.span.text}`"
-                report.add(DuplicateValue(primary=branch.span, value=literal(branch.value), reason=reason))
+                report.add(DuplicateValue(branch.span, value=literal(branch.value), reason=reason))
 
 
 def _is_range(part: ast.Domain) -> bool:

@@ -48,28 +48,24 @@ def read_annotations(
         if name not in MARKED_CONSTRUCTS:
             near = nearest_name(name, MARKED_CONSTRUCTS)
             at = Span(annotation.span.source, annotation.span.start, annotation.name.span.end)
-            report.add(UnknownAnnotation(primary=at, name=name, near=f"@{near}" if near else None))
+            report.add(UnknownAnnotation(at, name=name, near=f"@{near}" if near else None))
         elif MARKED_CONSTRUCTS[name] != place:
             problem, reason = f"cannot mark {place}", f"it marks {MARKED_CONSTRUCTS[name]}"
             is_default = name == "default" and place == "hyperparameters"
             value = annotation.arguments[0].span.text if annotation.arguments else "…"
             hint = f"the default of a hyperparameter follows `=`: write `= {value}`" if is_default else None
-            report.add(
-                MisplacedAnnotation(primary=annotation.span, name=name, problem=problem, reason=reason, hint=hint)
-            )
+            report.add(MisplacedAnnotation(annotation.span, name=name, problem=problem, reason=reason, hint=hint))
         elif name in known:
             problem, related = "is given twice", (Related(known[name].span, "the first one"),)
             report.add(
                 MisplacedAnnotation(
-                    primary=annotation.span, name=name, problem=problem, reason="the second one", related=related
+                    annotation.span, name=name, problem=problem, reason="the second one", related=related
                 )
             )
         elif (wanted := _CHECKS[name](annotation.arguments)) is not None:
             expected = f"expected {wanted}"
             report.add(
-                AnnotationArguments(
-                    primary=annotation.span, name=name, problem="has the wrong arguments", expected=expected
-                )
+                AnnotationArguments(annotation.span, name=name, problem="has the wrong arguments", expected=expected)
             )
         else:
             known[name] = annotation

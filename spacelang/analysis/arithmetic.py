@@ -71,7 +71,7 @@ def _report_name(written: ast.DottedName, report: DiagnosticCollector, reason: s
     remedy = f"the symbols of the data are {listed}; relate hyperparameters with `require`"
     if written.text.lower() in _INFINITY_NAMES:
         near, remedy = None, "ranges are finite: write the largest value worth trying, such as `1e6`"
-    report.add(UnknownName(primary=written.span, name=written.text, reason=reason, near=near, remedy=remedy))
+    report.add(UnknownName(written.span, name=written.text, reason=reason, near=near, remedy=remedy))
 
 
 def read_call(call: ast.FunctionCall, arguments: list[Expr | None], report: DiagnosticCollector) -> Expr | None:
@@ -80,12 +80,12 @@ def read_call(call: ast.FunctionCall, arguments: list[Expr | None], report: Diag
     if name not in NUMERIC_FUNCTIONS:
         hint = _equivalent_hint(call)
         near = None if hint else nearest_name(name, NUMERIC_FUNCTIONS)
-        report.add(UnknownFunction(primary=call.function.span, name=name, near=near, hint=hint))
+        report.add(UnknownFunction(call.function.span, name=name, near=near, hint=hint))
         return None
     fits = len(arguments) >= 2 if name in VARIADIC_FUNCTIONS else len(arguments) == 1
     if not fits:
         expected = "expected two arguments or more" if name in VARIADIC_FUNCTIONS else "expected one argument"
-        report.add(BadBound(primary=call.span, bound=call.span.text, domain="an expression", expected=expected))
+        report.add(BadBound(call.span, bound=call.span.text, domain="an expression", expected=expected))
         return None
     known = tuple(argument for argument in arguments if argument is not None)
     return Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]

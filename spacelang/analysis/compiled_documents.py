@@ -60,13 +60,13 @@ def check(
             report.add(to_diagnostic(each, start))
     free = [symbol for symbol, number in bound.items() if number is None]
     if free and not report.has_errors:
-        report.add(CompiledUnbound(primary=start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0]))
+        report.add(CompiledUnbound(start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0]))
     return None if report.has_errors else structures, sorted_unique([*_with_positions(report.found, start)]), bound
 
 
 def to_diagnostic(error: DefinitionError, start: Span) -> InvalidCompiledDocument:
     """Return the diagnostic for a mistake in a compiled document."""
-    return InvalidCompiledDocument(primary=start, path=error.path, problem=error.problem, remedy=error.remedy)
+    return InvalidCompiledDocument(start, path=error.path, problem=error.problem, remedy=error.remedy)
 
 
 def _with_positions(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic]:
@@ -89,7 +89,7 @@ def _has_known_version(document: Mapping[str, Any], start: Span, report: Diagnos
         raise DefinitionError("version", "is missing", f"this version of spacelang writes `version` {VERSION}")
     version = expect_integer(document["version"], "version", 1)
     if version != VERSION:
-        report.add(UnsupportedFormatVersion(primary=start, version=version, known=VERSION))
+        report.add(UnsupportedFormatVersion(start, version=version, known=VERSION))
     return version == VERSION
 
 
@@ -114,7 +114,7 @@ def _read_bindings(
             known = bound[symbol]
             stored = f"without a number for `{symbol}`" if known is None else f"for {known}"
             reason = f"the space was compiled {stored}"
-            report.add(DifferentBinding(primary=start, symbol=symbol, number=wanted, reason=reason))
+            report.add(DifferentBinding(start, symbol=symbol, number=wanted, reason=reason))
     return bound
 
 
@@ -245,7 +245,7 @@ class _CatalogueChecker:
             operator, parameter, expected = refusal[0].name, refusal[1].name, refusal[2]
             said = describe(part)
             self._report.add(
-                RejectedRange(primary=span, operator=operator, parameter=parameter, domain=said, expected=expected)
+                RejectedRange(span, operator=operator, parameter=parameter, domain=said, expected=expected)
             )
 
 

@@ -48,7 +48,7 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
             blamed += excluding
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
     except UndecidableError as error:
-        report.add(Undecidable(primary=error.atom.span))
+        report.add(Undecidable(error.atom.span))
         return None
     except TooManyConnectedVariablesError as error:
         report.add(_undecidable_diagnostic(space, error.constraints))
@@ -62,7 +62,7 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
     kind = "constraint" if constraints else "condition"
     subject = f"the {kind}s together relate" if others else f"the {kind} relates"
     return Undecidable(
-        primary=first,
+        first,
         kind=kind,
         reason=f"{subject} too many decisions to each other to be decided",
         remedy=f"remove some of the {kind}s, or name fewer stages in them",
@@ -129,13 +129,13 @@ class _TruthChecks:
         span, reason, related = statement.expression.span, self._reason(statement), self._related(statement)
         if can_be_true:
             remedy = "remove the condition"
-            found = AlwaysTrue(primary=span, kind="condition", reason=reason, remedy=remedy, related=related)
+            found = AlwaysTrue(span, kind="condition", reason=reason, remedy=remedy, related=related)
             self._report.add(found)
         else:
             presence = self._present.get(address)
             always = "never active" if presence is None else f"always `{presence.left}`"
             notes = (f"`{self._name(address)}` is {always}",)
-            self._report.add(NeverTrue(primary=span, kind="condition", reason=reason, notes=notes, related=related))
+            self._report.add(NeverTrue(span, kind="condition", reason=reason, notes=notes, related=related))
 
     def _check_constraint(self, constraint: Constraint, statement: Statement, can_be: tuple[bool, bool]) -> None:
         can_be_true, can_be_false = can_be
@@ -144,14 +144,14 @@ class _TruthChecks:
         span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
         if not can_be_true and not can_be_false:
             reason, related = self._reason_never_applies(statement), self._related(statement)
-            self._report.add(NeverTogether(primary=span, kind=kind, reason=reason, related=related))
+            self._report.add(NeverTogether(span, kind=kind, reason=reason, related=related))
             return
         says_nothing = can_be_true != constraint.forbidden
         remedy = "remove it" if says_nothing and can_be_true else None
         found = AlwaysTrue if can_be_true else NeverTrue
         self._report.add(
             found(
-                primary=span,
+                span,
                 kind=kind,
                 reason=self._reason(statement),
                 remedy=remedy,
@@ -228,9 +228,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         first, *others = found.constraints
         related = tuple(Related(constraint.span, "together with this") for constraint in others[:MAX_SHOWN])
         before = len(report.found)
-        report.add(
-            EmptySpace(primary=first.span, related=(*related, *found.others), notes=_symbol_notes(found, report))
-        )
+        report.add(EmptySpace(first.span, related=(*related, *found.others), notes=_symbol_notes(found, report)))
         if not _is_bound(found, report):
             report.mark_data_dependent(before)
         yield from found.constraints
@@ -252,7 +250,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         kind = AlternativeNeverChosenForData if found.by_data else DeadAlternative
         report.add(
             kind(
-                primary=branch.span,
+                branch.span,
                 alternative=branch.name,
                 stage=choice.key,
                 related=(*excluded, *found.others),
@@ -358,4 +356,4 @@ def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -
         if variable.key in choices
     ]
     premises = report.symbols.notes(report.symbols.mentioned_in(constraint.span))
-    report.add(DefaultExcluded(primary=constraint.span, notes=(*notes, *premises)))
+    report.add(DefaultExcluded(constraint.span, notes=(*notes, *premises)))

@@ -37,7 +37,7 @@ def check_reusable_declarations(
     for each in all_modules(module):
         for name in (operator.name for operator in each.abstracts.values() if operator.name.text in catalogue):
             title = TITLES.get(catalogue.name, catalogue.name)
-            report.add(ShadowingOperator(primary=name.span, name=name.text, catalogue=title))
+            report.add(ShadowingOperator(name.span, name=name.text, catalogue=title))
         operators = OperatorReader(each, catalogue, Draft(ir.SKIPPED_STEP), alone)
         for group in each.groups.values():
             operators.check_group_members(groups.group_members(group, each))
@@ -76,7 +76,7 @@ def _check_unused(module: Module, catalogue: Catalogues, report: DiagnosticColle
     included, named = _mentioned_words(module)
     for group in module.groups.values():
         if group.name.text not in included:
-            report.add(UnusedGroup(primary=group.name.span, name=group.name.text))
+            report.add(UnusedGroup(group.name.span, name=group.name.text))
     for operator in module.abstracts.values():
         # An operator that cannot be declared is reported already.
         if operator.name.text not in named and operator.name.text not in catalogue:
@@ -87,13 +87,13 @@ def _check_unused(module: Module, catalogue: Catalogues, report: DiagnosticColle
                 if isinstance(part, ast.DottedName)
             }
             word = operator.name.text if operator.name.text in words else None
-            report.add(UnusedAbstract(primary=operator.name.span, name=operator.name.text, word=word))
+            report.add(UnusedAbstract(operator.name.span, name=operator.name.text, word=word))
     for item in module.file.items:
         name, span = name_of_import(item) if isinstance(item, ast.Import) else ("", item.span)
         # Nothing can be used from a file that could not be read.
         is_sound = name in module.imports and not module.imports[name].is_torn
         if is_sound and name not in included | named:
-            report.add(UnusedImport(primary=span, name=name))
+            report.add(UnusedImport(span, name=name))
 
 
 def _mentioned_words(module: Module) -> tuple[set[str], set[str]]:
@@ -177,7 +177,7 @@ def check_unused(
     for use in {use.name.text: use for use in reversed(uses)}.values():
         name = use.name.text
         if name in catalogues.used and name not in found | catalogues.refused:
-            report.add(UnusedCatalogue(primary=use.name.span, name=name, reason="none of its operators is used"))
+            report.add(UnusedCatalogue(use.name.span, name=name, reason="none of its operators is used"))
 
 
 def _distinct_names(uses: Sequence[ast.CatalogueUse], report: DiagnosticCollector) -> list[ast.DottedName]:
@@ -188,14 +188,12 @@ def _distinct_names(uses: Sequence[ast.CatalogueUse], report: DiagnosticCollecto
         name, span = use.name.text, use.name.span
         earlier = first.setdefault(name, span)
         if name == DEFAULT_CATALOGUE:
-            report.add(UnusedCatalogue(primary=span, name=name, reason="the package is always available"))
+            report.add(UnusedCatalogue(span, name=name, reason="the package is always available"))
         elif earlier is span:
             distinct.append(use.name)
         elif earlier.source.name == span.source.name:
             related = (Related(earlier, "the first one"),)
-            report.add(
-                UnusedCatalogue(primary=span, name=name, reason="the package is already in use", related=related)
-            )
+            report.add(UnusedCatalogue(span, name=name, reason="the package is already in use", related=related))
     return distinct
 
 
@@ -208,9 +206,9 @@ def _open(written: ast.DottedName, allowed: frozenset[str], report: DiagnosticCo
         origin = written.span.source.origin
         return open_package(name, None if origin is None else origin.root)
     except NotInstalledError as error:
-        report.add(CatalogueNotInstalled(primary=written.span, name=name, remedy=error.remedy))
+        report.add(CatalogueNotInstalled(written.span, name=name, remedy=error.remedy))
     except UnreadablePackageError as error:
-        report.add(UnreadableCatalogue(primary=written.span, name=name, reason=error.reason))
+        report.add(UnreadableCatalogue(written.span, name=name, reason=error.reason))
     return (name,)
 
 
@@ -220,11 +218,11 @@ def _refuse(written: ast.DottedName, allowed: frozenset[str], report: Diagnostic
     known = {*BUNDLED, *allowed} - {DEFAULT_CATALOGUE}
     if name != first:
         near = first if first in known else nearest_name(first, known)
-        report.add(UnknownCatalogue(primary=written.span, name=name, reason="a part of a package", near=near))
+        report.add(UnknownCatalogue(written.span, name=name, reason="a part of a package", near=near))
         return (first, near or first)
     near = None if name in BUNDLED else SYNONYMS.get(name.casefold()) or nearest_name(name, known)
     if near is None:
-        report.add(CatalogueNotAllowed(primary=written.span, name=name))
+        report.add(CatalogueNotAllowed(written.span, name=name))
         return (name,)
-    report.add(UnknownCatalogue(primary=written.span, name=name, reason="unknown package", near=near))
+    report.add(UnknownCatalogue(written.span, name=name, reason="unknown package", near=near))
     return (name, near)

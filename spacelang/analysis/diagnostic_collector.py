@@ -120,7 +120,7 @@ class DiagnosticCollector:
     def report_unbound(self, span: Span, limit: str | None = None) -> None:
         """Report the first unbound symbol in a span. Without it, `limit` would be finite."""
         at = self.symbols.first_mention(span, self.symbols.unbound_in(span))
-        self.add(UnboundSymbol(primary=at, symbol=at.text, limit=limit))
+        self.add(UnboundSymbol(at, symbol=at.text, limit=limit))
 
     @property
     def has_errors(self) -> bool:

@@ -71,7 +71,7 @@ class DomainReader:
 
     def _values(self, domain: ast.Values) -> Categorical | None:
         if not domain.values:
-            self._report.add(EmptyDomain(primary=domain.span, domain="the set", reason="it lists no values"))
+            self._report.add(EmptyDomain(domain.span, domain="the set", reason="it lists no values"))
             return None
         seen: dict[object, Span] = {}
         values: list[Value] = []
@@ -82,7 +82,7 @@ class DomainReader:
                 sound = False
             elif identity_key(value) in seen:
                 related = (Related(seen[identity_key(value)], "first listed here"),)
-                self._report.add(DuplicateValue(primary=written.span, value=literal(value), related=related))
+                self._report.add(DuplicateValue(written.span, value=literal(value), related=related))
                 sound = False
             else:
                 seen[identity_key(value)] = written.span
@@ -97,7 +97,7 @@ class DomainReader:
             return literal_value(written, self._report)
         instead = "write operators as alternatives, which have no order: `estimator : A { … } | B`"
         construct = "an operator with a body in an `ordered` set"
-        self._report.add(NotSupportedYet(primary=written.span, construct=construct, instead=instead))
+        self._report.add(NotSupportedYet(written.span, construct=construct, instead=instead))
         return NO_VALUE
 
     def _disjoint(self, written: ast.UnionDomain, found: list[SimpleDomain]) -> bool:
@@ -122,7 +122,7 @@ class DomainReader:
         related = () if at.line == other.span.line else (Related(other.span, "the other part"),)
         symbols = self._report.symbols
         notes = symbols.notes((*symbols.mentioned_in(first.span), *symbols.mentioned_in(second.span)))
-        self._report.add(DuplicateValue(primary=at, value=literal(shared), reason=reason, related=related, notes=notes))
+        self._report.add(DuplicateValue(at, value=literal(shared), reason=reason, related=related, notes=notes))
 
 
 def _has_value(written: ast.Value, value: Value) -> bool:

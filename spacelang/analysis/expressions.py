@@ -126,7 +126,7 @@ class ExpressionReader:
         if not uses and not self._names.is_incompletely_read(choice.address, self._operands.scope):
             self._report.add(
                 UnknownAlternative(
-                    primary=operator.span if operator is not None else _end_of(written.span, len("none")),
+                    operator.span if operator is not None else _end_of(written.span, len("none")),
                     name=name,
                     stage=choice.key,
                     alternatives=", ".join(f"`{branch.name}`" for branch in choice.branches),
@@ -163,7 +163,7 @@ class ExpressionReader:
         terms = And((left, same), written.span), And((Not(left, written.left.span), opposite), written.span)
         found = Or(terms, written.span)
         if sum(1 for _ in islice(nodes(found), MAX_NODES + 1)) > MAX_NODES:
-            self._report.add(TooLarge(primary=written.span, what="the comparison of truth values", limit=LIMIT))
+            self._report.add(TooLarge(written.span, what="the comparison of truth values", limit=LIMIT))
             return None
         return found
 

@@ -89,11 +89,11 @@ class GroupReader:
             if id(given.member) not in self._endless:
                 self._endless.add(id(given.member))
                 name, circle = given.name or "", f"this includes `{given.name}` inside itself again"
-                self._report.add(RecursiveInclude(primary=span, kind="parameter", name=name, circle=circle))
+                self._report.add(RecursiveInclude(span, kind="parameter", name=name, circle=circle))
             return False
         if given.through is not None and self._depth >= MAX_DEPTH:
             what = "the nesting of included members"
-            self._report.add(TooLarge(primary=span, what=what, limit=str(MAX_DEPTH)))
+            self._report.add(TooLarge(span, what=what, limit=str(MAX_DEPTH)))
             return False
         return True
 
@@ -146,7 +146,7 @@ class GroupReader:
             yield from brought
         elif self._brought - len(brought) <= MAX_MEMBERS:
             what, limit = "the number of included members", f"{MAX_MEMBERS:,}"
-            self._report.add(TooLarge(primary=through.span, what=what, limit=limit))
+            self._report.add(TooLarge(through.span, what=what, limit=limit))
 
     def _group(self, include: ast.Include, module: Module) -> tuple[BodyMember, ...]:
         home, name = module.home_of(include.name)
@@ -158,7 +158,7 @@ class GroupReader:
             self._report_cycle(include, group)
             return ()
         if len(self._open) == MAX_CHAIN and id(group) not in self._opened:
-            self._report.add(TooLarge(primary=include.span, what="the chain of includes", limit=f"{MAX_CHAIN} groups"))
+            self._report.add(TooLarge(include.span, what="the chain of includes", limit=f"{MAX_CHAIN} groups"))
             return ()
         return self.group_members(group, home)
 
@@ -170,7 +170,7 @@ class GroupReader:
         near = nearest_name(name, home.groups)
         near = elsewhere.get(written.words[-1].text) if near is None else f"{before}{near}"
         word = name if home is module and "." not in name else None
-        self._report.add(UnknownGroup(primary=written.span, name=written.text, word=word, near=near))
+        self._report.add(UnknownGroup(written.span, name=written.text, word=word, near=near))
 
     def _report_cycle(self, include: ast.Include, group: ast.ParameterGroup) -> None:
         place = next(place for place, other in enumerate(self._open) if other is group)
@@ -178,7 +178,7 @@ class GroupReader:
         circle = f"{names[0]} includes " + ", which includes ".join(names[1:])
         related = (Related(group.name.span, "the group"),)
         self._report.add(
-            RecursiveInclude(primary=include.span, kind="group", name=group.name.text, circle=circle, related=related)
+            RecursiveInclude(include.span, kind="group", name=group.name.text, circle=circle, related=related)
         )
 
     def _report_ambiguous(
@@ -188,7 +188,7 @@ class GroupReader:
         assert not isinstance(given.member, ast.ConstraintStatement)
         self._report.add(
             AmbiguousInclude(
-                primary=include.span,
+                include.span,
                 name=member.name.text,
                 first=other.name.text,
                 second=include.name.text,

@@ -104,7 +104,7 @@ def read_decision_default(
     if is_known and branches and not isinstance(value, InvalidValue):
         report.add(
             DefaultOutside(
-                primary=default.span,
+                default.span,
                 value=default.span.text,
                 parameter=written.name.text,
                 domain=" | ".join(names),
@@ -145,7 +145,7 @@ def _report_outside(
     related = () if at.line == default.span.line else (Related(at, "the domain"),)
     report.add(
         DefaultOutside(
-            primary=default.span,
+            default.span,
             value=default.span.text,
             parameter=written.name.text,
             domain=domain_text(at, domain),
@@ -239,7 +239,7 @@ def _report_no_value(written: ast.Expression, report: DiagnosticCollector, what:
 
 def _report_unexpected(written: ast.Value | ast.Expression, report: DiagnosticCollector, hint: str) -> InvalidValue:
     found = f"`{written.span.text}`"
-    report.add(UnexpectedText(primary=written.span, found=found, expected="a value", hint=hint))
+    report.add(UnexpectedText(written.span, found=found, expected="a value", hint=hint))
     return NO_VALUE
 
 

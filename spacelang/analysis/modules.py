@@ -117,9 +117,9 @@ def _header(file: ast.File, report: DiagnosticCollector) -> ast.SpaceName | None
             continue
         if found is not None:
             related = (Related(found.span, "the first one"),)
-            report.add(RepeatedTopLevelItem(primary=item.span, item="space", related=related))
+            report.add(RepeatedTopLevelItem(item.span, item="space", related=related))
         elif place:
-            report.add(HeaderNotFirst(primary=item.span))
+            report.add(HeaderNotFirst(item.span))
         found = found or item
     return found
 
@@ -130,7 +130,7 @@ Single = TypeVar("Single", ast.Pipeline, ast.Task)
 def _single(word: str, items: list[Single], report: DiagnosticCollector) -> Single | None:
     for item in items[1:]:
         related = (Related(keyword_span(items[0]), "the first one"),)
-        report.add(RepeatedTopLevelItem(primary=keyword_span(item), item=word, related=related))
+        report.add(RepeatedTopLevelItem(keyword_span(item), item=word, related=related))
     return items[0] if items else None
 
 
@@ -141,7 +141,7 @@ def index_by_name(kind: str, items: list[Declared], report: DiagnosticCollector)
         first = found.setdefault(item.name.text, item)
         if first is not item:
             related = (Related(first.name.span, "first declared here"),)
-            report.add(DuplicateName(primary=item.name.span, kind=kind, name=item.name.text, related=related))
+            report.add(DuplicateName(item.name.span, kind=kind, name=item.name.text, related=related))
     return found
 
 
@@ -164,7 +164,7 @@ def _check_names(
             first, second = sorted((known.setdefault(name.text, name), name), key=lambda word: word.span)
             if first is not second:
                 related = (Related(first.span, "first declared here"),)
-                report.add(DuplicateName(primary=second.span, kind=kind, name=name.text, related=related))
+                report.add(DuplicateName(second.span, kind=kind, name=name.text, related=related))
 
 
 def keyword_span(item: ast.Item) -> Span:
@@ -215,13 +215,13 @@ class _FileReader:
         """Return the name of an imported file, or None after reporting that it is no identifier or already used."""
         name, span = name_of_import(item)
         if not _NAME.fullmatch(name) or name in KEYWORDS:
-            self._report.add(NamelessImport(primary=span, path=item.path.value, stem=name))
+            self._report.add(NamelessImport(span, path=item.path.value, stem=name))
             return None
         first = known.setdefault(name, span)
         if first is not span:
             related = (Related(first, "the first one"),)
             remedy = "choose another name after `as`"
-            self._report.add(DuplicateName(primary=span, kind="import", name=name, remedy=remedy, related=related))
+            self._report.add(DuplicateName(span, kind="import", name=name, remedy=remedy, related=related))
             return None
         return name
 
@@ -235,17 +235,17 @@ class _FileReader:
             return known
         circle = _import_cycle(place, chain)
         if circle is not None:
-            return ImportCycle(primary=at, path=path, circle=circle)
+            return ImportCycle(at, path=path, circle=circle)
         if len(chain) > MAX_CHAIN:
-            return TooLarge(primary=at, what="the chain of imports", limit=f"{MAX_CHAIN} files")
+            return TooLarge(at, what="the chain of imports", limit=f"{MAX_CHAIN} files")
         if len(self._modules) >= MAX_FILES:
-            return TooLarge(primary=at, what="the number of imported files", limit=str(MAX_FILES))
+            return TooLarge(at, what="the number of imported files", limit=str(MAX_FILES))
         source = read_import(place, path, at)
         if isinstance(source, Diagnostic):
             return source
         self._characters += len(source.text)
         if self._characters > MAX_BYTES:
-            return TooLarge(primary=at, what="the text of all imported files", limit="1 MiB")
+            return TooLarge(at, what="the text of all imported files", limit="1 MiB")
         found = self._modules[place.origin.path] = self.module(source, chain)
         return found
 

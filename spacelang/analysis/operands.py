@@ -52,7 +52,7 @@ class NameResolver:
             return Constant(scope.constants[name], written.span)
         if name in scope.operators:
             problem = f"`{name}` is fixed to the operator `{scope.operators[name]}`"
-            return WrongComparison(primary=written.span, problem=problem, reason="nothing to compare")
+            return WrongComparison(written.span, problem=problem, reason="nothing to compare")
         address = self._address(name, scope)
         if name in scope.dubious or self._is_dubious(address):
             return None
@@ -108,7 +108,7 @@ class NameResolver:
         if stage in self._left_out and stage_of(scope.place) not in self._left_out:
             remedy = f"add `{stage}` to the `pipeline` line"
             reason = "not part of the pipeline"
-            return UnknownName(primary=written.span, name=written.text, reason=reason, remedy=remedy)
+            return UnknownName(written.span, name=written.text, reason=reason, remedy=remedy)
         node = self._variables[address].node
         return Reference(address, written.span) if isinstance(node, Hyperparameter) else node
 
@@ -155,7 +155,7 @@ class NameResolver:
         if len(several) > 1:
             reason = "several alternatives contain this name"
             remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
-            return UnknownName(primary=written.span, name=name, reason=reason, remedy=remedy)
+            return UnknownName(written.span, name=name, reason=reason, remedy=remedy)
         near = self._near(name, scope)
         if near is not None and not all(map(is_bare_word, near.split("."))):
             near = spell_parameter_name(near) if near in scope.addresses or near in scope.constants else None
@@ -163,7 +163,7 @@ class NameResolver:
         listed = ", ".join(f"`{stage}`" for stage in stages[:12])
         remedy = f"the stages are {listed}" if len(stages) > 1 else f"the only stage is {listed}"
         says_nothing = stage_of(name) in self._next_words[""] or not 0 < len(stages) <= 12
-        return UnknownName(primary=written.span, name=name, near=near, remedy=None if says_nothing else remedy)
+        return UnknownName(written.span, name=name, near=near, remedy=None if says_nothing else remedy)
 
     def _near(self, name: str, scope: Scope) -> str | None:
         words = name.split(".")
@@ -319,9 +319,7 @@ class OperandReader:
         uses = self._names.possible_uses(written.text, self.scope)
         if uses and found is not None:
             stage, listed = self.scope.names.stage_part(written.text), " or ".join(f"`{use}`" for use in uses)
-            self._report.add(
-                AmbiguousStageUse(primary=written.span, stage=stage, uses=len(uses), first=uses[0], listed=listed)
-            )
+            self._report.add(AmbiguousStageUse(written.span, stage=stage, uses=len(uses), first=uses[0], listed=listed))
         return found
 
     def expect_value(self, address: str, value: Value, written: ast.Expression | ast.Value) -> None:
@@ -331,7 +329,7 @@ class OperandReader:
             return
         near = suggest_value(value, [v for part in parts(domain) if isinstance(part, Categorical) for v in part.values])
         name, shown = address.rsplit(".", 1)[-1], self._names.written_domain(address)
-        self._report.add(UnknownValue(primary=written.span, value=literal(value), name=name, domain=shown, near=near))
+        self._report.add(UnknownValue(written.span, value=literal(value), name=name, domain=shown, near=near))
 
     def resolve_infinities(self, side: Expr, written: ast.Expression) -> Expr | None:
         """Return one side of a comparison without infinite constants, or None after reporting an undefined part."""
@@ -354,4 +352,4 @@ class OperandReader:
 
     def refuse(self, written: ast.Expression | ast.Value, problem: str, remedy: str | None, reason: str = "") -> None:
         """Report an expression that cannot be compared or has no meaning at its place."""
-        self._report.add(WrongComparison(primary=written.span, problem=problem, reason=reason, remedy=remedy))
+        self._report.add(WrongComparison(written.span, problem=problem, reason=reason, remedy=remedy))

@@ -165,7 +165,7 @@ def unknown_import_diagnostic(written: ast.DottedName, home: Module, word: str) 
     before = written.text.removesuffix(word)
     listed = ", ".join(f"`{name}`" for name in names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
     near = None if near is None else f"{before}{near}"
-    return UnknownImported(primary=written.span, file=home.source.name, word=word, near=near, names=listed or None)
+    return UnknownImported(written.span, file=home.source.name, word=word, near=near, names=listed or None)
 
 
 def _has_plain_domain(member: ast.Parameter | ast.FixedParameter | ast.ConstraintStatement) -> bool:
@@ -231,7 +231,7 @@ class BodyReader:
         reason = parameter_name_problem(name.text)
         if reason is not None:
             hint = f"the name {reason}"
-            self._report.add(UnexpectedText(primary=name.span, found=name.span.text, expected="a name", hint=hint))
+            self._report.add(UnexpectedText(name.span, found=name.span.text, expected="a name", hint=hint))
         if self._declaration is not None and name.text not in self._declared:
             self._report_undeclared(name, self._declaration)
         parameter = None if self._entry is None else parameter_checks.find(name, self._entry, self._report)
@@ -243,7 +243,7 @@ class BodyReader:
         related = (Related(declaration.name.span, "declared here"),)
         operator = declaration.name.text
         self._report.add(
-            UnknownParameter(primary=name.span, parameter=name.text, operator=operator, near=near, related=related)
+            UnknownParameter(name.span, parameter=name.text, operator=operator, near=near, related=related)
         )
 
     def _parameter(self, written: ast.Parameter) -> None:

@@ -65,16 +65,14 @@ class ParameterChecker:
         entry, parameter = self._known
         refusal = parameter.refusal_reason(value)
         if refusal is not None:
-            self._report.add(
-                RefusedParameter(primary=span, operator=entry.name, parameter=parameter.name, reason=refusal)
-            )
+            self._report.add(RefusedParameter(span, operator=entry.name, parameter=parameter.name, reason=refusal))
             return False
         expected = parameter.check_value(value)
         if expected is None:
             return True
         self._report.add(
             RejectedValue(
-                primary=span,
+                span,
                 operator=entry.name,
                 parameter=parameter.name,
                 value=literal(value),
@@ -127,9 +125,7 @@ class ParameterChecker:
         alone = next((branch for branch in branches if not _is_parallel(branch.node)), None)
         if alone is not None:
             # Report it once, even if several alternatives have this mistake.
-            self._report.add(
-                SingleEstimatorInsteadOfList(primary=alone.span, operator=entry.name, parameter=parameter.name)
-            )
+            self._report.add(SingleEstimatorInsteadOfList(alone.span, operator=entry.name, parameter=parameter.name))
             return
         for branch in branches:
             assert isinstance(branch.node, Product)
@@ -144,9 +140,7 @@ class ParameterChecker:
         hint = f"remove the condition: `{parameter.name}` would be `none` where it does not hold"
         operator, name = entry.name, parameter.name
         self._report.add(
-            RejectedValue(
-                primary=condition, operator=operator, parameter=name, value="none", expected=expected, hint=hint
-            )
+            RejectedValue(condition, operator=operator, parameter=name, value="none", expected=expected, hint=hint)
         )
 
     def _check_node(self, node: Node, branch: Branch, entry_of: EntryOf) -> None:
@@ -183,7 +177,7 @@ class ParameterChecker:
         entry, parameter = self._known
         self._report.add(
             UnexpectedOperator(
-                primary=span,
+                span,
                 operator=entry.name,
                 parameter=parameter.name,
                 expected=f"expected {expected}",
@@ -228,7 +222,7 @@ def check_operator_deprecation(name: ast.DottedName, entry: CatalogueEntry, repo
     if old is not None:
         report.add(
             DeprecatedOperator(
-                primary=name.span,
+                name.span,
                 operator=entry.name,
                 since=old.since,
                 replacement=old.replacement,
@@ -247,15 +241,13 @@ def find(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCollector) -> 
         reason = parameter.refused
         near = reason.removeprefix(ANOTHER_NAME_OF).strip("`") if reason.startswith(ANOTHER_NAME_OF) else None
         operator = entry.name
-        report.add(
-            RefusedParameter(primary=name.span, operator=operator, parameter=name.text, reason=reason, near=near)
-        )
+        report.add(RefusedParameter(name.span, operator=operator, parameter=name.text, reason=reason, near=near))
         return None
     elif parameter.deprecated is not None:
         old = parameter.deprecated
         report.add(
             DeprecatedParameter(
-                primary=name.span,
+                name.span,
                 operator=entry.name,
                 parameter=name.text,
                 since=old.since,
@@ -274,7 +266,7 @@ def check_tuple_and_elements(entry: CatalogueEntry, given: Mapping[str, ast.Word
         if whole in given and part is not None:
             related = (Related(given[part].span, "its part"),)
             primary, operator = given[whole].span, entry.name
-            report.add(TupleAndElement(primary=primary, operator=operator, whole=whole, part=part, related=related))
+            report.add(TupleAndElement(primary, operator=operator, whole=whole, part=part, related=related))
 
 
 def check_required(
@@ -288,9 +280,7 @@ def check_required(
     for parameter in entry.parameters.values():
         if isinstance(parameter.default, NoDefault) and parameter.name not in given:
             example = _example(entry, parameter, catalogue)
-            report.add(
-                MissingParameter(primary=name.span, operator=entry.name, parameter=parameter.name, example=example)
-            )
+            report.add(MissingParameter(name.span, operator=entry.name, parameter=parameter.name, example=example))
 
 
 def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: Catalogues) -> str | None:
@@ -305,12 +295,12 @@ def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: Catalogues)
 def _report_unknown(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCollector) -> None:
     if name.text in entry.removed:
         instead = entry.removed[name.text]
-        report.add(RemovedParameter(primary=name.span, operator=entry.name, parameter=name.text, instead=instead))
+        report.add(RemovedParameter(name.span, operator=entry.name, parameter=name.text, instead=instead))
         return
     offered = [parameter.name for parameter in entry.parameters.values() if parameter.refused is None]
     hint = _inner_parameter_hint(name.text, entry) or _RANGE_HINTS.get(name.text)
     near = None if hint else nearest_name(name.text, offered)
-    report.add(UnknownParameter(primary=name.span, parameter=name.text, operator=entry.name, near=near, hint=hint))
+    report.add(UnknownParameter(name.span, parameter=name.text, operator=entry.name, near=near, hint=hint))
 
 
 def _inner_parameter_hint(name: str, entry: CatalogueEntry) -> str | None:

@@ -120,14 +120,14 @@ class RangeReader:
                 else self._report.symbols.first_mention(bound.span, free)
             )
             function = "max" if evaluate(expression) == -math.inf else "min"
-            self._report.add(UnboundSymbol(primary=at, symbol=at.text, limit=f"{function}(…, {bound.span.text})"))
+            self._report.add(UnboundSymbol(at, symbol=at.text, limit=f"{function}(…, {bound.span.text})"))
             return
         self._report_bound(bound, written, "expected a finite number", symbols)
 
     def _report_bound(self, bound: ast.Expression, written: ast.Range, expected: str, symbols: tuple[str, ...]) -> None:
         self._report.add(
             BadBound(
-                primary=bound.span,
+                bound.span,
                 bound=bound.span.text,
                 domain="a range of integers" if written.kind == "int" else "a range",
                 expected=expected,
@@ -139,7 +139,7 @@ class RangeReader:
         whole = f"{math.floor(value)} or {math.ceil(value)}"
         self._report.add(
             BadBound(
-                primary=bound.span,
+                bound.span,
                 bound=bound.span.text,
                 domain="a range of integers",
                 expected="expected an integer",
@@ -151,7 +151,7 @@ class RangeReader:
 
     def _refuse(self, bound: ast.Expression) -> None:
         expected = "expected a number or arithmetic over numbers"
-        self._report.add(BadBound(primary=bound.span, bound=bound.span.text, domain="a range", expected=expected))
+        self._report.add(BadBound(bound.span, bound=bound.span.text, domain="a range", expected=expected))
 
     # ---- empty ranges, and logarithmic ranges that reach 0 or below
 
@@ -164,7 +164,7 @@ class RangeReader:
         opening, closing = "(" if written.lower_open else "[", ")" if written.upper_open else "]"
         self._report.add(
             EmptyDomain(
-                primary=written.span,
+                written.span,
                 domain=f"`{written.span.text}`",
                 reason=reason,
                 near=f"{written.kind}{opening}{end}, {start}{closing}{_modifiers(written)}"
@@ -180,7 +180,7 @@ class RangeReader:
         other = (f"the lower bound is {literal(lower.value)}",) if notes else ()
         reason = f"{symbols.spell_bindings(blamed.symbols)}the {name} bound is {literal(blamed.value)}"
         self._report.add(
-            EmptyDomain(primary=blamed.span, domain=f"`{written.span.text}`", reason=reason, notes=(*notes, *other))
+            EmptyDomain(blamed.span, domain=f"`{written.span.text}`", reason=reason, notes=(*notes, *other))
         )
 
     def _report_log(self, lower: _End) -> None:
@@ -190,7 +190,7 @@ class RangeReader:
             self._report.report_unbound(lower.span, limit=f"max(…, {lower.span.text})")
             return
         notes = symbols.notes(lower.symbols)
-        self._report.add(LogNotPositive(primary=lower.span, lower=literal(lower.value), notes=notes))
+        self._report.add(LogNotPositive(lower.span, lower=literal(lower.value), notes=notes))
 
     # ---- steps
 
@@ -218,7 +218,7 @@ class RangeReader:
     ) -> None:
         domain = f"`{written.span.text}`"
         shown = step.span.text if value is None else value
-        self._report.add(StepDoesNotFit(primary=step.span, step=shown, domain=domain, reason=reason, remedy=remedy))
+        self._report.add(StepDoesNotFit(step.span, step=shown, domain=domain, reason=reason, remedy=remedy))
 
     def _step_fits(self, written: ast.Range, step: ast.Number, lower: _End, upper: _End) -> bool:
         reason = remedy = None
@@ -254,7 +254,7 @@ class RangeReader:
         can_rewrite = legal is not None and written.step is None and not symbols
         self._report.add(
             RejectedRange(
-                primary=written.span,
+                written.span,
                 operator=entry.name,
                 parameter=parameter.name,
                 domain=written.span.text,

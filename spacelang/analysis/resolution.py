@@ -75,7 +75,7 @@ def _with_decision_conditions(
                 f"the hyperparameters that it names can be active and inactive in more than {MAX_CASES} combinations"
             )
             remedy = "remove parts of the condition that follow from its other parts"
-            report.add(Undecidable(primary=presence.condition.span, kind="condition", reason=reason, remedy=remedy))
+            report.add(Undecidable(presence.condition.span, kind="condition", reason=reason, remedy=remedy))
         found.extend(said or ())
     return with_fallback_defaults(replace(space, constraints=tuple(found)), presences)
 
@@ -126,7 +126,7 @@ def _check_cycles(
             for address, name in zip(cycle[1:], names[1:], strict=True)
         )
         path = f"`{names[0]}` depends on " + ", which depends on ".join(f"`{name}`" for name in (*names[1:], names[0]))
-        report.add(ConditionCycle(primary=conditions[cycle[0]].span, parameter=names[0], path=path, related=related))
+        report.add(ConditionCycle(conditions[cycle[0]].span, parameter=names[0], path=path, related=related))
 
 
 def find_cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:

@@ -59,7 +59,7 @@ class _RoleChecker:
             # If two stages were swapped, the wrong place of the other one is the same mistake.
             self._report.add(
                 NotAnEstimator(
-                    primary=last.span,
+                    last.span,
                     step=last.name,
                     role=self._description(last, "predicts"),
                     estimator=predicting[0] if predicting else None,
@@ -83,14 +83,12 @@ class _RoleChecker:
         if whole:
             assert isinstance(step, Choice)
             role = self._description(step, "transforms")
-            self._report.add(NotATransformer(primary=step.span, step=step.name, role=role))
+            self._report.add(NotATransformer(step.span, step=step.name, role=role))
             return
         for operator, beside in _steps_of(step):
             entry = self._entry(operator)
             if entry is not None and not entry.roles & (_TRANSFORMERS if beside else _EARLIER_ROLES):
-                self._report.add(
-                    NotATransformer(primary=operator.span, step=operator.name, role=_describe_roles(entry.roles))
-                )
+                self._report.add(NotATransformer(operator.span, step=operator.name, role=_describe_roles(entry.roles)))
 
     def _check_last(self, step: Node) -> None:
         match step:
@@ -115,7 +113,7 @@ class _RoleChecker:
 
     def _refuse(self, step: Branch | Product, name: str, role: str) -> None:
         if self._is_pipeline:
-            self._report.add(NotAnEstimator(primary=step.span, step=name, role=role))
+            self._report.add(NotAnEstimator(step.span, step=name, role=role))
 
     def _check_estimator(self, operator: Operator) -> None:
         entry = self._entry(operator)
@@ -123,16 +121,12 @@ class _RoleChecker:
             return
         roles = [role for role in Role if role in entry.roles & _ESTIMATORS]
         if not roles:
-            self._report.add(
-                NotAnEstimator(primary=operator.span, step=operator.name, role=_describe_roles(entry.roles))
-            )
+            self._report.add(NotAnEstimator(operator.span, step=operator.name, role=_describe_roles(entry.roles)))
         elif self._first is None:
             self._first = (operator, roles[0])
         elif self._first[1] not in roles:
             related = (Related(self._first[0].span, f"`{self._first[0].name}` is a {self._first[1]}"),)
-            self._report.add(
-                MixedEstimators(primary=operator.span, operator=operator.name, role=roles[0], related=related)
-            )
+            self._report.add(MixedEstimators(operator.span, operator=operator.name, role=roles[0], related=related))
 
     def _entry(self, operator: Operator) -> CatalogueEntry | None:
         return self._catalogue.entry(operator.catalogue, operator.name)
@@ -181,7 +175,7 @@ class _ColumnNameTracker:
                 return self._follow_orders(node.children, kept=kept)
             case Product():
                 if node.kind is ProductKind.COLUMNS and not kept:
-                    self._report.add(ColumnsAfterChange(primary=node.span))
+                    self._report.add(ColumnsAfterChange(node.span))
                 for child in node.children:
                     self.follow(child, kept=kept or node.kind is ProductKind.COLUMNS)
                 return False

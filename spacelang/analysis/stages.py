@@ -52,7 +52,7 @@ class StageReader:
         for stage in unused:
             # A part that could not be parsed may have named it.
             if not (self._is_misnamed or self._module.damaged or self._module.is_torn):
-                self._report.add(UnreachableStage(primary=stage.name.span, name=stage.name.text))
+                self._report.add(UnreachableStage(stage.name.span, name=stage.name.text))
         # Read unused stages last: their names must not clash with those of the pipeline, such as stages of other files.
         left_out = [self._read_use(self._module, stage, None) for stage in unused]
         self.draft.declared.extend((root, *left_out))
@@ -75,7 +75,7 @@ class StageReader:
             spot = StructureContext(AddressPrefix("", "", self._names.in_module(module)), self._top.taken)
             return structures.steps(module.pipeline.structure, spot)
         if not module.stages and not module.is_torn:
-            self._report.add(NoStage(primary=Span(module.source, 0, 0)))
+            self._report.add(NoStage(Span(module.source, 0, 0)))
         inner = {part.name.text for stage in module.stages.values() for part in mentioned_operators(stage.structure)}
         outer = [stage for name, stage in module.stages.items() if name not in inner]
         # If every stage is contained in another one, read the first, to report the cycle.
@@ -100,7 +100,7 @@ class StageReader:
             described = f"`{path[0]}` contains " + ", which contains ".join(f"`{name}`" for name in path[1:])
             if frozenset(path) not in self._circles:
                 # The same cycle is found from each of its stages: report it once.
-                self._report.add(RecursiveStage(primary=written.name.span, stage=stage.name.text, path=described))
+                self._report.add(RecursiveStage(written.name.span, stage=stage.name.text, path=described))
                 self._circles.add(frozenset(path))
             self.mark_incomplete()
             return None
@@ -114,9 +114,9 @@ class StageReader:
             return True
         uses = sum(len(called) for called in self._names.uses.values()) - len(self._names.uses)
         if len(self._open) > MAX_DEPTH:
-            self._report.add(TooLarge(primary=span, what="the nesting depth of stages", limit=str(MAX_DEPTH)))
+            self._report.add(TooLarge(span, what="the nesting depth of stages", limit=str(MAX_DEPTH)))
         elif uses > MAX_USES:
-            self._report.add(TooLarge(primary=span, what="the number of uses of stages", limit=f"{MAX_USES:,}"))
+            self._report.add(TooLarge(span, what="the number of uses of stages", limit=f"{MAX_USES:,}"))
         else:
             return False
         self._is_full = self._is_misnamed = True
@@ -126,7 +126,7 @@ class StageReader:
     def steps_of(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]:
         """Return the steps of the whole pipeline of an imported module."""
         if written.alias is not None:
-            self._report.add(StageWithBody(primary=written.alias.span, stage=written.name.text, kind="a whole space"))
+            self._report.add(StageWithBody(written.alias.span, stage=written.name.text, kind="a whole space"))
         return self._steps(module)
 
     def top_level(self, spot: StructureContext) -> StructureContext:
@@ -142,7 +142,7 @@ class StageReader:
             home, rest = module.home_of(written.name)
             before = written.name.text.removesuffix(rest)
             near = nearest_name(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
-            unknown = UnknownStep(primary=written.name.span, name=written.name.text, near=near)
+            unknown = UnknownStep(written.name.span, name=written.name.text, near=near)
             self._report.add(operators.finder.foreign_diagnostic(written.name) or unknown)
 
     def mark_incomplete(self) -> None:
@@ -185,9 +185,7 @@ class StageReader:
         if self._first is not None:
             related = (Related(self._first[1], "the other one"),)
             problem, reason = "already marks another stage", "one is enough"
-            self._report.add(
-                MisplacedAnnotation(primary=mark, name="first", problem=problem, reason=reason, related=related)
-            )
+            self._report.add(MisplacedAnnotation(mark, name="first", problem=problem, reason=reason, related=related))
         self._first = self._first or (stage, mark)
 
     # ---- constraints of files

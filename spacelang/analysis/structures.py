@@ -170,7 +170,7 @@ class StructureReader:
         stage, imported = self._stage_of(written), self._imported_module(written)
         if (stage is not None or imported is not None) and written.body is not None:
             kind = "a stage" if stage is not None else "an import"
-            self._report.add(StageWithBody(primary=written.body.span, stage=written.name.text, kind=kind))
+            self._report.add(StageWithBody(written.body.span, stage=written.name.text, kind=kind))
             self._stages.mark_incomplete()
         if stage is not None:
             used = self._stages.use_stage(*stage, written)
@@ -196,9 +196,7 @@ class StructureReader:
         first = spot.taken.get(alias.text) or (stage.name.span if stage is not None and not is_own else None)
         if first is not None:
             related, remedy = (Related(first, "first used here"),), "choose another name after `as`"
-            self._report.add(
-                DuplicateName(primary=alias.span, kind="step", name=alias.text, remedy=remedy, related=related)
-            )
+            self._report.add(DuplicateName(alias.span, kind="step", name=alias.text, remedy=remedy, related=related))
             self._stages.mark_incomplete()
         spot.taken.setdefault(alias.text, alias.span)
         return alias.text
@@ -259,7 +257,7 @@ class StructureReader:
             found = self._selector(selector)
             if found is not None and found in selectors:
                 related = (Related(selectors[found], "the first one"),)
-                self._report.add(RepeatedSelector(primary=selector.span, selector=selector.span.text, related=related))
+                self._report.add(RepeatedSelector(selector.span, selector=selector.span.text, related=related))
             node = self.node(part, spot)
             if found is not None and found not in selectors:
                 selectors[found] = selector.span
@@ -271,12 +269,12 @@ class StructureReader:
             if written.text in COLUMN_KINDS:
                 return ir.ColumnSelector(written.text)
             near, listed = nearest_name(written.text, COLUMN_KINDS), ", ".join(f"`{name}`" for name in COLUMN_KINDS)
-            self._report.add(UnknownSelector(primary=written.span, name=written.text, near=near, listed=listed))
+            self._report.add(UnknownSelector(written.span, name=written.text, near=near, listed=listed))
             return None
         try:
             re.compile(written.value)
         except re.error as error:
-            self._report.add(BadPattern(primary=written.span, reason=str(error)))
+            self._report.add(BadPattern(written.span, reason=str(error)))
             return None
         return ir.ColumnSelector("pattern", written.value)
 
@@ -288,7 +286,7 @@ class StructureReader:
         place = spot.place.child(called)
         steps = tuple(self.node(part, spot) for part in written.parts)
         if len(steps) > MAX_PERMUTED_STEPS:
-            self._report.add(TooManyOrders(primary=written.span, steps=len(steps), limit=MAX_PERMUTED_STEPS))
+            self._report.add(TooManyOrders(written.span, steps=len(steps), limit=MAX_PERMUTED_STEPS))
             return ir.Product(ir.ProductKind.SEQUENCE, steps, written.span)
         labels = _unique_titles(labels_of(written))
         orders = tuple(

@@ -65,7 +65,7 @@ def check(root: Node, task: Task, catalogue: Catalogues, report: DiagnosticColle
     other = next(kind for kind in KINDS if kind != task.kind)
     role = ESTIMATOR_ROLES[other].value
     related = (Related(operator.span, f"`{operator.name}` is a {role}"),)
-    report.add(WrongTaskKind(primary=task.span, kind=task.kind, other=other, estimators=f"{role}s", related=related))
+    report.add(WrongTaskKind(task.span, kind=task.kind, other=other, estimators=f"{role}s", related=related))
 
 
 class _TaskReader:
@@ -83,7 +83,7 @@ class _TaskReader:
             self._setting(setting)
         if self._kind is None:
             name = self._written.kind.text
-            self._report.add(UnknownTask(primary=self._written.kind.span, name=name, near=nearest_name(name, KINDS)))
+            self._report.add(UnknownTask(self._written.kind.span, name=name, near=nearest_name(name, KINDS)))
             return None
         return replace(self._task, kind=self._kind)
 
@@ -109,7 +109,7 @@ class _TaskReader:
         place = _keyword_span(setting)
         if what in self._first:
             related = (Related(self._first[what], "the first one"),)
-            self._report.add(RepeatedSetting(primary=place, setting=what, related=related))
+            self._report.add(RepeatedSetting(place, setting=what, related=related))
             return False
         self._first[what] = place
         return True
@@ -126,17 +126,17 @@ class _TaskReader:
                 from_one = True
             case ast.Unary("-", ast.DottedName() as name):
                 other = "maximize" if direction == "minimize" else "minimize"
-                self._report.add(GoalForm(primary=written.span, remedy=f"write `{other} {name.text}`"))
+                self._report.add(GoalForm(written.span, remedy=f"write `{other} {name.text}`"))
                 return None
             case _:
-                self._report.add(GoalForm(primary=written.span, remedy=self._scorer_remedy(written, direction)))
+                self._report.add(GoalForm(written.span, remedy=self._scorer_remedy(written, direction)))
                 return None
         scorer = self._scorers.read(name)
         if scorer is None:
             return None
         goal = Goal(direction, scorer, from_one, setting.span)  # type: ignore[arg-type]
         if (direction == "maximize") == from_one:
-            self._report.add(ReversedGoal(primary=setting.span, scorer=scorer, remedy=_corrected_goal(goal)))
+            self._report.add(ReversedGoal(setting.span, scorer=scorer, remedy=_corrected_goal(goal)))
         return goal
 
     def _scorer_remedy(self, written: ast.Expression | ast.Word, direction: str) -> str | None:
@@ -223,13 +223,11 @@ class _TaskReader:
         if field == "run_bytes":
             reason, remedy = "a run can only be limited in time", "limit the memory of a trial: `limit trial 4GB`"
             self._report.add(
-                WrongUnit(primary=written.span, quantity=text, expected="a duration", reason=reason, remedy=remedy)
+                WrongUnit(written.span, quantity=text, expected="a duration", reason=reason, remedy=remedy)
             )
             return None
         if field in seen:
-            self._report.add(
-                RepeatedSetting(primary=written.span, setting=f"limit of a {limited}'s {_RESOURCE_NAMES[field]}")
-            )
+            self._report.add(RepeatedSetting(written.span, setting=f"limit of a {limited}'s {_RESOURCE_NAMES[field]}"))
             return None
         value = to_base_unit(written.number, {**SECONDS, **BYTES}[written.unit])
         if not (isfinite(value) and value > 0):
@@ -241,12 +239,12 @@ class _TaskReader:
 
     def _unknown(self, name: ast.Word, kind: str, known: tuple[str, ...], remedy: str) -> None:
         near = nearest_name(name.text, known)
-        self._report.add(UnknownSetting(primary=name.span, name=name.text, kind=kind, near=near, remedy=remedy))
+        self._report.add(UnknownSetting(name.span, name=name.text, kind=kind, near=near, remedy=remedy))
 
     def _refuse(
         self, written: ast.Number | ast.Quantity, problem: str, expected: str, remedy: str | None = None
     ) -> None:
-        self._report.add(SettingOutOfRange(primary=written.span, problem=problem, expected=expected, remedy=remedy))
+        self._report.add(SettingOutOfRange(written.span, problem=problem, expected=expected, remedy=remedy))
 
 
 _RESOURCE_NAMES: Final = {"trial_seconds": "time", "trial_bytes": "memory", "run_seconds": "time"}
@@ -308,13 +306,11 @@ class ScorerReader:
             hint = self._hint(name)
             plain = name.removesuffix("_score")
             near = None if hint else plain if plain in self._known else nearest_name(name, self._known)
-            self._report.add(UnknownScorer(primary=written.span, name=name, near=near, hint=hint))
+            self._report.add(UnknownScorer(written.span, name=name, near=near, hint=hint))
             return None
         if self._kind is not None and kind != self._kind:
             example = EXAMPLES[self._kind]
-            self._report.add(
-                UnsuitableScorer(primary=written.span, scorer=name, kind=self._kind, other=kind, example=example)
-            )
+            self._report.add(UnsuitableScorer(written.span, scorer=name, kind=self._kind, other=kind, example=example))
             return None
         return name
 
@@ -357,11 +353,11 @@ class BoundReader:
                 pass
             case ast.Logical():
                 problem, remedy = "a constraint bounds one measure", "write one `subject to` line for each measure"
-                self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+                self._report.add(BoundForm(written.span, problem=problem, remedy=remedy))
                 return None
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(BoundForm(primary=written.span, problem="this is not a bound", remedy=remedy))
+                self._report.add(BoundForm(written.span, problem="this is not a bound", remedy=remedy))
                 return None
         if _is_number(left) and not _is_number(right):
             left, right, relation = right, left, _MIRRORED.get(relation, relation)
@@ -371,7 +367,7 @@ class BoundReader:
         if relation not in ("<=", "<"):
             shown = spell_expression(left)
             problem = f"`{shown}` can only be bounded from above"
-            self._report.add(BoundForm(primary=written.span, problem=problem, remedy=f"write `{shown} <= …`"))
+            self._report.add(BoundForm(written.span, problem=problem, remedy=f"write `{shown} <= …`"))
             return None
         scorer, column = self._arguments(left) if measure is Measure.DISPARITY else ("", "")
         limit = self._limit(measure, right)
@@ -384,7 +380,7 @@ class BoundReader:
                 if measure is Measure.DISPARITY and relation == "<="
                 else "a bound greater than 0"
             )
-            self._report.add(SettingOutOfRange(primary=right.span, problem=problem, expected=expected))
+            self._report.add(SettingOutOfRange(right.span, problem=problem, expected=expected))
             return None
         return Bound(measure, limit, relation == "<", scorer, column, written.span)
 
@@ -396,11 +392,11 @@ class BoundReader:
                 pass
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(BoundForm(primary=written.span, problem="this is not a measure", remedy=remedy))
+                self._report.add(BoundForm(written.span, problem="this is not a measure", remedy=remedy))
                 return None
         if name not in MEASURES:
             near = MEASURE_SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))
-            self._report.add(UnknownMeasure(primary=place, name=name, near=near))
+            self._report.add(UnknownMeasure(place, name=name, near=near))
             return None
         measure = Measure(name)
         takes_arguments = measure is Measure.DISPARITY
@@ -408,7 +404,7 @@ class BoundReader:
             return measure
         problem = f"`{name}` needs arguments" if takes_arguments else f"`{name}` takes no arguments"
         remedy = "write `disparity(scorer, column)`" if takes_arguments else f"write `{name}`"
-        self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+        self._report.add(BoundForm(written.span, problem=problem, remedy=remedy))
         return None
 
     def _arguments(self, written: ast.Expression) -> tuple[str | None, str | None]:
@@ -420,7 +416,7 @@ class BoundReader:
             case _:
                 problem = "`disparity` takes a scorer and a column of the data"
                 remedy = "write `disparity(roc_auc, age_group)`, or the column in quotes"
-                self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+                self._report.add(BoundForm(written.span, problem=problem, remedy=remedy))
                 return None, None
 
     def _limit(self, measure: Measure, written: ast.Expression) -> float | None:
@@ -437,11 +433,11 @@ class BoundReader:
                 self._report.add(_wrong_unit(measure, written))
                 return None
             case _:
-                self._report.add(BoundForm(primary=written.span, problem="this bound is not a number"))
+                self._report.add(BoundForm(written.span, problem="this bound is not a number"))
                 return None
         if isfinite(value):
             return value
-        self._report.add(BoundForm(primary=written.span, problem="this bound is not finite"))
+        self._report.add(BoundForm(written.span, problem="this bound is not finite"))
         return None
 
 
@@ -461,4 +457,4 @@ def _wrong_unit(measure: Measure, written: ast.Number | ast.Quantity) -> WrongUn
     }[measure]
     reason = f"`{measure}` is {expected}"
     shown = spell_expression(written)
-    return WrongUnit(primary=written.span, quantity=shown, expected=expected, reason=reason, remedy=remedy)
+    return WrongUnit(written.span, quantity=shown, expected=expected, reason=reason, remedy=remedy)

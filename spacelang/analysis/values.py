@@ -43,7 +43,7 @@ def misplaced_body_diagnostic(value: ast.OperatorValue) -> UnexpectedText:
     """Return the diagnostic of an operator's body in a default, tuple or comparison, where only a name may be."""
     name = value.name.text
     hint = f"only alternatives can have a body: write the name alone, `{name}`"
-    return UnexpectedText(primary=value.span, found=f"`{name} {{ … }}`", expected="a value", hint=hint)
+    return UnexpectedText(value.span, found=f"`{name} {{ … }}`", expected="a value", hint=hint)
 
 
 def suggest_value(value: Value, known: Iterable[Value]) -> str | None:
@@ -87,11 +87,11 @@ class OperatorFinder:
         meanings = self.catalogue.full_names(name.text)
         if meanings:
             full = " or ".join(f"`{meaning}`" for meaning in meanings)
-            return AmbiguousOperator(primary=name.span, name=name.text, full=full)
+            return AmbiguousOperator(name.span, name=name.text, full=full)
         elsewhere = self._use_hint(name)
         near = None if elsewhere is not None or name.text in NONE_SYNONYMS else self._near(name, others)
         hint = hint or elsewhere or ("write `none` to leave the step out" if name.text in NONE_SYNONYMS else None)
-        return UnknownOperator(primary=name.span, name=name.text, catalogue=self._title(name), hint=hint, near=near)
+        return UnknownOperator(name.span, name=name.text, catalogue=self._title(name), hint=hint, near=near)
 
     def _use_hint(self, name: ast.DottedName) -> str | None:
         first, last = name.words[0].text, name.words[-1].text

@@ -247,10 +247,7 @@ class UnboundSymbol(Diagnostic):
     code = "SL406"
     MESSAGE = "`{symbol}` is not bound to a number"
     LABEL = "depends on the data"
-    HELPS = (
-        "bind it, as in `--bind {symbol}=20`, or give a limit: `{limit}`",
-        "bind it, as in `--bind {symbol}=20`",
-    )
+    HELPS = ("bind it, as in `--bind {symbol}=20`, or give a limit: `{limit}`", "bind it, as in `--bind {symbol}=20`")
 
     symbol: str
     limit: str | None = None

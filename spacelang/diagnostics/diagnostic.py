@@ -4,7 +4,7 @@ import string
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError, dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Never, Self, dataclass_transform, get_origin
+from typing import Any, ClassVar, Final, Literal, Never, Self, dataclass_transform, get_origin
 
 from spacelang.text import Span
 
@@ -36,9 +36,13 @@ class Fix:
 _REQUIRED: Final = object()
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True)
+def _positional(*, kw_only: Literal[False]) -> Any:  # noqa: ARG001 - read by type checkers
+    return _REQUIRED
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(_positional,))
 class _Record:
-    """A base class of frozen, keyword-only data classes that needs no generated methods.
+    """A base class of frozen data classes that needs no generated methods. All fields but `primary` are keyword-only.
 
     The standard library compiles six methods for each data class. For all kinds of diagnostics, that took longer at
     every start than checking a file.
@@ -51,8 +55,8 @@ class _Record:
         own = [name for name, origin in origins.items() if origin is not ClassVar]
         cls.FIELDS = {**cls.FIELDS, **{name: cls.__dict__.get(name, _REQUIRED) for name in own}}
 
-    def __init__(self, **values: object) -> None:
-        known = {**self.FIELDS, **values}
+    def __init__(self, primary: object = _REQUIRED, **values: object) -> None:
+        known = {**self.FIELDS, "primary": primary, **values}
         if len(known) > len(self.FIELDS) or _REQUIRED in known.values():
             wrong = [name for name, value in known.items() if name not in self.FIELDS or value is _REQUIRED]
             raise TypeError(f"{type(self).__name__}: missing or unknown {', '.join(wrong)}")
@@ -87,7 +91,7 @@ class Diagnostic(_Record):
     MESSAGE: ClassVar[str]
     LABEL: ClassVar[str] = ""
     HELPS: ClassVar[tuple[str, ...]] = ()
-    primary: Span
+    primary: Span = _positional(kw_only=False)
     related: tuple[Related, ...] = ()
     notes: tuple[str, ...] = ()
 

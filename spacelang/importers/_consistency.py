@@ -60,7 +60,7 @@ class _ConsistencyChecker:
             if (first := self.parameters.get(parameter.name)) is not None:
                 problem = f"`{parameter.name}` is declared twice"
                 related = (Related(first.span, "first declared here"),)
-                self.problems.append(ContradictoryDeclaration(primary=parameter.span, problem=problem, related=related))
+                self.problems.append(ContradictoryDeclaration(parameter.span, problem=problem, related=related))
             else:
                 self.parameters[parameter.name] = parameter
                 self._check_declaration(parameter)
@@ -79,7 +79,7 @@ class _ConsistencyChecker:
                 if len(set(map(identity_key, values))) < len(values):
                     return self._contradiction(parameter.span, f"`{name}` has a duplicate value")
                 if (wrong := next((value for value in values if not _is_writable(value)), None)) is not None:
-                    self.problems.append(NotExpressible(primary=parameter.span, what=f"the value `{wrong}`"))
+                    self.problems.append(NotExpressible(parameter.span, what=f"the value `{wrong}`"))
                     return None
             case _:
                 assert_never(domain)
@@ -129,11 +129,11 @@ class _ConsistencyChecker:
         self._suggested += 1
         near = nearest_name(name, self.parameters) if self._suggested <= _MOST_SUGGESTIONS else None
         at = _occurrence(span, name, span.text.find(name))
-        self.problems.append(UndeclaredParameter(primary=at, name=name, near=near))
+        self.problems.append(UndeclaredParameter(at, name=name, near=near))
         return None
 
     def _contradiction(self, span: Span, problem: str) -> None:
-        self.problems.append(ContradictoryDeclaration(primary=span, problem=problem))
+        self.problems.append(ContradictoryDeclaration(span, problem=problem))
 
 
 def check_consistency(foreign: ForeignSpace) -> tuple[ConsistentSpace | None, list[Diagnostic]]:
@@ -156,7 +156,7 @@ def check_consistency(foreign: ForeignSpace) -> tuple[ConsistentSpace | None, li
     except CycleError as error:
         circle = [name for name in error.args[1] if name in spans]
         problem = f"the condition of `{circle[0]}` depends on itself"
-        return None, [ContradictoryDeclaration(primary=spans[circle[0]], problem=problem)]
+        return None, [ContradictoryDeclaration(spans[circle[0]], problem=problem)]
     ordered = {name: parameters[name] for name in order}
     decided = _without_constants(ordered, conditions)
     sound = ConsistentSpace(foreign.name, ordered, tuple(parameters), decided, spans, clauses)
@@ -218,7 +218,7 @@ def _errors_of_default(space: ConsistentSpace) -> list[Diagnostic]:
             values[name] = parameter.default
     problem, reason = "the default configuration is forbidden", "by this clause"
     return [
-        ContradictoryDeclaration(primary=clause.span, problem=problem, reason=reason)
+        ContradictoryDeclaration(clause.span, problem=problem, reason=reason)
         for clause in space.clauses
         if all(_is_literal_true(literal, values, space.parameters) for literal in clause.literals)
     ]

@@ -155,9 +155,9 @@ def import_space(source: Source) -> tuple[ImportResult | None, tuple[Diagnostic,
     file = PurePath(source.name)
     importer = next((one for one in map(IMPORTERS.load, IMPORTERS.names()) if file.suffix.lower() in one.endings), None)
     if importer is None:
-        return None, (UnknownFormat(primary=Span(source, 0, 0), path=source.name),)
+        return None, (UnknownFormat(Span(source, 0, 0), path=source.name),)
     if len(source.text.encode(errors="surrogatepass")) > MAX_BYTES:
-        return None, (TooLarge(primary=Span(source, 0, 0), what="the file", limit="1 MiB"),)
+        return None, (TooLarge(Span(source, 0, 0), what="the file", limit="1 MiB"),)
     foreign = importer().read(source)
     too_many = _exceeded_limit(foreign)
     if too_many is not None:
@@ -167,7 +167,7 @@ def import_space(source: Source) -> tuple[ImportResult | None, tuple[Diagnostic,
     if sound is None or _has_errors(diagnostics):
         return None, sorted_unique(diagnostics)
     if not sound.parameters:
-        empty = UnreadableDeclaration(primary=Span(source, 0, 0), problem="the file declares no hyperparameter")
+        empty = UnreadableDeclaration(Span(source, 0, 0), problem="the file declares no hyperparameter")
         return None, (*sorted_unique(diagnostics), empty)
     imported, more = _write_checked(sound, source, to_identifier(foreign.name or file.stem), file.name)
     diagnostics += more
@@ -178,12 +178,12 @@ def _exceeded_limit(foreign: ForeignSpace) -> TooLarge | None:
     declarations: tuple[Declaration, ...] = (*foreign.parameters, *foreign.conditionals, *foreign.clauses)
     if len(declarations) > MAX_DECLARATIONS:
         span = declarations[MAX_DECLARATIONS].span
-        return TooLarge(primary=span, what="the number of declarations", limit=f"{MAX_DECLARATIONS:,}")
+        return TooLarge(span, what="the number of declarations", limit=f"{MAX_DECLARATIONS:,}")
     left = MAX_VALUES
     for declaration in declarations:
         left -= count_values(declaration)
         if left < 0:
-            return TooLarge(primary=declaration.span, what="the number of values", limit=f"{MAX_VALUES:,}")
+            return TooLarge(declaration.span, what="the number of values", limit=f"{MAX_VALUES:,}")
     return None
 
 
@@ -204,9 +204,7 @@ def _write_checked(
         text, diagnostics = write_text(shape, naming, name, origin)
         too_large = exceeded_limit(Source(origin, text))
         if too_large is not None:
-            diagnostics.append(
-                TooLarge(primary=start, what=f"in the imported space {too_large.what}", limit=too_large.limit)
-            )
+            diagnostics.append(TooLarge(start, what=f"in the imported space {too_large.what}", limit=too_large.limit))
         if _has_errors(diagnostics):
             return None, diagnostics
         # Only clauses can exclude alternatives, and only operators of a catalogue can be rejected by the check.
@@ -224,7 +222,7 @@ def _write_checked(
         elif use_catalogue and naming.catalogue_paths:
             use_catalogue = False
         else:
-            return None, [ContradictoryDeclaration(primary=start, problem=one.message) for one in wrong]
+            return None, [ContradictoryDeclaration(start, problem=one.message) for one in wrong]
 
 
 def _remove_dead_alternatives(
@@ -242,7 +240,7 @@ def _remove_dead_alternatives(
         assert isinstance(domain, ForeignValues)
         place = next(i for i in range(len(domain.values)) if naming.alternatives[parameter.name, i] == one.alternative)
         what = f"the value `{domain.values[place]}` of `{parameter.name}` is always forbidden"
-        left_out.append(IneffectiveDeclaration(primary=parameter.span, what=what))
+        left_out.append(IneffectiveDeclaration(parameter.span, what=what))
         if sound.parameters[parameter.name].is_constant:
             return None
         sound = remove_value(sound, parameter.name, domain.values[place])

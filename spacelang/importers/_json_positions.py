@@ -58,7 +58,7 @@ def _documents(source: Source, most: int | None) -> list[PositionedValue] | Unre
         reader.expect("", "the end of the file")
     except _MalformedError as error:
         _, start, end = tokens[min(reader.place, len(tokens) - 1)]
-        return UnreadableDeclaration(primary=Span(source, start, end), problem="this is not JSON", expected=str(error))
+        return UnreadableDeclaration(Span(source, start, end), problem="this is not JSON", expected=str(error))
     return documents
 
 

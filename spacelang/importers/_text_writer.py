@@ -94,7 +94,7 @@ class BodyWriter:
                 found.setdefault(path, []).append(member)
             if not members[name] and self._shape.paths[name] != (ROOT,):
                 span = self._shape.space.parameters[name].span
-                self.diagnostics.append(IneffectiveDeclaration(primary=span, what=f"`{name}` is never active"))
+                self.diagnostics.append(IneffectiveDeclaration(span, what=f"`{name}` is never active"))
         self._report_lost_weights()
         return found
 
@@ -104,7 +104,7 @@ class BodyWriter:
 
     def _report_loose_tests(self, name: str) -> None:
         for test in {test.parameter: test for test in self._expressions.loose_tests}.values():
-            told = ActiveWithoutParent(primary=test.span, child=name, parent=test.parameter)
+            told = ActiveWithoutParent(test.span, child=name, parent=test.parameter)
             self.diagnostics += [] if told in self.diagnostics else [told]
         self._expressions.loose_tests.clear()
 
@@ -113,7 +113,7 @@ class BodyWriter:
             weights = parameter.domain.weights if isinstance(parameter.domain, ForeignValues) else None
             is_kept = name in self._shape.decisions and weights is not None and min(weights) > 0
             if weights is not None and len(set(weights)) > 1 and not is_kept:
-                lost = GuidanceDropped(primary=parameter.span, what="the weights of the values", name=name, verb="are")
+                lost = GuidanceDropped(parameter.span, what="the weights of the values", name=name, verb="are")
                 self.diagnostics.append(lost)
 
     def _member(self, name: str, path: Path) -> ast.Member | None:

@@ -53,7 +53,7 @@ class _ProblemError(Exception):
 
 
 def _unreadable(span: Span, problem: str, expected: str = "") -> _ProblemError:
-    return _ProblemError(UnreadableDeclaration(primary=span, problem=problem, expected=expected))
+    return _ProblemError(UnreadableDeclaration(span, problem=problem, expected=expected))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class _DocumentReader:
                 raise _unreadable(_member(item, "type").span, f"unknown hyperparameter type `{kind}`")
         if _optional(item, "meta"):
             span = _member(item, "meta").span
-            self._diagnostics.append(GuidanceDropped(primary=span, what="the metadata", name=name))
+            self._diagnostics.append(GuidanceDropped(span, what="the metadata", name=name))
         return ForeignParameter(name, domain, _default(item, domain), item.span, prior)
 
     def _range(self, item: PositionedValue, name: str, is_integer: bool) -> ForeignRange:
@@ -133,7 +133,7 @@ class _DocumentReader:
             bound = _optional(item, end)
             if bound is None:
                 what = f"the range of `{name}`, which has no {end} bound"
-                raise _ProblemError(NotExpressible(primary=item.span, what=what, remedy="give it both bounds"))
+                raise _ProblemError(NotExpressible(item.span, what=what, remedy="give it both bounds"))
             bounds.append(_number(item, end, is_integer=is_integer))
         domain = ForeignRange("int" if is_integer else "float", bounds[0], bounds[1], log)
         return domain if _optional(item, "q") is None else _with_step(item, name, domain)
@@ -144,7 +144,7 @@ class _DocumentReader:
             return (_number(item, "mu"), deviation) if deviation > 0 else None
         if family != "uniform":
             what = f"the {family} distribution"
-            self._diagnostics.append(GuidanceDropped(primary=item.span, what=what, name=name))
+            self._diagnostics.append(GuidanceDropped(item.span, what=what, name=name))
         return None
 
 
@@ -181,7 +181,7 @@ def _with_step(item: PositionedValue, name: str, domain: ForeignRange) -> Foreig
     if q <= 0 or domain.log or (upper - lower) % q or lower % q:
         what = f"the quantization of `{name}`"
         remedy = "choose a `q` that divides both bounds, without `log`"
-        raise _ProblemError(NotExpressible(primary=_member(item, "q").span, what=what, remedy=remedy))
+        raise _ProblemError(NotExpressible(_member(item, "q").span, what=what, remedy=remedy))
     if domain.kind == "int" and step == int(step):
         step = int(step)
     return ForeignRange(domain.kind, domain.lower, domain.upper, step=step)
@@ -236,7 +236,7 @@ def _combinations(item: PositionedValue) -> list[_Literals]:
 def _product(left: list[_Literals], right: list[_Literals], span: Span) -> list[_Literals]:
     if len(left) * len(right) > MAX_COMBINATIONS:
         what = f"a clause that stands for more than {MAX_COMBINATIONS:,} combinations"
-        raise _ProblemError(NotExpressible(primary=span, what=what))
+        raise _ProblemError(NotExpressible(span, what=what))
     return [one + other for one in left for other in right]
 
 
@@ -286,13 +286,13 @@ def _number(item: PositionedValue, name: str, *, is_integer: bool = False) -> fl
         raise _unreadable(found.span, f"`{name}` is not a number")
     if is_integer:
         if read != int(read):
-            raise _ProblemError(ContradictoryDeclaration(primary=found.span, problem=f"`{name}` is not an integer"))
+            raise _ProblemError(ContradictoryDeclaration(found.span, problem=f"`{name}` is not an integer"))
         return int(read)
     try:
         return float(read)
     except OverflowError:
         problem = f"`{name}` is too large"
-        raise _ProblemError(ContradictoryDeclaration(primary=found.span, problem=problem)) from None
+        raise _ProblemError(ContradictoryDeclaration(found.span, problem=problem)) from None
 
 
 def _values(item: PositionedValue) -> tuple[Value, ...]:
@@ -304,7 +304,7 @@ def _values(item: PositionedValue) -> tuple[Value, ...]:
 def _value(item: PositionedValue) -> Value:
     match item.value:
         case dict():
-            raise _ProblemError(NotExpressible(primary=item.span, what="an object as a value"))
+            raise _ProblemError(NotExpressible(item.span, what="an object as a value"))
         case list(items):
             return tuple(map(_value, items))
         case value:

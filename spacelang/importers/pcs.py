@@ -106,28 +106,26 @@ def _trailing_warnings(source: Source) -> Iterator[IneffectiveDeclaration]:
         start, end = _find_trailing(_unquoted(span))
         if start < end:
             at = Span(source, span.start + start, span.start + end)
-            yield IneffectiveDeclaration(
-                primary=at, what=f"`{at.text}` has no meaning here", reason="ConfigSpace ignores it"
-            )
+            yield IneffectiveDeclaration(at, what=f"`{at.text}` has no meaning here", reason="ConfigSpace ignores it")
 
 
 def _parameter(text: str, span: Span) -> ForeignParameter | Diagnostic:
     found = _DECLARATION.fullmatch(text.strip())
     if found is None:
         expected = next((example for sign, example in _EXAMPLES.items() if sign in text), _EXAMPLES["{"])
-        return UnreadableDeclaration(primary=span, problem="this line is not a declaration", expected=expected)
+        return UnreadableDeclaration(span, problem="this line is not a declaration", expected=expected)
     is_set = found["domain"].startswith("{")
     if is_set != ((found["type"] or "ordinal") in ("categorical", "ordinal")) and found["type"] is not None:
         problem = f"the domain does not match the type `{found['type']}`"
         expected = _EXAMPLES["["] if is_set else _EXAMPLES["{"]
-        return UnreadableDeclaration(primary=span, problem=problem, expected=expected)
+        return UnreadableDeclaration(span, problem=problem, expected=expected)
     return _of_set(found, span) if is_set else _of_range(found, span)
 
 
 def _of_set(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic:
     words = tuple(word.strip() for word in found["domain"][1:-1].split(","))
     if not all(words) or found["flags"]:
-        return UnreadableDeclaration(primary=span, problem="this line is not a declaration", expected=_EXAMPLES["{"])
+        return UnreadableDeclaration(span, problem="this line is not a declaration", expected=_EXAMPLES["{"])
     domain = ForeignValues(words, convert_words(words), ordered=found["type"] == "ordinal")
     return ForeignParameter(found["name"], domain, found["default"].strip(), span)
 
@@ -136,12 +134,12 @@ def _of_range(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic
     flags = _flags(found["type"], found["flags"])
     numbers = [parse_number(text.strip()) for text in (*found["domain"][1:-1].split(","), found["default"])]
     if flags is None or len(numbers) != 3 or None in numbers:
-        return UnreadableDeclaration(primary=span, problem="this line is not a declaration", expected=_EXAMPLES["["])
+        return UnreadableDeclaration(span, problem="this line is not a declaration", expected=_EXAMPLES["["])
     is_integer, is_log = flags
     lower, upper, default = (_as_integer(n) if is_integer else float(n) for n in numbers if n is not None)
     if any(isinstance(n, float) for n in (lower, upper, default)) and is_integer:
         problem = f"`{found['name']}` is an integer, but a bound or the default is not"
-        return ContradictoryDeclaration(primary=span, problem=problem)
+        return ContradictoryDeclaration(span, problem=problem)
     return ForeignParameter(
         found["name"], ForeignRange("int" if is_integer else "float", lower, upper, is_log), default, span
     )
@@ -163,7 +161,7 @@ def _conditional(text: str, span: Span) -> ForeignCondition | Diagnostic:
     end = span.start + len(child) + 1
     terms = [_conjunction(*part, span.source) for part in _split(condition, "||", end)]
     if len(child.split()) != 1 or any(term is None for term in terms):
-        return UnreadableDeclaration(primary=span, problem="this condition cannot be read", expected=_EXAMPLES["|"])
+        return UnreadableDeclaration(span, problem="this condition cannot be read", expected=_EXAMPLES["|"])
     return ForeignCondition(child.strip(), disjunction([term for term in terms if term is not None]), span)
 
 
@@ -201,6 +199,6 @@ def _clause(text: str, span: Span) -> ForbiddenClause | Diagnostic:
         found = _LITERAL.fullmatch(part)
         if found is None or not text.endswith("}"):
             problem, expected = "this forbidden clause cannot be read", "expected `{name=value, other=value}`"
-            return UnreadableDeclaration(primary=span, problem=problem, expected=expected)
+            return UnreadableDeclaration(span, problem=problem, expected=expected)
         literals.append(ValueTest(found["name"], "in", (found["value"],), _stripped(part, start, span.source)))
     return ForbiddenClause(tuple(literals), span)

@@ -237,9 +237,7 @@ def _join_factor(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[
 
 
 def draw_states(
-    elimination: Elimination,
-    choose: Callable[[Sequence[float]], int],
-    existential: frozenset[str] = frozenset(),
+    elimination: Elimination, choose: Callable[[Sequence[float]], int], existential: frozenset[str] = frozenset()
 ) -> dict[str, State]:
     """Return one joint state, drawn by weight: `choose` receives weights and returns an index.
 

@@ -240,8 +240,7 @@ _DOMAINS: Final = (
         r"float[\g<low>,\g<high>]log",
     ),
     idiom_of(
-        r"\b(?:[a-z]\w*\.)*(?:suggest_)?q?uniform\([^\n()]*\)",
-        "write `float[…, …]` with the bounds of its values",
+        r"\b(?:[a-z]\w*\.)*(?:suggest_)?q?uniform\([^\n()]*\)", "write `float[…, …]` with the bounds of its values"
     ),
     idiom_of(
         r"\b(?:[a-z]\w*\.)*(?:randint|uniform_?int|int_?uniform|quniform|range|arange)\([^\n()]*\)",

@@ -43,9 +43,7 @@ def parse(source: Source) -> ParseResult:
 
         reading, mistakes, damaged = recover(source, reading, reading.error)
     if reading.highest_expression is not None and reading.highest_expression[0] > MAX_HEIGHT:
-        height = TooLarge(
-            primary=reading.highest_expression[1], what="the nesting of this expression", limit=str(MAX_HEIGHT)
-        )
+        height = TooLarge(reading.highest_expression[1], what="the nesting of this expression", limit=str(MAX_HEIGHT))
         return ParseResult(nothing, (*mistakes, height), damaged)
     file = ast.File(reading.items, nothing.span)
     return ParseResult(file, (*mistakes, *_missing_separators(reading.bodies)), damaged)
@@ -60,7 +58,7 @@ def _missing_separators(bodies: Iterable[ast.Body]) -> list[Diagnostic]:
             if not any(separator in between for separator in "\n\r,"):
                 first = _first_word(after)
                 hint = _range_hint(before, after)
-                found.append(MissingSeparator(primary=first, member=first.text, hint=hint))
+                found.append(MissingSeparator(first, member=first.text, hint=hint))
     return found
 
 
@@ -103,7 +101,7 @@ def exceeded_limit(source: Source) -> TooLarge | None:
     """Return a diagnostic for the first limit that the text exceeds, with its place, or None."""
     text = source.text
     if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES):
-        return TooLarge(primary=Span(source, 0, 0), what="the file", limit="1 MiB")
+        return TooLarge(Span(source, 0, 0), what="the file", limit="1 MiB")
     depth = 0
     for place, lexeme in enumerate(_LEXEME.finditer(text)):
         kind = lexeme.lastgroup
@@ -111,15 +109,15 @@ def exceeded_limit(source: Source) -> TooLarge | None:
             depth = depth + 1 if lexeme["bracket"] in "[({" else max(depth - 1, 0)
             if depth > MAX_NESTING:
                 span = Span(source, lexeme.start("bracket"), lexeme.end())
-                return TooLarge(primary=span, what="the nesting of brackets", limit=str(MAX_NESTING))
+                return TooLarge(span, what="the nesting of brackets", limit=str(MAX_NESTING))
         elif kind == "number":
             what = _exceeded_number_limit(lexeme["number"])
             if what is not None:
                 span = Span(source, lexeme.start("number"), lexeme.end())
-                return TooLarge(primary=span, what="this number", limit=what)
+                return TooLarge(span, what="this number", limit=what)
         if place >= MAX_TOKENS:
             span = Span(source, lexeme.start(), lexeme.end())
-            return TooLarge(primary=span, what="the number of words and signs", limit=f"{MAX_TOKENS:,}")
+            return TooLarge(span, what="the number of words and signs", limit=f"{MAX_TOKENS:,}")
     return None
 
 

@@ -44,9 +44,7 @@ def read_source(reference: str) -> Source | Diagnostic:
 def read_file(path: str, remedy: str) -> Source | Diagnostic:
     """Return the source of a file that is no space, or a diagnostic with the help text `remedy`."""
     start = Span(Source(path, ""), 0, 0)
-    return _read(
-        Path(path), path, lambda reason: UnreadableFile(primary=start, path=path, reason=reason, remedy=remedy)
-    )
+    return _read(Path(path), path, lambda reason: UnreadableFile(start, path=path, reason=reason, remedy=remedy))
 
 
 def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -> Source | Diagnostic:
@@ -58,9 +56,9 @@ def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -
         case _UnreadableReason(reason):
             return unreadable(reason)
         case _InvalidText(reason):
-            return NotText(primary=start, path=reference, reason=reason)
+            return NotText(start, path=reference, reason=reason)
         case _FileTooLarge(limit):
-            return TooLarge(primary=start, what="the file", limit=limit)
+            return TooLarge(start, what="the file", limit=limit)
 
 
 def source_from_bytes(name: str, content: bytes) -> Source | Diagnostic:
@@ -70,9 +68,9 @@ def source_from_bytes(name: str, content: bytes) -> Source | Diagnostic:
         case str() as text:
             return Source(name, text)
         case _InvalidText(reason):
-            return NotText(primary=start, path=name, reason=reason)
+            return NotText(start, path=name, reason=reason)
         case _FileTooLarge(limit):
-            return TooLarge(primary=start, what="the file", limit=limit)
+            return TooLarge(start, what="the file", limit=limit)
 
 
 @frozen
@@ -93,21 +91,17 @@ def find_import(reference: str, importer: Source, at: Span) -> ImportLocation | 
         return ImportLocation(reference, Origin(root / f"{reference}.space", root))
     if importer.origin is None:
         reason = "a text that is not a file can import bundled spaces only"
-        return UnreadableImport(
-            primary=at, path=reference, reason=reason, near=nearest_name(reference, bundled_names())
-        )
+        return UnreadableImport(at, path=reference, reason=reason, near=nearest_name(reference, bundled_names()))
     outside = _refusal_reason(reference)
     if outside is not None:
-        return OutsideImport(primary=at, path=reference, reason=outside)
+        return OutsideImport(at, path=reference, reason=outside)
     try:
         real = Path(os.path.realpath(importer.origin.path.parent / reference, strict=True))
     except (OSError, ValueError) as error:
         near = nearest_name(reference, [*bundled_names(), *_importable_paths(reference, importer.origin)])
-        return UnreadableImport(primary=at, path=reference, reason=_error_reason(error), near=near)
+        return UnreadableImport(at, path=reference, reason=_error_reason(error), near=near)
     if not real.is_relative_to(importer.origin.root):
-        return OutsideImport(
-            primary=at, path=reference, reason="the path is a link to a place outside the folder of the space"
-        )
+        return OutsideImport(at, path=reference, reason="the path is a link to a place outside the folder of the space")
     name = str(Path(importer.name).parent / reference)
     return ImportLocation(name, Origin(real, importer.origin.root))
 
@@ -118,11 +112,11 @@ def read_import(place: ImportLocation, reference: str, at: Span) -> Source | Dia
         case str() as text:
             return Source(place.name, text, place.origin)
         case _UnreadableReason(reason):
-            return UnreadableImport(primary=at, path=reference, reason=reason)
+            return UnreadableImport(at, path=reference, reason=reason)
         case _InvalidText(reason):
-            return NotText(primary=at, path=reference, reason=reason)
+            return NotText(at, path=reference, reason=reason)
         case _FileTooLarge(limit):
-            return TooLarge(primary=at, what="the imported file", limit=limit)
+            return TooLarge(at, what="the imported file", limit=limit)
 
 
 @frozen
@@ -196,7 +190,7 @@ def _unreadable_file(reference: str, reason: str) -> UnreadableFile:
     # A program may pass the text of a space as a path by mistake.
     remedy = "this is the text of a space: write it to a file, or give it to `sl.load`" if is_text(reference) else None
     start = Span(Source(reference, ""), 0, 0)
-    return UnreadableFile(primary=start, path=reference, reason=reason, near=near, remedy=remedy)
+    return UnreadableFile(start, path=reference, reason=reason, near=near, remedy=remedy)
 
 
 def _spaces_in_folder(place: Path) -> list[str]:

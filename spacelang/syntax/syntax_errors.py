@@ -95,18 +95,18 @@ def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
         if text[place] == sign and not whole.match(text, place):
             end = re.compile(r"[\r\n]|$").search(text, place)
             span = Span(source, start, mistake.shift + (end.start() if end else len(text)))
-            return UnclosedString(primary=span, what=what, sign=f"`{sign}`" if sign != "`" else "a backtick")
+            return UnclosedString(span, what=what, sign=f"`{sign}`" if sign != "`" else "a backtick")
     if mistake.unfinished:
         return _unfinished_line(mistake, source)
     if (idiom := mistake.idiom) is not None:
         span = Span(source, idiom.start + mistake.shift, idiom.end + mistake.shift)
         found = _quoted(_abbreviated(span.text))
-        return ForeignSyntax(primary=span, found=found, remedy=idiom.remedy, instead=idiom.instead)
+        return ForeignSyntax(span, found=found, remedy=idiom.remedy, instead=idiom.instead)
     expected, opened = mistake.expected, _still_open(mistake, source)
     known = keywords(expected) if "NAME" not in expected else []
     near = nearest_name(mistake.found, known) if mistake.found.isidentifier() else None
     return UnexpectedText(
-        primary=Span(source, start, start + len(mistake.found)),
+        Span(source, start, start + len(mistake.found)),
         found=_quoted(mistake.found),
         expected=expectation(expected),
         near=near,
@@ -139,7 +139,7 @@ def _unfinished_line(mistake: SyntaxMistake, source: Source) -> UnexpectedText:
     sign, start = mistake.found, mistake.place + mistake.shift
     expected = {":": "a domain", "=": "a value"}.get(sign, "an expression" if sign in _BEFORE_EXPRESSIONS else "a name")
     span = Span(source, start, start + len(sign))
-    return UnexpectedText(primary=span, found=f"end of the line after `{sign}`", expected=f"{expected} after it")
+    return UnexpectedText(span, found=f"end of the line after `{sign}`", expected=f"{expected} after it")
 
 
 def _incomplete_item(mistake: SyntaxMistake, source: Source) -> UnexpectedEnd:
@@ -148,7 +148,7 @@ def _incomplete_item(mistake: SyntaxMistake, source: Source) -> UnexpectedEnd:
     place = _open_bracket(text, len(text))
     related = () if place is None else (_opened_here(source, place + mistake.shift, "opened here and never closed"),)
     return UnexpectedEnd(
-        primary=Span(source, max(end - 1, 0), end),
+        Span(source, max(end - 1, 0), end),
         item=(text.split() or ["file"])[0],
         expected=expectation(mistake.expected),
         related=related,

@@ -27,27 +27,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "AskAndTell",
-    "Comparison",
-    "Configuration",
-    "Constraint",
-    "Experiment",
-    "ImportedSpace",
-    "NoSuccessError",
-    "RefitError",
-    "Result",
-    "Space",
-    "SpaceError",
-    "SpaceSearchCV",
-    "Suggestion",
-    "ask_and_tell",
-    "compare",
-    "import_space",
-    "load",
-    "parse",
-    "search",
-    "search_table",
-]
+    "AskAndTell", "Comparison", "Configuration", "Constraint", "Experiment", "ImportedSpace", "NoSuccessError",
+    "RefitError", "Result", "Space", "SpaceError", "SpaceSearchCV", "Suggestion", "ask_and_tell", "compare",
+    "import_space", "load", "parse", "search", "search_table",
+]  # fmt: skip
 _HOMES = {
     "SpaceSearchCV": "spacelang.api.search_cv",
     "Configuration": "spacelang.ir.configuration",

@@ -14,12 +14,9 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 MARKED_CONSTRUCTS: Final = {
-    "default": "alternatives",
-    "weight": "alternatives",
-    "first": "stages",
-    "split": "hyperparameters",
+    "default": "alternatives", "weight": "alternatives", "first": "stages", "split": "hyperparameters",
     "prior": "hyperparameters",
-}
+}  # fmt: skip
 """The constructs that each annotation marks."""
 
 
@@ -113,12 +110,9 @@ def _check_prior(arguments: Sequence[ast.Value]) -> str | None:
 
 
 _CHECKS: Final[dict[str, Callable[[Sequence[ast.Value]], str | None]]] = {
-    "default": _check_no_arguments,
-    "first": _check_no_arguments,
-    "weight": _check_weight,
-    "split": _check_split,
+    "default": _check_no_arguments, "first": _check_no_arguments, "weight": _check_weight, "split": _check_split,
     "prior": _check_prior,
-}
+}  # fmt: skip
 
 
 def _numbers(arguments: Sequence[ast.Value]) -> list[float]:

@@ -8,18 +8,8 @@ from typing import Final, TypeAlias
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.conditions import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
+from spacelang.ir import expr
 from spacelang.ir.domain import DATA_SIZE_NAMES
-from spacelang.ir.expr import (
-    VARIADIC_FUNCTIONS,
-    Arithmetic,
-    Call,
-    Constant,
-    Expr,
-    children,
-    nodes,
-    references,
-    with_children,
-)
 from spacelang.ir.value import NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
 from spacelang.ir.value import Number as Known
 from spacelang.suggest import nearest_name
@@ -39,24 +29,26 @@ _INFINITY_NAMES: Final = frozenset({"inf", "infinity", "infinite", "nan"})
 Refuse: TypeAlias = Callable[[ast.Expression], object]
 
 
-def fold_arithmetic(written: ast.Expression, report: DiagnosticCollector, reason: str, refuse: Refuse) -> Expr | None:
+def fold_arithmetic(
+    written: ast.Expression, report: DiagnosticCollector, reason: str, refuse: Refuse
+) -> expr.Expr | None:
     """Return arithmetic over numbers and symbols of the data, or None after reporting anything else.
 
     An unknown name is reported with the label `reason`, or passed to `refuse` like everything else if that is empty.
     """
     match written:
         case ast.Number():
-            return Constant(written.value, written.span)
+            return expr.Constant(written.value, written.span)
         case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
             left, right = (fold_arithmetic(side, report, reason, refuse) for side in (written.left, written.right))
-            return None if left is None or right is None else Arithmetic(sign, left, right, written.span)
+            return None if left is None or right is None else expr.Arithmetic(sign, left, right, written.span)
         case ast.Unary(operator="-"):
             term = fold_arithmetic(written.term, report, reason, refuse)
-            return None if term is None else Arithmetic("-", Constant(0), term, written.span)
+            return None if term is None else expr.Arithmetic("-", expr.Constant(0), term, written.span)
         case ast.FunctionCall(arguments=arguments):
             return read_call(written, [fold_arithmetic(each, report, reason, refuse) for each in arguments], report)
         case ast.DottedName() if written.text in DATA_SIZE_NAMES:
-            return Constant(report.symbols.mention(written.text, written.span), written.span)
+            return expr.Constant(report.symbols.mention(written.text, written.span), written.span)
         case ast.DottedName() if reason:
             _report_name(written, report, reason)
             return None
@@ -74,7 +66,9 @@ def _report_name(written: ast.DottedName, report: DiagnosticCollector, reason: s
     report.add(UnknownName(written.span, name=written.text, reason=reason, near=near, remedy=remedy))
 
 
-def read_call(call: ast.FunctionCall, arguments: list[Expr | None], report: DiagnosticCollector) -> Expr | None:
+def read_call(
+    call: ast.FunctionCall, arguments: list[expr.Expr | None], report: DiagnosticCollector
+) -> expr.Expr | None:
     """Return the call of a built-in function, or None after reporting a mistake, or if an argument is None."""
     name = call.function.text
     if name not in NUMERIC_FUNCTIONS:
@@ -82,13 +76,13 @@ def read_call(call: ast.FunctionCall, arguments: list[Expr | None], report: Diag
         near = None if hint else nearest_name(name, NUMERIC_FUNCTIONS)
         report.add(UnknownFunction(call.function.span, name=name, near=near, hint=hint))
         return None
-    fits = len(arguments) >= 2 if name in VARIADIC_FUNCTIONS else len(arguments) == 1
+    fits = len(arguments) >= 2 if name in expr.VARIADIC_FUNCTIONS else len(arguments) == 1
     if not fits:
-        expected = "expected two arguments or more" if name in VARIADIC_FUNCTIONS else "expected one argument"
+        expected = "expected two arguments or more" if name in expr.VARIADIC_FUNCTIONS else "expected one argument"
         report.add(BadBound(call.span, bound=call.span.text, domain="an expression", expected=expected))
         return None
     known = tuple(argument for argument in arguments if argument is not None)
-    return Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]
+    return expr.Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]
 
 
 def _equivalent_hint(call: ast.FunctionCall) -> str | None:
@@ -108,39 +102,41 @@ def _equivalent_hint(call: ast.FunctionCall) -> str | None:
             return None
 
 
-def evaluate(expression: Expr) -> Number:
+def evaluate(expression: expr.Expr) -> Number:
     """Return the value of an expression over constants by IEEE 754: infinite, or nan where it is undefined."""
     match expression:
-        case Constant(value=value):
+        case expr.Constant(value=value):
             return _exact(value) if is_number(value) else math.nan  # type: ignore[arg-type]
-        case Arithmetic():
+        case expr.Arithmetic():
             left, right = evaluate(expression.left), evaluate(expression.right)
             return _apply_within_limit(_OPERATIONS[expression.operation], left, right)
-        case Call():
+        case expr.Call():
             return _apply_within_limit(_FUNCTIONS[expression.function], *map(evaluate, expression.arguments))
         case _:
             return math.nan
 
 
-def resolve_infinities(expression: Expr) -> Expr | None:
+def resolve_infinities(expression: expr.Expr) -> expr.Expr | None:
     """Return the expression with `VERY_LARGE` for what is still infinite, or None if a part is undefined."""
-    if not any(isinstance(node, Constant) and node.value in (math.inf, -math.inf) for node in nodes(expression)):
+    if not any(
+        isinstance(node, expr.Constant) and node.value in (math.inf, -math.inf) for node in expr.nodes(expression)
+    ):
         return expression
-    if not references(expression):
+    if not expr.references(expression):
         number = evaluate(expression)
         if math.isnan(number):
             return None
-        return Constant(max(-VERY_LARGE, min(VERY_LARGE, to_number(number))), expression.span)
-    parts = tuple(part for part in map(resolve_infinities, children(expression)) if part is not None)
-    if len(parts) < len(children(expression)):
+        return expr.Constant(max(-VERY_LARGE, min(VERY_LARGE, to_number(number))), expression.span)
+    parts = tuple(part for part in map(resolve_infinities, expr.children(expression)) if part is not None)
+    if len(parts) < len(expr.children(expression)):
         return None
     remaining = iter(parts)
-    return with_children(expression, lambda _: next(remaining))
+    return expr.with_children(expression, lambda _: next(remaining))
 
 
-def is_very_large(expression: Expr) -> bool:
+def is_very_large(expression: expr.Expr) -> bool:
     """Return True if an expression is one of the very large numbers that replace infinities."""
-    return isinstance(expression, Constant) and expression.value in (VERY_LARGE, -VERY_LARGE)
+    return isinstance(expression, expr.Constant) and expression.value in (VERY_LARGE, -VERY_LARGE)
 
 
 def to_number(number: Number) -> int | float:
@@ -155,11 +151,11 @@ def to_number(number: Number) -> int | float:
         return math.inf if number > 0 else -math.inf
 
 
-def find_infinite_constant(expression: Expr) -> Span | None:
+def find_infinite_constant(expression: expr.Expr) -> Span | None:
     """Return the span of the constant that makes an expression infinite or undefined, or None."""
-    if isinstance(expression, Constant):
+    if isinstance(expression, expr.Constant):
         return expression.span
-    for child in children(expression):
+    for child in expr.children(expression):
         if not math.isfinite(evaluate(child)):
             return find_infinite_constant(child)
     return None

@@ -8,16 +8,7 @@ from typing import Final
 from spacelang.analysis.conflicts import Conflict, data_dependent_addresses, depends_on_data, find_conflict
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import DecisionCondition, Draft
-from spacelang.diagnostics.conditions import (
-    AlternativeNeverChosenForData,
-    AlwaysTrue,
-    DeadAlternative,
-    DefaultExcluded,
-    EmptySpace,
-    NeverTogether,
-    NeverTrue,
-    Undecidable,
-)
+from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import Expr, Is, nodes, scope
@@ -48,7 +39,7 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
             blamed += excluding
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
     except UndecidableError as error:
-        report.add(Undecidable(error.atom.span))
+        report.add(problems.Undecidable(error.atom.span))
         return None
     except TooManyConnectedVariablesError as error:
         report.add(_undecidable_diagnostic(space, error.constraints))
@@ -56,12 +47,12 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
     return structures
 
 
-def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -> Undecidable:
+def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -> problems.Undecidable:
     """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
     first, *others = [each.span for each in constraints or space.conditions.values()]
     kind = "constraint" if constraints else "condition"
     subject = f"the {kind}s together relate" if others else f"the {kind} relates"
-    return Undecidable(
+    return problems.Undecidable(
         first,
         kind=kind,
         reason=f"{subject} too many decisions to each other to be decided",
@@ -129,13 +120,13 @@ class _TruthChecks:
         span, reason, related = statement.expression.span, self._reason(statement), self._related(statement)
         if can_be_true:
             remedy = "remove the condition"
-            found = AlwaysTrue(span, kind="condition", reason=reason, remedy=remedy, related=related)
+            found = problems.AlwaysTrue(span, kind="condition", reason=reason, remedy=remedy, related=related)
             self._report.add(found)
         else:
             presence = self._present.get(address)
             always = "never active" if presence is None else f"always `{presence.left}`"
             notes = (f"`{self._name(address)}` is {always}",)
-            self._report.add(NeverTrue(span, kind="condition", reason=reason, notes=notes, related=related))
+            self._report.add(problems.NeverTrue(span, kind="condition", reason=reason, notes=notes, related=related))
 
     def _check_constraint(self, constraint: Constraint, statement: Statement, can_be: tuple[bool, bool]) -> None:
         can_be_true, can_be_false = can_be
@@ -144,11 +135,11 @@ class _TruthChecks:
         span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
         if not can_be_true and not can_be_false:
             reason, related = self._reason_never_applies(statement), self._related(statement)
-            self._report.add(NeverTogether(span, kind=kind, reason=reason, related=related))
+            self._report.add(problems.NeverTogether(span, kind=kind, reason=reason, related=related))
             return
         says_nothing = can_be_true != constraint.forbidden
         remedy = "remove it" if says_nothing and can_be_true else None
-        found = AlwaysTrue if can_be_true else NeverTrue
+        found = problems.AlwaysTrue if can_be_true else problems.NeverTrue
         self._report.add(
             found(
                 span,
@@ -228,7 +219,9 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         first, *others = found.constraints
         related = tuple(Related(constraint.span, "together with this") for constraint in others[:MAX_SHOWN])
         before = len(report.found)
-        report.add(EmptySpace(first.span, related=(*related, *found.others), notes=_symbol_notes(found, report)))
+        report.add(
+            problems.EmptySpace(first.span, related=(*related, *found.others), notes=_symbol_notes(found, report))
+        )
         if not _is_bound(found, report):
             report.mark_data_dependent(before)
         yield from found.constraints
@@ -247,7 +240,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         if found.by_data and not _is_bound(found, report):
             # A branch that is dead only for very large data is no mistake: `stats` and `sample` name their bindings.
             continue
-        kind = AlternativeNeverChosenForData if found.by_data else DeadAlternative
+        kind = problems.AlternativeNeverChosenForData if found.by_data else problems.DeadAlternative
         report.add(
             kind(
                 branch.span,
@@ -356,4 +349,4 @@ def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -
         if variable.key in choices
     ]
     premises = report.symbols.notes(report.symbols.mentioned_in(constraint.span))
-    report.add(DefaultExcluded(constraint.span, notes=(*notes, *premises)))
+    report.add(problems.DefaultExcluded(constraint.span, notes=(*notes, *premises)))

@@ -14,15 +14,9 @@ from spacelang.analysis.values import TITLES
 from spacelang.catalog.catalogue import Catalogue, Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE, NotInstalledError, UnreadablePackageError, open_package
 from spacelang.catalog.snapshot import BUNDLED, load
+from spacelang.diagnostics import parameters as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import ShadowingOperator, UnusedAbstract, UnusedGroup, UnusedImport
-from spacelang.diagnostics.parameters import (
-    CatalogueNotAllowed,
-    CatalogueNotInstalled,
-    UnknownCatalogue,
-    UnreadableCatalogue,
-    UnusedCatalogue,
-)
 from spacelang.ir import space as ir
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
@@ -177,7 +171,7 @@ def check_unused(
     for use in {use.name.text: use for use in reversed(uses)}.values():
         name = use.name.text
         if name in catalogues.used and name not in found | catalogues.refused:
-            report.add(UnusedCatalogue(use.name.span, name=name, reason="none of its operators is used"))
+            report.add(problems.UnusedCatalogue(use.name.span, name=name, reason="none of its operators is used"))
 
 
 def _distinct_names(uses: Sequence[ast.CatalogueUse], report: DiagnosticCollector) -> list[ast.DottedName]:
@@ -188,12 +182,14 @@ def _distinct_names(uses: Sequence[ast.CatalogueUse], report: DiagnosticCollecto
         name, span = use.name.text, use.name.span
         earlier = first.setdefault(name, span)
         if name == DEFAULT_CATALOGUE:
-            report.add(UnusedCatalogue(span, name=name, reason="the package is always available"))
+            report.add(problems.UnusedCatalogue(span, name=name, reason="the package is always available"))
         elif earlier is span:
             distinct.append(use.name)
         elif earlier.source.name == span.source.name:
             related = (Related(earlier, "the first one"),)
-            report.add(UnusedCatalogue(span, name=name, reason="the package is already in use", related=related))
+            report.add(
+                problems.UnusedCatalogue(span, name=name, reason="the package is already in use", related=related)
+            )
     return distinct
 
 
@@ -206,9 +202,9 @@ def _open(written: ast.DottedName, allowed: frozenset[str], report: DiagnosticCo
         origin = written.span.source.origin
         return open_package(name, None if origin is None else origin.root)
     except NotInstalledError as error:
-        report.add(CatalogueNotInstalled(written.span, name=name, remedy=error.remedy))
+        report.add(problems.CatalogueNotInstalled(written.span, name=name, remedy=error.remedy))
     except UnreadablePackageError as error:
-        report.add(UnreadableCatalogue(written.span, name=name, reason=error.reason))
+        report.add(problems.UnreadableCatalogue(written.span, name=name, reason=error.reason))
     return (name,)
 
 
@@ -218,11 +214,11 @@ def _refuse(written: ast.DottedName, allowed: frozenset[str], report: Diagnostic
     known = {*BUNDLED, *allowed} - {DEFAULT_CATALOGUE}
     if name != first:
         near = first if first in known else nearest_name(first, known)
-        report.add(UnknownCatalogue(written.span, name=name, reason="a part of a package", near=near))
+        report.add(problems.UnknownCatalogue(written.span, name=name, reason="a part of a package", near=near))
         return (first, near or first)
     near = None if name in BUNDLED else SYNONYMS.get(name.casefold()) or nearest_name(name, known)
     if near is None:
-        report.add(CatalogueNotAllowed(written.span, name=name))
+        report.add(problems.CatalogueNotAllowed(written.span, name=name))
         return (name,)
-    report.add(UnknownCatalogue(written.span, name=name, reason="unknown package", near=near))
+    report.add(problems.UnknownCatalogue(written.span, name=name, reason="unknown package", near=near))
     return (name, near)

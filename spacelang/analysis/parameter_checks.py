@@ -9,18 +9,8 @@ from spacelang.analysis.values import suggest_value
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues, Deprecation, NoDefault, Parameter, Role
 from spacelang.catalog.parameter_restrictions import ANOTHER_NAME_OF
 from spacelang.catalog.rules import spell_value
+from spacelang.diagnostics import parameters as problems
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.parameters import (
-    DeprecatedOperator,
-    DeprecatedParameter,
-    MissingParameter,
-    RefusedParameter,
-    RejectedValue,
-    RemovedParameter,
-    TupleAndElement,
-    UnexpectedOperator,
-    UnknownParameter,
-)
 from spacelang.diagnostics.structure import SingleEstimatorInsteadOfList
 from spacelang.ir.domain import Grid, Real, literal
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind
@@ -35,17 +25,9 @@ _NO_OPTIONAL_MEMBERS: Final = (
     "members of the list cannot be optional: write lists as alternatives, such as `(A & B) | A`"
 )
 _CONSTANTS: Final[Mapping[str, Value]] = {
-    "yes": True,
-    "on": True,
-    "True": True,
-    "no": False,
-    "off": False,
-    "False": False,
-    "null": None,
-    "nil": None,
-    "None": None,
-    "nothing": None,
-}
+    "yes": True, "on": True, "True": True, "no": False, "off": False, "False": False, "null": None, "nil": None,
+    "None": None, "nothing": None,
+}  # fmt: skip
 
 
 class ParameterChecker:
@@ -65,13 +47,15 @@ class ParameterChecker:
         entry, parameter = self._known
         refusal = parameter.refusal_reason(value)
         if refusal is not None:
-            self._report.add(RefusedParameter(span, operator=entry.name, parameter=parameter.name, reason=refusal))
+            self._report.add(
+                problems.RefusedParameter(span, operator=entry.name, parameter=parameter.name, reason=refusal)
+            )
             return False
         expected = parameter.check_value(value)
         if expected is None:
             return True
         self._report.add(
-            RejectedValue(
+            problems.RejectedValue(
                 span,
                 operator=entry.name,
                 parameter=parameter.name,
@@ -140,7 +124,9 @@ class ParameterChecker:
         hint = f"remove the condition: `{parameter.name}` would be `none` where it does not hold"
         operator, name = entry.name, parameter.name
         self._report.add(
-            RejectedValue(condition, operator=operator, parameter=name, value="none", expected=expected, hint=hint)
+            problems.RejectedValue(
+                condition, operator=operator, parameter=name, value="none", expected=expected, hint=hint
+            )
         )
 
     def _check_node(self, node: Node, branch: Branch, entry_of: EntryOf) -> None:
@@ -176,7 +162,7 @@ class ParameterChecker:
         assert self._known is not None
         entry, parameter = self._known
         self._report.add(
-            UnexpectedOperator(
+            problems.UnexpectedOperator(
                 span,
                 operator=entry.name,
                 parameter=parameter.name,
@@ -221,7 +207,7 @@ def check_operator_deprecation(name: ast.DottedName, entry: CatalogueEntry, repo
     old = entry.deprecated
     if old is not None:
         report.add(
-            DeprecatedOperator(
+            problems.DeprecatedOperator(
                 name.span,
                 operator=entry.name,
                 since=old.since,
@@ -241,12 +227,14 @@ def find(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCollector) -> 
         reason = parameter.refused
         near = reason.removeprefix(ANOTHER_NAME_OF).strip("`") if reason.startswith(ANOTHER_NAME_OF) else None
         operator = entry.name
-        report.add(RefusedParameter(name.span, operator=operator, parameter=name.text, reason=reason, near=near))
+        report.add(
+            problems.RefusedParameter(name.span, operator=operator, parameter=name.text, reason=reason, near=near)
+        )
         return None
     elif parameter.deprecated is not None:
         old = parameter.deprecated
         report.add(
-            DeprecatedParameter(
+            problems.DeprecatedParameter(
                 name.span,
                 operator=entry.name,
                 parameter=name.text,
@@ -266,7 +254,7 @@ def check_tuple_and_elements(entry: CatalogueEntry, given: Mapping[str, ast.Word
         if whole in given and part is not None:
             related = (Related(given[part].span, "its part"),)
             primary, operator = given[whole].span, entry.name
-            report.add(TupleAndElement(primary, operator=operator, whole=whole, part=part, related=related))
+            report.add(problems.TupleAndElement(primary, operator=operator, whole=whole, part=part, related=related))
 
 
 def check_required(
@@ -280,7 +268,9 @@ def check_required(
     for parameter in entry.parameters.values():
         if isinstance(parameter.default, NoDefault) and parameter.name not in given:
             example = _example(entry, parameter, catalogue)
-            report.add(MissingParameter(name.span, operator=entry.name, parameter=parameter.name, example=example))
+            report.add(
+                problems.MissingParameter(name.span, operator=entry.name, parameter=parameter.name, example=example)
+            )
 
 
 def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: Catalogues) -> str | None:
@@ -295,12 +285,12 @@ def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: Catalogues)
 def _report_unknown(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCollector) -> None:
     if name.text in entry.removed:
         instead = entry.removed[name.text]
-        report.add(RemovedParameter(name.span, operator=entry.name, parameter=name.text, instead=instead))
+        report.add(problems.RemovedParameter(name.span, operator=entry.name, parameter=name.text, instead=instead))
         return
     offered = [parameter.name for parameter in entry.parameters.values() if parameter.refused is None]
     hint = _inner_parameter_hint(name.text, entry) or _RANGE_HINTS.get(name.text)
     near = None if hint else nearest_name(name.text, offered)
-    report.add(UnknownParameter(name.span, parameter=name.text, operator=entry.name, near=near, hint=hint))
+    report.add(problems.UnknownParameter(name.span, parameter=name.text, operator=entry.name, near=near, hint=hint))
 
 
 def _inner_parameter_hint(name: str, entry: CatalogueEntry) -> str | None:

@@ -11,20 +11,8 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues, Role
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import ColumnsAfterChange, MixedEstimators, NotAnEstimator, NotATransformer
-from spacelang.ir.space import (
-    ABSTRACT_CATALOGUE,
-    SKIPPED_STEP,
-    Branch,
-    Choice,
-    Hyperparameter,
-    Node,
-    Operator,
-    Product,
-    ProductKind,
-    last_operators,
-    operators,
-    products,
-)
+from spacelang.ir import space as ir
+from spacelang.ir.space import operators
 
 _ESTIMATORS = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
 _TRANSFORMERS = frozenset({Role.TRANSFORMER})
@@ -32,10 +20,10 @@ _EARLIER_ROLES = _TRANSFORMERS | {Role.SAMPLER}
 """The roles of steps before the last one. Parallel steps must be transformers, which keep all rows."""
 
 
-def check(root: Node, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+def check(root: ir.Node, catalogue: Catalogues, report: DiagnosticCollector) -> None:
     """Report every step that cannot stand where it is; only known ones if the space has abstract operators."""
-    steps = root.children if isinstance(root, Product) else (root,)
-    is_pipeline = all(operator.catalogue != ABSTRACT_CATALOGUE for operator, _ in _steps_of(root))
+    steps = root.children if isinstance(root, ir.Product) else (root,)
+    is_pipeline = all(operator.catalogue != ir.ABSTRACT_CATALOGUE for operator, _ in _steps_of(root))
     if steps:
         judge = _RoleChecker(catalogue, report, is_pipeline=is_pipeline)
         judge.check_steps(steps)
@@ -49,12 +37,12 @@ class _RoleChecker:
         self._catalogue = catalogue
         self._report = report
         self._is_pipeline = is_pipeline
-        self._first: tuple[Operator, Role] | None = None
+        self._first: tuple[ir.Operator, Role] | None = None
 
-    def check_steps(self, steps: tuple[Node, ...]) -> None:
+    def check_steps(self, steps: tuple[ir.Node, ...]) -> None:
         last = steps[-1]
-        astray = [step for step in steps[:-1] if isinstance(step, Choice) and self._has_none(step, _EARLIER_ROLES)]
-        if isinstance(last, Choice) and self._has_none(last, _ESTIMATORS):
+        astray = [step for step in steps[:-1] if isinstance(step, ir.Choice) and self._has_none(step, _EARLIER_ROLES)]
+        if isinstance(last, ir.Choice) and self._has_none(last, _ESTIMATORS):
             predicting = [step.name for step in astray if not self._has_none(step, _ESTIMATORS)]
             # If two stages were swapped, the wrong place of the other one is the same mistake.
             self._report.add(
@@ -72,16 +60,16 @@ class _RoleChecker:
         for step in steps[:-1]:
             self._check_earlier(step, whole=step in astray)
 
-    def check_values(self, root: Node) -> None:
+    def check_values(self, root: ir.Node) -> None:
         for operator in operators(root):
-            for decision in (child for child in operator.children if isinstance(child, Choice)):
-                for sequence in (each for each in products(decision) if each.kind is ProductKind.SEQUENCE):
+            for decision in (child for child in operator.children if isinstance(child, ir.Choice)):
+                for sequence in (each for each in ir.products(decision) if each.kind is ir.ProductKind.SEQUENCE):
                     for step in sequence.children[:-1]:
                         self._check_earlier(step, whole=False)
 
-    def _check_earlier(self, step: Node, *, whole: bool) -> None:
+    def _check_earlier(self, step: ir.Node, *, whole: bool) -> None:
         if whole:
-            assert isinstance(step, Choice)
+            assert isinstance(step, ir.Choice)
             role = self._description(step, "transforms")
             self._report.add(NotATransformer(step.span, step=step.name, role=role))
             return
@@ -90,32 +78,32 @@ class _RoleChecker:
             if entry is not None and not entry.roles & (_TRANSFORMERS if beside else _EARLIER_ROLES):
                 self._report.add(NotATransformer(operator.span, step=operator.name, role=_describe_roles(entry.roles)))
 
-    def _check_last(self, step: Node) -> None:
+    def _check_last(self, step: ir.Node) -> None:
         match step:
-            case Choice():
+            case ir.Choice():
                 for branch in step.branches:
-                    if branch.node == SKIPPED_STEP:
+                    if branch.node == ir.SKIPPED_STEP:
                         self._refuse(branch, branch.name, "it leaves the step out")
                     else:
                         self._check_last(branch.node)
-            case Product(kind=ProductKind.SEQUENCE, children=(*earlier, last)):
+            case ir.Product(kind=ir.ProductKind.SEQUENCE, children=(*earlier, last)):
                 self._check_last(last)
                 for child in earlier:
                     self._check_earlier(child, whole=False)
-            case Product(kind=ProductKind.SEQUENCE):
+            case ir.Product(kind=ir.ProductKind.SEQUENCE):
                 return
-            case Product():
+            case ir.Product():
                 self._refuse(step, _STRUCTURE_NAMES[step.kind], "it passes data on and does not predict")
-            case Operator():
+            case ir.Operator():
                 self._check_estimator(step)
-            case Hyperparameter():
+            case ir.Hyperparameter():
                 return
 
-    def _refuse(self, step: Branch | Product, name: str, role: str) -> None:
+    def _refuse(self, step: ir.Branch | ir.Product, name: str, role: str) -> None:
         if self._is_pipeline:
             self._report.add(NotAnEstimator(step.span, step=name, role=role))
 
-    def _check_estimator(self, operator: Operator) -> None:
+    def _check_estimator(self, operator: ir.Operator) -> None:
         entry = self._entry(operator)
         if entry is None:
             return
@@ -128,28 +116,28 @@ class _RoleChecker:
             related = (Related(self._first[0].span, f"`{self._first[0].name}` is a {self._first[1]}"),)
             self._report.add(MixedEstimators(operator.span, operator=operator.name, role=roles[0], related=related))
 
-    def _entry(self, operator: Operator) -> CatalogueEntry | None:
+    def _entry(self, operator: ir.Operator) -> CatalogueEntry | None:
         return self._catalogue.entry(operator.catalogue, operator.name)
 
-    def _has_none(self, step: Choice, roles: frozenset[Role]) -> bool:
+    def _has_none(self, step: ir.Choice, roles: frozenset[Role]) -> bool:
         """Return True if all alternatives of a step are known operators and none of them can have one of the roles."""
-        used = [[*last_operators(branch.node)] for branch in step.branches if branch.node != SKIPPED_STEP]
+        used = [[*ir.last_operators(branch.node)] for branch in step.branches if branch.node != ir.SKIPPED_STEP]
         entries = [self._entry(operator) for operators in used for operator in operators]
         if not used or not all(used):
             return False
         return all(entry is not None and not entry.roles & roles for entry in entries)
 
-    def _description(self, step: Choice, verb: str) -> str:
-        entries = [entry for operator in last_operators(step) if (entry := self._entry(operator))]
+    def _description(self, step: ir.Choice, verb: str) -> str:
+        entries = [entry for operator in ir.last_operators(step) if (entry := self._entry(operator))]
         if len(entries) == 1:
             return f"`{entries[0].name}` {_describe_roles(entries[0].roles).removeprefix('it ')}"
         return f"none of its alternatives {verb}"
 
 
 _STRUCTURE_NAMES: Final = {
-    ProductKind.PARALLEL: "… & …",
-    ProductKind.COLUMNS: "columns(…)",
-    ProductKind.PERMUTATION: "permute(…)",
+    ir.ProductKind.PARALLEL: "… & …",
+    ir.ProductKind.COLUMNS: "columns(…)",
+    ir.ProductKind.PERMUTATION: "permute(…)",
 }
 
 
@@ -160,29 +148,29 @@ class _ColumnNameTracker:
         self._catalogue = catalogue
         self._report = report
 
-    def follow(self, node: Node, *, kept: bool) -> bool:
+    def follow(self, node: ir.Node, *, kept: bool) -> bool:
         """Return True if columns keep their names in a node (`kept`: before it). Report a `columns(…)` without."""
         match node:
-            case Operator():
+            case ir.Operator():
                 entry = self._catalogue.entry(node.catalogue, node.name)
                 return kept and (entry is None or Role.SAMPLER in entry.roles)
-            case Choice():
+            case ir.Choice():
                 # Follow all branches, even after the first one that loses the names.
                 return all([*(self.follow(branch.node, kept=kept) for branch in node.branches)])
-            case Product(kind=ProductKind.SEQUENCE):
+            case ir.Product(kind=ir.ProductKind.SEQUENCE):
                 return reduce(lambda so_far, child: self.follow(child, kept=so_far), node.children, kept)
-            case Product(kind=ProductKind.PERMUTATION):
+            case ir.Product(kind=ir.ProductKind.PERMUTATION):
                 return self._follow_orders(node.children, kept=kept)
-            case Product():
-                if node.kind is ProductKind.COLUMNS and not kept:
+            case ir.Product():
+                if node.kind is ir.ProductKind.COLUMNS and not kept:
                     self._report.add(ColumnsAfterChange(node.span))
                 for child in node.children:
-                    self.follow(child, kept=kept or node.kind is ProductKind.COLUMNS)
+                    self.follow(child, kept=kept or node.kind is ir.ProductKind.COLUMNS)
                 return False
-            case Hyperparameter():
+            case ir.Hyperparameter():
                 return kept
 
-    def _follow_orders(self, steps: tuple[Node, ...], *, kept: bool) -> bool:
+    def _follow_orders(self, steps: tuple[ir.Node, ...], *, kept: bool) -> bool:
         """Check the steps of a permutation. Each step may come after any of the others."""
         silent = _ColumnNameTracker(self._catalogue, DiagnosticCollector(self._report.symbols))
         keeps = [silent.follow(step, kept=True) for step in steps]
@@ -191,18 +179,20 @@ class _ColumnNameTracker:
         return kept and all(keeps)
 
 
-def _steps_of(node: Node, *, beside: bool = False) -> Iterator[tuple[Operator, bool]]:
+def _steps_of(node: ir.Node, *, beside: bool = False) -> Iterator[tuple[ir.Operator, bool]]:
     """Yield the operators that are steps, and whether others run in parallel; operators in parameters are no steps."""
     match node:
-        case Operator():
+        case ir.Operator():
             yield node, beside
-        case Choice():
+        case ir.Choice():
             for branch in node.branches:
                 yield from _steps_of(branch.node, beside=beside)
-        case Product():
+        case ir.Product():
             for child in node.children:
-                yield from _steps_of(child, beside=beside or node.kind in {ProductKind.PARALLEL, ProductKind.COLUMNS})
-        case Hyperparameter():
+                yield from _steps_of(
+                    child, beside=beside or node.kind in {ir.ProductKind.PARALLEL, ir.ProductKind.COLUMNS}
+                )
+        case ir.Hyperparameter():
             return
 
 

@@ -9,35 +9,10 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.catalog.catalogue import Catalogues, Role
+from spacelang.diagnostics import tasks as problems
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.tasks import (
-    BoundForm,
-    GoalForm,
-    RepeatedSetting,
-    ReversedGoal,
-    SettingOutOfRange,
-    UnknownMeasure,
-    UnknownScorer,
-    UnknownSetting,
-    UnknownTask,
-    UnsuitableScorer,
-    WrongTaskKind,
-    WrongUnit,
-)
+from spacelang.ir import task as ir_task
 from spacelang.ir.space import Node, last_operators
-from spacelang.ir.task import (
-    BYTES,
-    SECONDS,
-    Bound,
-    CrossValidation,
-    DeclaredValidation,
-    Fidelity,
-    Goal,
-    Holdout,
-    Measure,
-    Task,
-    to_base_unit,
-)
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_arithmetic, spell_expression
@@ -49,12 +24,12 @@ ESTIMATOR_ROLES: Final = {"classification": Role.CLASSIFIER, "regression": Role.
 _ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 
 
-def read(written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector) -> Task | None:
+def read(written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector) -> ir_task.Task | None:
     """Return the task of a block without invalid settings, which are reported, or None if its kind is unknown."""
     return _TaskReader(written, catalogue, report).read()
 
 
-def check(root: Node, task: Task, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+def check(root: Node, task: ir_task.Task, catalogue: Catalogues, report: DiagnosticCollector) -> None:
     """Report a task of another kind than the last steps of the pipelines solve."""
     wanted = ESTIMATOR_ROLES[task.kind]
     entries = [(operator, catalogue.entry(operator.catalogue, operator.name)) for operator in last_operators(root)]
@@ -65,7 +40,7 @@ def check(root: Node, task: Task, catalogue: Catalogues, report: DiagnosticColle
     other = next(kind for kind in KINDS if kind != task.kind)
     role = ESTIMATOR_ROLES[other].value
     related = (Related(operator.span, f"`{operator.name}` is a {role}"),)
-    report.add(WrongTaskKind(task.span, kind=task.kind, other=other, estimators=f"{role}s", related=related))
+    report.add(problems.WrongTaskKind(task.span, kind=task.kind, other=other, estimators=f"{role}s", related=related))
 
 
 class _TaskReader:
@@ -76,14 +51,14 @@ class _TaskReader:
         self._scorers = ScorerReader(catalogue, self._kind, report)
         self._bounds = BoundReader(self._scorers, report)
         self._first: dict[str, Span] = {}
-        self._task = Task("classification", span=written.kind.span)
+        self._task = ir_task.Task("classification", span=written.kind.span)
 
-    def read(self) -> Task | None:
+    def read(self) -> ir_task.Task | None:
         for setting in self._written.settings:
             self._setting(setting)
         if self._kind is None:
             name = self._written.kind.text
-            self._report.add(UnknownTask(self._written.kind.span, name=name, near=nearest_name(name, KINDS)))
+            self._report.add(problems.UnknownTask(self._written.kind.span, name=name, near=nearest_name(name, KINDS)))
             return None
         return replace(self._task, kind=self._kind)
 
@@ -109,14 +84,14 @@ class _TaskReader:
         place = _keyword_span(setting)
         if what in self._first:
             related = (Related(self._first[what], "the first one"),)
-            self._report.add(RepeatedSetting(place, setting=what, related=related))
+            self._report.add(problems.RepeatedSetting(place, setting=what, related=related))
             return False
         self._first[what] = place
         return True
 
     # ---- the goal
 
-    def _goal(self, setting: ast.TaskSetting) -> Goal | None:
+    def _goal(self, setting: ast.TaskSetting) -> ir_task.Goal | None:
         (written,) = setting.arguments
         direction = "minimize" if setting.keyword == "minimize" else "maximize"
         match written:
@@ -126,17 +101,17 @@ class _TaskReader:
                 from_one = True
             case ast.Unary("-", ast.DottedName() as name):
                 other = "maximize" if direction == "minimize" else "minimize"
-                self._report.add(GoalForm(written.span, remedy=f"write `{other} {name.text}`"))
+                self._report.add(problems.GoalForm(written.span, remedy=f"write `{other} {name.text}`"))
                 return None
             case _:
-                self._report.add(GoalForm(written.span, remedy=self._scorer_remedy(written, direction)))
+                self._report.add(problems.GoalForm(written.span, remedy=self._scorer_remedy(written, direction)))
                 return None
         scorer = self._scorers.read(name)
         if scorer is None:
             return None
-        goal = Goal(direction, scorer, from_one, setting.span)  # type: ignore[arg-type]
+        goal = ir_task.Goal(direction, scorer, from_one, setting.span)  # type: ignore[arg-type]
         if (direction == "maximize") == from_one:
-            self._report.add(ReversedGoal(setting.span, scorer=scorer, remedy=_corrected_goal(goal)))
+            self._report.add(problems.ReversedGoal(setting.span, scorer=scorer, remedy=_corrected_goal(goal)))
         return goal
 
     def _scorer_remedy(self, written: ast.Expression | ast.Word, direction: str) -> str | None:
@@ -155,7 +130,7 @@ class _TaskReader:
 
     # ---- validation and fidelity
 
-    def _validation(self, setting: ast.TaskSetting) -> DeclaredValidation | None:
+    def _validation(self, setting: ast.TaskSetting) -> ir_task.DeclaredValidation | None:
         name, number = setting.arguments
         assert isinstance(name, ast.Word)
         assert isinstance(number, ast.Number)
@@ -163,13 +138,13 @@ class _TaskReader:
         match name.text:
             case "holdout":
                 if 0 < value < 1:
-                    return Holdout(float(value))
+                    return ir_task.Holdout(float(value))
                 remedy = f"write `holdout({value / 100:g})`" if 1 < value < 100 else None
                 self._refuse(number, f"`{text}` leaves no rows", "a share between 0 and 1", remedy)
                 return None
             case "cv":
                 if isinstance(value, int) and value >= 2:
-                    return CrossValidation(value)
+                    return ir_task.CrossValidation(value)
                 self._refuse(number, f"`{text}` is not a cross-validation", "a whole number of folds, at least 2")
                 return None
             case _:
@@ -177,7 +152,7 @@ class _TaskReader:
                 self._unknown(name, "a way to validate", ("holdout", "cv"), remedy)
                 return None
 
-    def _fidelity(self, setting: ast.TaskSetting) -> Fidelity | None:
+    def _fidelity(self, setting: ast.TaskSetting) -> ir_task.Fidelity | None:
         resource, first, factor = setting.arguments
         assert isinstance(resource, ast.Word)
         assert isinstance(first, ast.Number)
@@ -195,7 +170,7 @@ class _TaskReader:
             problem = f"the factor {spell_arithmetic(factor)} does not increase the number of rows"
             self._refuse(factor, problem, "a number greater than 1")
             return None
-        return Fidelity(rows, growth, setting.span)
+        return ir_task.Fidelity(rows, growth, setting.span)
 
     # ---- limits
 
@@ -211,7 +186,7 @@ class _TaskReader:
         limits, seen = self._task.limits, set[str]()
         for each in quantities:
             assert isinstance(each, ast.Quantity)
-            field = f"{name.text}_{'seconds' if each.unit in SECONDS else 'bytes'}"
+            field = f"{name.text}_{'seconds' if each.unit in ir_task.SECONDS else 'bytes'}"
             value = self._limit_value(each, name.text, field, seen)
             if value is not None:
                 limits = replace(limits, **{field: value})
@@ -223,13 +198,15 @@ class _TaskReader:
         if field == "run_bytes":
             reason, remedy = "a run can only be limited in time", "limit the memory of a trial: `limit trial 4GB`"
             self._report.add(
-                WrongUnit(written.span, quantity=text, expected="a duration", reason=reason, remedy=remedy)
+                problems.WrongUnit(written.span, quantity=text, expected="a duration", reason=reason, remedy=remedy)
             )
             return None
         if field in seen:
-            self._report.add(RepeatedSetting(written.span, setting=f"limit of a {limited}'s {_RESOURCE_NAMES[field]}"))
+            self._report.add(
+                problems.RepeatedSetting(written.span, setting=f"limit of a {limited}'s {_RESOURCE_NAMES[field]}")
+            )
             return None
-        value = to_base_unit(written.number, {**SECONDS, **BYTES}[written.unit])
+        value = ir_task.to_base_unit(written.number, {**ir_task.SECONDS, **ir_task.BYTES}[written.unit])
         if not (isfinite(value) and value > 0):
             self._refuse(written, f"a limit of `{text}` allows nothing", "greater than 0")
             return None
@@ -239,12 +216,12 @@ class _TaskReader:
 
     def _unknown(self, name: ast.Word, kind: str, known: tuple[str, ...], remedy: str) -> None:
         near = nearest_name(name.text, known)
-        self._report.add(UnknownSetting(name.span, name=name.text, kind=kind, near=near, remedy=remedy))
+        self._report.add(problems.UnknownSetting(name.span, name=name.text, kind=kind, near=near, remedy=remedy))
 
     def _refuse(
         self, written: ast.Number | ast.Quantity, problem: str, expected: str, remedy: str | None = None
     ) -> None:
-        self._report.add(SettingOutOfRange(written.span, problem=problem, expected=expected, remedy=remedy))
+        self._report.add(problems.SettingOutOfRange(written.span, problem=problem, expected=expected, remedy=remedy))
 
 
 _RESOURCE_NAMES: Final = {"trial_seconds": "time", "trial_bytes": "memory", "run_seconds": "time"}
@@ -260,7 +237,7 @@ def _keyword_span(setting: ast.TaskSetting) -> Span:
     return Span(setting.span.source, setting.span.start, end)
 
 
-def _corrected_goal(goal: Goal) -> str:
+def _corrected_goal(goal: ir_task.Goal) -> str:
     """Return the goal that was probably meant instead of one that prefers the worst pipelines."""
     if goal.from_one:
         return f"`minimize {goal.formula}`"
@@ -270,21 +247,11 @@ def _corrected_goal(goal: Goal) -> str:
 
 EXAMPLES: Final = {"classification": "roc_auc", "regression": "r2"}
 SYNONYMS: Final[Mapping[str, str]] = {
-    "loss": "neg_log_loss",
-    "logloss": "neg_log_loss",
-    "cross_entropy": "neg_log_loss",
-    "brier": "neg_brier_score",
-    "acc": "accuracy",
-    "auc": "roc_auc",
-    "auroc": "roc_auc",
-    "bac": "balanced_accuracy",
-    "mae": "neg_mean_absolute_error",
-    "mape": "neg_mean_absolute_percentage_error",
-    "mcc": "matthews_corrcoef",
-    "mse": "neg_mean_squared_error",
-    "rmse": "neg_root_mean_squared_error",
-    "rmsle": "neg_root_mean_squared_log_error",
-}
+    "loss": "neg_log_loss", "logloss": "neg_log_loss", "cross_entropy": "neg_log_loss", "brier": "neg_brier_score",
+    "acc": "accuracy", "auc": "roc_auc", "auroc": "roc_auc", "bac": "balanced_accuracy",
+    "mae": "neg_mean_absolute_error", "mape": "neg_mean_absolute_percentage_error", "mcc": "matthews_corrcoef",
+    "mse": "neg_mean_squared_error", "rmse": "neg_root_mean_squared_error", "rmsle": "neg_root_mean_squared_log_error",
+}  # fmt: skip
 ERROR_NAMES: Final = frozenset({"error", "error_rate", "err", "misclassification", "zero_one_loss"})
 
 
@@ -306,11 +273,13 @@ class ScorerReader:
             hint = self._hint(name)
             plain = name.removesuffix("_score")
             near = None if hint else plain if plain in self._known else nearest_name(name, self._known)
-            self._report.add(UnknownScorer(written.span, name=name, near=near, hint=hint))
+            self._report.add(problems.UnknownScorer(written.span, name=name, near=near, hint=hint))
             return None
         if self._kind is not None and kind != self._kind:
             example = EXAMPLES[self._kind]
-            self._report.add(UnsuitableScorer(written.span, scorer=name, kind=self._kind, other=kind, example=example))
+            self._report.add(
+                problems.UnsuitableScorer(written.span, scorer=name, kind=self._kind, other=kind, example=example)
+            )
             return None
         return name
 
@@ -327,15 +296,12 @@ class ScorerReader:
         return f"write `maximize {meant}`: the negated error" if meant.startswith("neg_") else (f"write `{meant}`")
 
 
-MEASURES: Final = tuple(measure.value for measure in Measure)
-MEASURE_SYNONYMS: Final[Mapping[str, Measure]] = {
-    "inference_time": Measure.LATENCY,
-    "latency": Measure.LATENCY,
-    "prediction_time": Measure.LATENCY,
-    "fairness": Measure.DISPARITY,
-    "model_size": Measure.SIZE,
-    "size": Measure.SIZE,
-}
+MEASURES: Final = tuple(measure.value for measure in ir_task.Measure)
+MEASURE_SYNONYMS: Final[Mapping[str, ir_task.Measure]] = {
+    "inference_time": ir_task.Measure.LATENCY, "latency": ir_task.Measure.LATENCY,
+    "prediction_time": ir_task.Measure.LATENCY, "fairness": ir_task.Measure.DISPARITY,
+    "model_size": ir_task.Measure.SIZE, "size": ir_task.Measure.SIZE,
+}  # fmt: skip
 _MIRRORED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
 
 
@@ -346,18 +312,18 @@ class BoundReader:
         self._scorers = scorers
         self._report = report
 
-    def read(self, written: ast.Expression) -> Bound | None:
+    def read(self, written: ast.Expression) -> ir_task.Bound | None:
         """Return the bound that an expression states, or None after reporting why it states none."""
         match written:
             case ast.Binary(relation, left, right) if relation in _MIRRORED or relation in ("==", "!="):
                 pass
             case ast.Logical():
                 problem, remedy = "a constraint bounds one measure", "write one `subject to` line for each measure"
-                self._report.add(BoundForm(written.span, problem=problem, remedy=remedy))
+                self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
                 return None
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(BoundForm(written.span, problem="this is not a bound", remedy=remedy))
+                self._report.add(problems.BoundForm(written.span, problem="this is not a bound", remedy=remedy))
                 return None
         if _is_number(left) and not _is_number(right):
             left, right, relation = right, left, _MIRRORED.get(relation, relation)
@@ -367,24 +333,24 @@ class BoundReader:
         if relation not in ("<=", "<"):
             shown = spell_expression(left)
             problem = f"`{shown}` can only be bounded from above"
-            self._report.add(BoundForm(written.span, problem=problem, remedy=f"write `{shown} <= …`"))
+            self._report.add(problems.BoundForm(written.span, problem=problem, remedy=f"write `{shown} <= …`"))
             return None
-        scorer, column = self._arguments(left) if measure is Measure.DISPARITY else ("", "")
+        scorer, column = self._arguments(left) if measure is ir_task.Measure.DISPARITY else ("", "")
         limit = self._limit(measure, right)
         if scorer is None or column is None or limit is None:
             return None
-        if limit < 0 or (limit == 0 and (measure is not Measure.DISPARITY or relation == "<")):
+        if limit < 0 or (limit == 0 and (measure is not ir_task.Measure.DISPARITY or relation == "<")):
             problem = f"no pipeline can satisfy `{spell_expression(written)}`"
             expected = (
                 "a bound of at least 0"
-                if measure is Measure.DISPARITY and relation == "<="
+                if measure is ir_task.Measure.DISPARITY and relation == "<="
                 else "a bound greater than 0"
             )
-            self._report.add(SettingOutOfRange(right.span, problem=problem, expected=expected))
+            self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=expected))
             return None
-        return Bound(measure, limit, relation == "<", scorer, column, written.span)
+        return ir_task.Bound(measure, limit, relation == "<", scorer, column, written.span)
 
-    def _measure(self, written: ast.Expression) -> Measure | None:
+    def _measure(self, written: ast.Expression) -> ir_task.Measure | None:
         match written:
             case ast.DottedName(text=name):
                 place = written.span
@@ -392,19 +358,19 @@ class BoundReader:
                 pass
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(BoundForm(written.span, problem="this is not a measure", remedy=remedy))
+                self._report.add(problems.BoundForm(written.span, problem="this is not a measure", remedy=remedy))
                 return None
         if name not in MEASURES:
             near = MEASURE_SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))
-            self._report.add(UnknownMeasure(place, name=name, near=near))
+            self._report.add(problems.UnknownMeasure(place, name=name, near=near))
             return None
-        measure = Measure(name)
-        takes_arguments = measure is Measure.DISPARITY
+        measure = ir_task.Measure(name)
+        takes_arguments = measure is ir_task.Measure.DISPARITY
         if takes_arguments is isinstance(written, ast.FunctionCall):
             return measure
         problem = f"`{name}` needs arguments" if takes_arguments else f"`{name}` takes no arguments"
         remedy = "write `disparity(scorer, column)`" if takes_arguments else f"write `{name}`"
-        self._report.add(BoundForm(written.span, problem=problem, remedy=remedy))
+        self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
         return None
 
     def _arguments(self, written: ast.Expression) -> tuple[str | None, str | None]:
@@ -416,16 +382,16 @@ class BoundReader:
             case _:
                 problem = "`disparity` takes a scorer and a column of the data"
                 remedy = "write `disparity(roc_auc, age_group)`, or the column in quotes"
-                self._report.add(BoundForm(written.span, problem=problem, remedy=remedy))
+                self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
                 return None, None
 
-    def _limit(self, measure: Measure, written: ast.Expression) -> float | None:
+    def _limit(self, measure: ir_task.Measure, written: ast.Expression) -> float | None:
         match written:
             case ast.Quantity(number, unit) if unit in _units(measure):
-                value = to_base_unit(number, _units(measure)[unit])
+                value = ir_task.to_base_unit(number, _units(measure)[unit])
                 # A size is a whole number of bytes.
-                value = float(round(value)) if measure is Measure.SIZE and isfinite(value) else value
-            case ast.Number(value) if measure is Measure.DISPARITY:
+                value = float(round(value)) if measure is ir_task.Measure.SIZE and isfinite(value) else value
+            case ast.Number(value) if measure is ir_task.Measure.DISPARITY:
                 value = float(value)
             case ast.Unary("-", ast.Number() | ast.Quantity()):
                 return -1.0
@@ -433,11 +399,11 @@ class BoundReader:
                 self._report.add(_wrong_unit(measure, written))
                 return None
             case _:
-                self._report.add(BoundForm(written.span, problem="this bound is not a number"))
+                self._report.add(problems.BoundForm(written.span, problem="this bound is not a number"))
                 return None
         if isfinite(value):
             return value
-        self._report.add(BoundForm(written.span, problem="this bound is not finite"))
+        self._report.add(problems.BoundForm(written.span, problem="this bound is not finite"))
         return None
 
 
@@ -445,16 +411,20 @@ def _is_number(written: ast.Expression) -> bool:
     return isinstance(written, ast.Number | ast.Quantity | ast.Unary)
 
 
-def _units(measure: Measure) -> Mapping[str, Fraction]:
-    return {Measure.LATENCY: SECONDS, Measure.SIZE: BYTES, Measure.DISPARITY: {}}[measure]
+def _units(measure: ir_task.Measure) -> Mapping[str, Fraction]:
+    return {
+        ir_task.Measure.LATENCY: ir_task.SECONDS,
+        ir_task.Measure.SIZE: ir_task.BYTES,
+        ir_task.Measure.DISPARITY: {},
+    }[measure]
 
 
-def _wrong_unit(measure: Measure, written: ast.Number | ast.Quantity) -> WrongUnit:
+def _wrong_unit(measure: ir_task.Measure, written: ast.Number | ast.Quantity) -> problems.WrongUnit:
     expected, remedy = {
-        Measure.LATENCY: ("a duration", "write a time for a row, such as `10us` or `2ms`"),
-        Measure.SIZE: ("a size", "write a size such as `500kB` or `2MB`"),
-        Measure.DISPARITY: ("a difference of scores", "write a number without a unit, such as `0.1`"),
+        ir_task.Measure.LATENCY: ("a duration", "write a time for a row, such as `10us` or `2ms`"),
+        ir_task.Measure.SIZE: ("a size", "write a size such as `500kB` or `2MB`"),
+        ir_task.Measure.DISPARITY: ("a difference of scores", "write a number without a unit, such as `0.1`"),
     }[measure]
     reason = f"`{measure}` is {expected}"
     shown = spell_expression(written)
-    return WrongUnit(written.span, quantity=shown, expected=expected, reason=reason, remedy=remedy)
+    return problems.WrongUnit(written.span, quantity=shown, expected=expected, reason=reason, remedy=remedy)

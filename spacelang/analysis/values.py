@@ -126,8 +126,5 @@ NONE_SYNONYMS: Final = frozenset(
 MAX_PROBLEMS_WITH_SUGGESTIONS: Final = 500
 """After this many problems names are no longer suggested, to keep the check fast."""
 TITLES: Final = {
-    "sklearn": "scikit-learn",
-    "imblearn": "imbalanced-learn",
-    "lightgbm": "LightGBM",
-    "catboost": "CatBoost",
-}
+    "sklearn": "scikit-learn", "imblearn": "imbalanced-learn", "lightgbm": "LightGBM", "catboost": "CatBoost",
+}  # fmt: skip

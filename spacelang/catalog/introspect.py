@@ -8,22 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from spacelang.catalog import catalogue as entries
 from spacelang.catalog import parameter_restrictions
 from spacelang.catalog.boosting import with_supplements
-from spacelang.catalog.catalogue import (
-    OPERATOR_TYPES,
-    TUPLE_PARAMETERS,
-    Catalogue,
-    CatalogueEntry,
-    Default,
-    Deprecation,
-    NamedObjectDefault,
-    NoDefault,
-    OpaqueDefault,
-    Parameter,
-    Role,
-    installed_version,
-)
 from spacelang.catalog.constraints import translate
 from spacelang.catalog.history import (
     OPERATOR_REMEDIES,
@@ -76,7 +63,7 @@ def refresh(name: str = "sklearn", destination: Path | None = None) -> Path:
     return path
 
 
-def introspect_sklearn() -> Catalogue:
+def introspect_sklearn() -> entries.Catalogue:
     """Return the catalogue of the installed scikit-learn: all public operators and Gaussian process kernels."""
     import sklearn
     from sklearn.utils import all_estimators
@@ -84,7 +71,7 @@ def introspect_sklearn() -> Catalogue:
     for module in sorted(set(EXPERIMENTS.values())):
         importlib.import_module(module)
     classes = dict(all_estimators()) | dict(_kernels())
-    return Catalogue(
+    return entries.Catalogue(
         name="sklearn",
         distribution="scikit-learn",
         version=sklearn.__version__,
@@ -94,12 +81,12 @@ def introspect_sklearn() -> Catalogue:
     )
 
 
-def introspect_package(name: str) -> Catalogue:
+def introspect_package(name: str) -> entries.Catalogue:
     """Import a package (and raise what that raises), and return the catalogue of its public scikit-learn estimators."""
     distribution = BUNDLED.get(name, name)
-    version = installed_version(distribution) or ""
+    version = entries.installed_version(distribution) or ""
     classes = dict(sorted(_public_classes(name)))
-    return Catalogue(
+    return entries.Catalogue(
         name=name,
         distribution=distribution,
         version=version,
@@ -129,8 +116,8 @@ def _public_classes(package: str) -> Iterator[tuple[str, type]]:
                 yield name, found
 
 
-def _role_by_tags(tags: Any) -> Role | None:
-    named = {"classifier": Role.CLASSIFIER, "regressor": Role.REGRESSOR}
+def _role_by_tags(tags: Any) -> entries.Role | None:
+    named = {"classifier": entries.Role.CLASSIFIER, "regressor": entries.Role.REGRESSOR}
     return None if tags is None else named.get(tags.estimator_type)
 
 
@@ -154,12 +141,12 @@ def _kernels() -> Iterator[tuple[str, type]]:
             yield name, member
 
 
-def _operator(name: str, operator: type, library: str, version: str) -> CatalogueEntry:
+def _operator(name: str, operator: type, library: str, version: str) -> entries.CatalogueEntry:
     tags = _tags(operator) if library == "sklearn" else _tags_if_any(operator)
     parameters = {parameter.name: parameter for parameter in _parameters(name, operator, version)}
     removed = removals(name, version) if library == "sklearn" else {}
     deprecated = deprecated_class(operator.__doc__)
-    return CatalogueEntry(
+    return entries.CatalogueEntry(
         name=name,
         module=_public_module(operator),
         roles=_roles(operator, tags),
@@ -185,23 +172,23 @@ def _public_module(operator: type) -> str:
     return operator.__module__
 
 
-def _roles(operator: type, tags: Any) -> frozenset[Role]:
+def _roles(operator: type, tags: Any) -> frozenset[entries.Role]:
     from sklearn import base
     from sklearn.gaussian_process.kernels import Kernel
 
     if issubclass(operator, Kernel):
-        return frozenset({Role.KERNEL})
-    mixins = {Role.CLASSIFIER: base.ClassifierMixin, Role.REGRESSOR: base.RegressorMixin}
-    mixins[Role.CLUSTERER] = base.ClusterMixin
+        return frozenset({entries.Role.KERNEL})
+    mixins = {entries.Role.CLASSIFIER: base.ClassifierMixin, entries.Role.REGRESSOR: base.RegressorMixin}
+    mixins[entries.Role.CLUSTERER] = base.ClusterMixin
     roles = {role for role, mixin in mixins.items() if issubclass(operator, mixin)}
     told = None if issubclass(operator, base.BaseEstimator) else _role_by_tags(tags)
     if told is not None:
         roles.add(told)
     if _transforms_data(operator, tags):
-        roles.add(Role.TRANSFORMER)
+        roles.add(entries.Role.TRANSFORMER)
     if inspect.isfunction(inspect.getattr_static(operator, "fit_resample", None)):
-        roles.add(Role.SAMPLER)
-    return frozenset(roles or {Role.OTHER})
+        roles.add(entries.Role.SAMPLER)
+    return frozenset(roles or {entries.Role.OTHER})
 
 
 def _transforms_data(operator: type, tags: Any) -> bool:
@@ -257,7 +244,7 @@ def _tags_if_any(operator: type) -> Any:
         return None
 
 
-def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, Parameter]) -> bool:
+def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, entries.Parameter]) -> bool:
     if tags is None or name in parameter_restrictions.NEEDS_ENCODED_CATEGORIES:
         return False
     takes_strings = tags.input_tags.string and tags.input_tags.two_d_array
@@ -274,16 +261,16 @@ def _defaults(operator: type) -> Iterator[tuple[str, Any]]:
         yield from ((name, value) for name, value in operator().get_params(deep=False).items() if name not in named)
 
 
-def _parameters(name: str, operator: type, version: str) -> Iterator[Parameter]:
+def _parameters(name: str, operator: type, version: str) -> Iterator[entries.Parameter]:
     declared = getattr(operator, "_parameter_constraints", {})
     documented = deprecated_parameters(operator.__doc__)
     for parameter, default in _defaults(operator):
         rules = _rules(name, parameter, declared.get(parameter))
         deprecated = documented.get(parameter)
         if deprecated is None and isinstance(default, str) and default == DEPRECATED_SENTINEL:
-            deprecated = Deprecation(version, None, "the library will remove it")
+            deprecated = entries.Deprecation(version, None, "the library will remove it")
         named = parameter_restrictions.NAMED_FUNCTIONS.get((name, parameter), ())
-        yield Parameter(
+        yield entries.Parameter(
             name=parameter,
             default=_default(default, rules if parameter in declared else None),
             accepts=rules,
@@ -293,7 +280,7 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[Parameter]:
             refused=_refusal_reason(parameter, rules, named),
             withheld=parameter_restrictions.REFUSED_VALUES.get(parameter, ()),
         )
-        yield from TUPLE_PARAMETERS.get((name, parameter), ())
+        yield from entries.TUPLE_PARAMETERS.get((name, parameter), ())
 
 
 def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
@@ -329,7 +316,7 @@ def _takes_operators(name: str, parameter: str, rules: tuple[Rule, ...] | None) 
     return any(
         bool({"fit", "transform", "fit_resample"} & set(rule.methods))
         if isinstance(rule, HasMethods)
-        else isinstance(rule, InstanceOf) and not OPERATOR_TYPES.keys().isdisjoint(rule.names)
+        else isinstance(rule, InstanceOf) and not entries.OPERATOR_TYPES.keys().isdisjoint(rule.names)
         for rule in rules or ()
     )
 
@@ -342,22 +329,22 @@ def _refusal_reason(parameter: str, rules: tuple[Rule, ...] | None, named: tuple
     return parameter_restrictions.TAKES_CODE if only_code and not named else None
 
 
-def _default(default: Any, rules: tuple[Rule, ...] | None) -> Default:
+def _default(default: Any, rules: tuple[Rule, ...] | None) -> entries.Default:
     if default is inspect.Parameter.empty:
-        return NoDefault()
+        return entries.NoDefault()
     if inspect.isroutine(default) or isinstance(default, type):
         is_named = default.__name__ in parameter_restrictions.FUNCTION_MODULES
         path = f"{default.__module__}.{default.__qualname__}"
-        return NamedObjectDefault(default.__name__) if is_named else OpaqueDefault(path)
+        return entries.NamedObjectDefault(default.__name__) if is_named else entries.OpaqueDefault(path)
     literal = _literal(default)
-    if rules is None or isinstance(literal, OpaqueDefault) or any(rule.accepts(literal) for rule in rules):
+    if rules is None or isinstance(literal, entries.OpaqueDefault) or any(rule.accepts(literal) for rule in rules):
         return literal
     # A string that the library does not accept is a sentinel such as "warn". Any other default that the library
     # rejects (such as the estimator of SelfTrainingClassifier) means that a value is required.
-    return OpaqueDefault(literal) if isinstance(literal, str) else NoDefault()
+    return entries.OpaqueDefault(literal) if isinstance(literal, str) else entries.NoDefault()
 
 
-def _literal(default: Any) -> "Value | OpaqueDefault":
+def _literal(default: Any) -> "Value | entries.OpaqueDefault":
     match default:
         case None | bool() | str():
             return default
@@ -365,16 +352,16 @@ def _literal(default: Any) -> "Value | OpaqueDefault":
             return int(default)
         case float():
             # NumPy's floats are instances of float, but print differently. The language has no literal for NaN.
-            return OpaqueDefault("nan") if math.isnan(default) else float(default)
+            return entries.OpaqueDefault("nan") if math.isnan(default) else float(default)
         case tuple():
             items = tuple(_literal(item) for item in default)
-            plain = tuple(item for item in items if not isinstance(item, OpaqueDefault))
-            return plain if len(plain) == len(items) else OpaqueDefault(repr(default))
+            plain = tuple(item for item in items if not isinstance(item, entries.OpaqueDefault))
+            return plain if len(plain) == len(items) else entries.OpaqueDefault(repr(default))
         case _:
-            return OpaqueDefault(repr(default))
+            return entries.OpaqueDefault(repr(default))
 
 
-def _with_remedy(deprecated: Deprecation | None, remedy: Remedy | None) -> Deprecation | None:
+def _with_remedy(deprecated: entries.Deprecation | None, remedy: Remedy | None) -> entries.Deprecation | None:
     if deprecated is None or remedy is None:
         return deprecated
-    return Deprecation(deprecated.since, remedy.replacement, remedy.note)
+    return entries.Deprecation(deprecated.since, remedy.replacement, remedy.note)

@@ -12,19 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 
-from spacelang.catalog.catalogue import (
-    Catalogue,
-    CatalogueEntry,
-    Default,
-    Deprecation,
-    NamedObjectDefault,
-    NoDefault,
-    OpaqueDefault,
-    Parameter,
-    Role,
-    TupleElement,
-    installed_version,
-)
+from spacelang.catalog import catalogue as entries
 from spacelang.catalog.parameter_restrictions import FUNCTION_MODULES
 from spacelang.catalog.rules import AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
 from spacelang.ir.value import Value, from_json
@@ -45,7 +33,7 @@ class SnapshotError(Exception):
         self.path, self.reason = path, reason
 
 
-def load(name: str = "sklearn") -> Catalogue:
+def load(name: str = "sklearn") -> entries.Catalogue:
     """Return the user's snapshot for the installed version or the bundled one; raise LookupError or SnapshotError."""
     if name not in BUNDLED:
         raise LookupError(f"unknown catalogue `{name}`")
@@ -53,10 +41,10 @@ def load(name: str = "sklearn") -> Catalogue:
 
 
 @cache
-def _load(name: str, folder: Path) -> Catalogue:
+def _load(name: str, folder: Path) -> entries.Catalogue:
     # Finding the installed version is slower than reading the catalogue, so it is done only if it matters.
     if any(folder.glob(f"{name}-*.json")):
-        version = installed_version(BUNDLED[name])
+        version = entries.installed_version(BUNDLED[name])
         path = folder / f"{name}-{version}.json"
         if version is not None and path.is_file():
             found = read(_text(path), str(path))
@@ -89,7 +77,7 @@ def _text(path: Path) -> str:
         raise SnapshotError(str(path), f"{error}") from error
 
 
-def dump(catalogue: Catalogue) -> str:
+def dump(catalogue: entries.Catalogue) -> str:
     """Return the catalogue as JSON with one operator a line, sorted, so that equal catalogues give equal text."""
     head = {
         "format": FORMAT,
@@ -105,7 +93,7 @@ def _line(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _write_operator(operator: CatalogueEntry) -> dict[str, object]:
+def _write_operator(operator: entries.CatalogueEntry) -> dict[str, object]:
     optional = {
         "missing": operator.accepts_missing,
         "categories": operator.accepts_categories,
@@ -122,7 +110,7 @@ def _write_operator(operator: CatalogueEntry) -> dict[str, object]:
     }
 
 
-def _write_parameter(parameter: Parameter) -> dict[str, object]:
+def _write_parameter(parameter: entries.Parameter) -> dict[str, object]:
     accepts = None if parameter.accepts is None else [_write_rule(rule) for rule in parameter.accepts]
     optional = {
         "named": parameter.named,
@@ -133,23 +121,23 @@ def _write_parameter(parameter: Parameter) -> dict[str, object]:
         "part": [parameter.part.whole, parameter.part.factor] if parameter.part else None,
     }
     return {
-        **({} if isinstance(parameter.default, NoDefault) else {"default": _write_default(parameter.default)}),
+        **({} if isinstance(parameter.default, entries.NoDefault) else {"default": _write_default(parameter.default)}),
         **({} if accepts is None else {"accepts": accepts}),
         **{key: entry for key, entry in optional.items() if entry},
     }
 
 
-def _write_deprecation(deprecation: Deprecation | None) -> list[str | None] | None:
+def _write_deprecation(deprecation: entries.Deprecation | None) -> list[str | None] | None:
     return None if deprecation is None else [deprecation.since, deprecation.replacement, deprecation.note]
 
 
-def _write_default(default: Default) -> object:
+def _write_default(default: entries.Default) -> object:
     match default:
-        case NamedObjectDefault(name):
+        case entries.NamedObjectDefault(name):
             return {"named": name}
-        case OpaqueDefault(text):
+        case entries.OpaqueDefault(text):
             return {"opaque": text}
-        case NoDefault():
+        case entries.NoDefault():
             raise AssertionError("a required parameter has no default to write")
         case _:
             return _write_value(default)
@@ -174,7 +162,7 @@ def _write_value(value: Value) -> object:
     return {"float": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def read(text: str, path: str = "<text>") -> Catalogue:
+def read(text: str, path: str = "<text>") -> entries.Catalogue:
     """Return the catalogue that `dump` wrote; raise SnapshotError with `path`, for an operator at first access."""
     try:
         data = json.loads(text)
@@ -196,7 +184,7 @@ def read(text: str, path: str = "<text>") -> Catalogue:
     if not isinstance(scorers, dict) or not all(isinstance(kind, str) for kind in scorers.values()):
         raise SnapshotError(path, "the scorers are damaged")
     name, distribution, version = (cast(str, entry) for entry in head.values())
-    return Catalogue(name, distribution, version, _Operators(operators, name, path), objects, scorers)
+    return entries.Catalogue(name, distribution, version, _Operators(operators, name, path), objects, scorers)
 
 
 def _check_module(module: object, library: str, path: str) -> None:
@@ -205,16 +193,16 @@ def _check_module(module: object, library: str, path: str) -> None:
         raise SnapshotError(path, f"the module {module!r} is not one of {library}")
 
 
-class _Operators(Mapping[str, CatalogueEntry]):
+class _Operators(Mapping[str, entries.CatalogueEntry]):
     """A mapping of the operators of a snapshot, each decoded at first access."""
 
     __slots__ = ("_decoded", "_library", "_path", "_raw")
 
     def __init__(self, raw: dict[str, Any], library: str, path: str) -> None:
         self._raw, self._library, self._path = raw, library, path
-        self._decoded: dict[str, CatalogueEntry] = {}
+        self._decoded: dict[str, entries.CatalogueEntry] = {}
 
-    def __getitem__(self, name: str) -> CatalogueEntry:
+    def __getitem__(self, name: str) -> entries.CatalogueEntry:
         if name not in self._decoded:
             self._decoded[name] = self._decode(name)
         return self._decoded[name]
@@ -228,7 +216,7 @@ class _Operators(Mapping[str, CatalogueEntry]):
     def __contains__(self, name: object) -> bool:
         return name in self._raw
 
-    def _decode(self, name: str) -> CatalogueEntry:
+    def _decode(self, name: str) -> entries.CatalogueEntry:
         raw = self._raw[name]
         try:
             operator = _read_operator(name, raw)
@@ -240,11 +228,11 @@ class _Operators(Mapping[str, CatalogueEntry]):
         return operator
 
 
-def _read_operator(name: str, raw: dict[str, Any]) -> CatalogueEntry:
-    return CatalogueEntry(
+def _read_operator(name: str, raw: dict[str, Any]) -> entries.CatalogueEntry:
+    return entries.CatalogueEntry(
         name=name,
         module=raw["module"],
-        roles=frozenset(map(Role, raw["roles"])),
+        roles=frozenset(map(entries.Role, raw["roles"])),
         parameters={key: _read_parameter(key, entry) for key, entry in raw["parameters"].items()},
         accepts_missing=raw.get("missing", False),
         accepts_categories=raw.get("categories", False),
@@ -255,10 +243,10 @@ def _read_operator(name: str, raw: dict[str, Any]) -> CatalogueEntry:
     )
 
 
-def _read_parameter(name: str, raw: dict[str, Any]) -> Parameter:
-    return Parameter(
+def _read_parameter(name: str, raw: dict[str, Any]) -> entries.Parameter:
+    return entries.Parameter(
         name=name,
-        default=_read_default(raw["default"]) if "default" in raw else NoDefault(),
+        default=_read_default(raw["default"]) if "default" in raw else entries.NoDefault(),
         accepts=tuple(map(_read_rule, raw["accepts"])) if "accepts" in raw else None,
         named=tuple(raw.get("named", ())),
         takes_operators=raw.get("operators", False),
@@ -269,26 +257,26 @@ def _read_parameter(name: str, raw: dict[str, Any]) -> Parameter:
     )
 
 
-def _read_deprecation(raw: list[Any] | None) -> Deprecation | None:
-    return None if raw is None else Deprecation(*raw)
+def _read_deprecation(raw: list[Any] | None) -> entries.Deprecation | None:
+    return None if raw is None else entries.Deprecation(*raw)
 
 
-def _read_part(raw: object) -> TupleElement | None:
+def _read_part(raw: object) -> entries.TupleElement | None:
     match raw:
         case None:
             return None
         case [str(whole), int() | float() as factor]:
-            return TupleElement(whole, factor)
+            return entries.TupleElement(whole, factor)
         case _:
             raise ValueError(f"{raw!r} is not an element of a tuple parameter")
 
 
-def _read_default(raw: object) -> Default:
+def _read_default(raw: object) -> entries.Default:
     match raw:
         case {"named": str(name)}:
-            return NamedObjectDefault(name)
+            return entries.NamedObjectDefault(name)
         case {"opaque": str(text)}:
-            return OpaqueDefault(text)
+            return entries.OpaqueDefault(text)
         case _:
             return _read_value(raw)
 

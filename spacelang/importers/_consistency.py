@@ -7,24 +7,7 @@ from typing import Any, Final, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.other_tools import ContradictoryDeclaration, NotExpressible, UndeclaredParameter
-from spacelang.importers._foreign_space import (
-    ALWAYS,
-    CHOICE_SUFFIX,
-    NEVER,
-    AllOf,
-    AnyOf,
-    Condition,
-    ForbiddenClause,
-    ForeignParameter,
-    ForeignRange,
-    ForeignSpace,
-    ForeignValues,
-    ParameterComparison,
-    ValueTest,
-    map_tests,
-    parse_number,
-    value_tests,
-)
+from spacelang.importers import _foreign_space as foreign
 from spacelang.ir.expr import COMPARISON_FUNCTIONS
 from spacelang.ir.value import Value, identity_key, is_number
 from spacelang.suggest import nearest_name
@@ -38,20 +21,20 @@ class ConsistentSpace:
     """A foreign space without contradictions; comparisons of constants that are always active are already evaluated."""
 
     name: str
-    parameters: dict[str, ForeignParameter]
+    parameters: dict[str, foreign.ForeignParameter]
     """The parameters in topological order: parents before the parameters whose conditions refer to them."""
     file_order: tuple[str, ...]
-    conditions: dict[str, Condition]
+    conditions: dict[str, foreign.Condition]
     """The conditions by hyperparameter; a hyperparameter without an entry is always active."""
     spans: dict[str, Span]  # The spans of the conditions in the source
-    clauses: tuple[ForbiddenClause, ...]
+    clauses: tuple[foreign.ForbiddenClause, ...]
 
 
 class _ConsistencyChecker:
-    def __init__(self, foreign: ForeignSpace) -> None:
-        self.foreign = foreign
+    def __init__(self, declared: foreign.ForeignSpace) -> None:
+        self.foreign = declared
         self.problems: list[Diagnostic] = []
-        self.parameters: dict[str, ForeignParameter] = {}
+        self.parameters: dict[str, foreign.ForeignParameter] = {}
         self._suggested = 0
 
     def check_declarations(self) -> None:
@@ -65,17 +48,17 @@ class _ConsistencyChecker:
                 self.parameters[parameter.name] = parameter
                 self._check_declaration(parameter)
 
-    def _check_declaration(self, parameter: ForeignParameter) -> None:
+    def _check_declaration(self, parameter: foreign.ForeignParameter) -> None:
         name, domain = parameter.name, parameter.domain
         match domain:
-            case ForeignRange(lower=lower, upper=upper):
+            case foreign.ForeignRange(lower=lower, upper=upper):
                 if lower > upper:
                     return self._contradiction(parameter.span, f"the range of `{name}` is empty")
                 if domain.log and lower <= 0:
                     return self._contradiction(
                         parameter.span, f"the range of `{name}` is logarithmic but starts at {lower}"
                     )
-            case ForeignValues(values=values):
+            case foreign.ForeignValues(values=values):
                 if len(set(map(identity_key, values))) < len(values):
                     return self._contradiction(parameter.span, f"`{name}` has a duplicate value")
                 if (wrong := next((value for value in values if not _is_writable(value)), None)) is not None:
@@ -89,7 +72,7 @@ class _ConsistencyChecker:
             self._contradiction(_occurrence(parameter.span, text, parameter.span.text.rfind(text)), problem)
         return None
 
-    def check_test(self, test: ValueTest) -> ValueTest:
+    def check_test(self, test: foreign.ValueTest) -> foreign.ValueTest:
         """Return a comparison with its values converted to the type of the domain; report values that do not fit."""
         domain = self.domain(test.parameter, test.span)
         if domain is None:
@@ -98,7 +81,7 @@ class _ConsistencyChecker:
             self._contradiction(test.span, f"the values of `{test.parameter}` have no order")
             return test
         values = tuple(_convert_to_domain(value, domain) for value in test.values)
-        ordering = isinstance(domain, ForeignRange) and test.operator not in ("in", "!=")
+        ordering = isinstance(domain, foreign.ForeignRange) and test.operator not in ("in", "!=")
         for value in values:
             if value not in domain and not (ordering and is_number(value)):
                 at = _occurrence(test.span, str(value), test.span.text.rfind(str(value)))
@@ -106,14 +89,14 @@ class _ConsistencyChecker:
                 return test
         return replace(test, values=values)
 
-    def check_clause(self, clause: ForbiddenClause) -> ForbiddenClause:
+    def check_clause(self, clause: foreign.ForbiddenClause) -> foreign.ForbiddenClause:
         """Return a forbidden clause with checked literals."""
-        checked: list[ValueTest | ParameterComparison] = []
+        checked: list[foreign.ValueTest | foreign.ParameterComparison] = []
         for literal in clause.literals:
             match literal:
-                case ValueTest():
+                case foreign.ValueTest():
                     checked.append(self.check_test(literal))
-                case ParameterComparison(left=left, right=right):
+                case foreign.ParameterComparison(left=left, right=right):
                     sides = [self.domain(name, literal.span) for name in (left, right)]
                     if None not in sides and literal.operator != "==" and not all(map(_is_numeric, sides)):
                         self._contradiction(literal.span, f"the values of `{left}` and `{right}` have no common order")
@@ -122,7 +105,7 @@ class _ConsistencyChecker:
                     assert_never(literal)
         return replace(clause, literals=tuple(checked))
 
-    def domain(self, name: str, span: Span) -> ForeignRange | ForeignValues | None:
+    def domain(self, name: str, span: Span) -> foreign.ForeignRange | foreign.ForeignValues | None:
         """Return the domain of a parameter; report one that is not declared."""
         if name in self.parameters:
             return self.parameters[name].domain
@@ -136,21 +119,23 @@ class _ConsistencyChecker:
         self.problems.append(ContradictoryDeclaration(span, problem=problem))
 
 
-def check_consistency(foreign: ForeignSpace) -> tuple[ConsistentSpace | None, list[Diagnostic]]:
+def check_consistency(declared: foreign.ForeignSpace) -> tuple[ConsistentSpace | None, list[Diagnostic]]:
     """Return the consistent space and no problems, or None and all problems."""
-    checker = _ConsistencyChecker(foreign)
+    checker = _ConsistencyChecker(declared)
     checker.check_declarations()
-    conditions: dict[str, Condition] = {}
+    conditions: dict[str, foreign.Condition] = {}
     spans: dict[str, Span] = {}
-    for conditional in foreign.conditionals:
+    for conditional in declared.conditionals:
         checker.domain(conditional.child, conditional.span)
-        conditions[conditional.child] = map_tests(conditional.condition, checker.check_test)
+        conditions[conditional.child] = foreign.map_tests(conditional.condition, checker.check_test)
         spans[conditional.child] = conditional.span
-    clauses = tuple(map(checker.check_clause, foreign.clauses))
+    clauses = tuple(map(checker.check_clause, declared.clauses))
     if checker.problems:
         return None, checker.problems
     parameters = checker.parameters
-    parents = {name: {t.parameter for t in value_tests(conditions.get(name, ALWAYS))} for name in parameters}
+    parents = {
+        name: {t.parameter for t in foreign.value_tests(conditions.get(name, foreign.ALWAYS))} for name in parameters
+    }
     try:
         order = list(_topological_order(parameters, parents))
     except CycleError as error:
@@ -159,12 +144,12 @@ def check_consistency(foreign: ForeignSpace) -> tuple[ConsistentSpace | None, li
         return None, [ContradictoryDeclaration(spans[circle[0]], problem=problem)]
     ordered = {name: parameters[name] for name in order}
     decided = _without_constants(ordered, conditions)
-    sound = ConsistentSpace(foreign.name, ordered, tuple(parameters), decided, spans, clauses)
+    sound = ConsistentSpace(declared.name, ordered, tuple(parameters), decided, spans, clauses)
     wrong = _errors_of_default(sound)
     return (None if wrong else sound), wrong
 
 
-def _topological_order(parameters: dict[str, ForeignParameter], parents: dict[str, set[str]]) -> Iterator[str]:
+def _topological_order(parameters: dict[str, foreign.ForeignParameter], parents: dict[str, set[str]]) -> Iterator[str]:
     """Yield the names of parameters in topological order (parents first), otherwise in the order of the file."""
     places = {name: place for place, name in enumerate(parameters)}
     sorter = TopologicalSorter(parents)
@@ -176,36 +161,38 @@ def _topological_order(parameters: dict[str, ForeignParameter], parents: dict[st
 
 
 def _without_constants(
-    parameters: dict[str, ForeignParameter], conditions: dict[str, Condition]
-) -> dict[str, Condition]:
+    parameters: dict[str, foreign.ForeignParameter], conditions: dict[str, foreign.Condition]
+) -> dict[str, foreign.Condition]:
     """Return the conditions with comparisons of constants that are always active replaced by their truth values."""
     settled = {
         name
         for name, parameter in parameters.items()
-        if parameter.is_constant and name not in conditions and not name.endswith(CHOICE_SUFFIX)
+        if parameter.is_constant and name not in conditions and not name.endswith(foreign.CHOICE_SUFFIX)
     }
     return {child: evaluate_constants(condition, parameters, settled) for child, condition in conditions.items()}
 
 
-def evaluate_constants(condition: Condition, parameters: dict[str, ForeignParameter], constants: set[str]) -> Condition:
+def evaluate_constants(
+    condition: foreign.Condition, parameters: dict[str, foreign.ForeignParameter], constants: set[str]
+) -> foreign.Condition:
     """Return the condition with comparisons of these constants replaced by their truth values."""
 
-    def decided(test: ValueTest) -> Condition:
+    def decided(test: foreign.ValueTest) -> foreign.Condition:
         if test.parameter not in constants:
             return test
         parameter = parameters[test.parameter]
-        return ALWAYS if is_satisfied(test, parameter, parameter.default) else NEVER
+        return foreign.ALWAYS if is_satisfied(test, parameter, parameter.default) else foreign.NEVER
 
-    return map_tests(condition, decided)
+    return foreign.map_tests(condition, decided)
 
 
-def is_satisfied(test: ValueTest, parameter: ForeignParameter, value: Value) -> bool:
+def is_satisfied(test: foreign.ValueTest, parameter: foreign.ForeignParameter, value: Value) -> bool:
     """Return True if a comparison holds for a value of its hyperparameter."""
     if test.operator in ("in", "!="):
         return any(identity_key(value) == identity_key(own) for own in test.values) == (test.operator == "in")
     left: Any = value
     right: Any = test.values[0]
-    if isinstance(parameter.domain, ForeignValues) and parameter.domain.ordered:
+    if isinstance(parameter.domain, foreign.ForeignValues) and parameter.domain.ordered:
         left, right = parameter.domain.index(left), parameter.domain.index(right)
     return COMPARISON_FUNCTIONS[test.operator](left, right)
 
@@ -214,7 +201,7 @@ def _errors_of_default(space: ConsistentSpace) -> list[Diagnostic]:
     """Return an error for every clause that forbids the default configuration."""
     values: dict[str, Value] = {}
     for name, parameter in space.parameters.items():
-        if _is_true(space.conditions.get(name, ALWAYS), values, space.parameters):
+        if _is_true(space.conditions.get(name, foreign.ALWAYS), values, space.parameters):
             values[name] = parameter.default
     problem, reason = "the default configuration is forbidden", "by this clause"
     return [
@@ -224,23 +211,27 @@ def _errors_of_default(space: ConsistentSpace) -> list[Diagnostic]:
     ]
 
 
-def _is_true(condition: Condition, values: dict[str, Value], parameters: dict[str, ForeignParameter]) -> bool:
+def _is_true(
+    condition: foreign.Condition, values: dict[str, Value], parameters: dict[str, foreign.ForeignParameter]
+) -> bool:
     match condition:
-        case ValueTest(parameter=name, operator=sign):
+        case foreign.ValueTest(parameter=name, operator=sign):
             # As in ConfigSpace 1.2, `!=` holds if the hyperparameter is not active.
             return is_satisfied(condition, parameters[name], values[name]) if name in values else sign == "!="
-        case AllOf(terms=terms):
+        case foreign.AllOf(terms=terms):
             return all(_is_true(term, values, parameters) for term in terms)
-        case AnyOf(terms=terms):
+        case foreign.AnyOf(terms=terms):
             return any(_is_true(term, values, parameters) for term in terms)
         case _:
             assert_never(condition)
 
 
 def _is_literal_true(
-    literal: ValueTest | ParameterComparison, values: dict[str, Value], parameters: dict[str, ForeignParameter]
+    literal: foreign.ValueTest | foreign.ParameterComparison,
+    values: dict[str, Value],
+    parameters: dict[str, foreign.ForeignParameter],
 ) -> bool:
-    if isinstance(literal, ValueTest):
+    if isinstance(literal, foreign.ValueTest):
         return literal.parameter in values and _is_true(literal, values, parameters)
     left: Any = values.get(literal.left)
     right: Any = values.get(literal.right)
@@ -254,9 +245,9 @@ def remove_value(space: ConsistentSpace, name: str, value: Value) -> ConsistentS
     """Return the space without one value of a set; the value must not occur in any configuration."""
     parameter = space.parameters[name]
     domain = parameter.domain
-    assert isinstance(domain, ForeignValues)
+    assert isinstance(domain, foreign.ForeignValues)
     kept = [place for place, own in enumerate(domain.values) if identity_key(own) != identity_key(value)]
-    smaller = ForeignValues(
+    smaller = foreign.ForeignValues(
         tuple(domain.values[place] for place in kept),
         tuple(domain.space_values[place] for place in kept),
         domain.ordered,
@@ -271,34 +262,34 @@ def remove_value(space: ConsistentSpace, name: str, value: Value) -> ConsistentS
     return replace(space, parameters=parameters, conditions=conditions, clauses=tuple(clauses))
 
 
-def _clause_without_value(clause: ForbiddenClause, name: str, value: Value) -> ForbiddenClause | None:
+def _clause_without_value(clause: foreign.ForbiddenClause, name: str, value: Value) -> foreign.ForbiddenClause | None:
     """Return a clause without a value; None if a test of the clause loses its last value, so it never applies."""
-    literals: list[ValueTest | ParameterComparison] = []
+    literals: list[foreign.ValueTest | foreign.ParameterComparison] = []
     for literal in clause.literals:
-        kept = _condition_without_value(literal, name, value) if isinstance(literal, ValueTest) else literal
-        if not isinstance(kept, ValueTest | ParameterComparison):
+        kept = _condition_without_value(literal, name, value) if isinstance(literal, foreign.ValueTest) else literal
+        if not isinstance(kept, foreign.ValueTest | foreign.ParameterComparison):
             return None
         literals.append(kept)
     return replace(clause, literals=tuple(literals))
 
 
-def _condition_without_value(condition: Condition, name: str, value: Value) -> Condition:
-    def less(test: ValueTest) -> Condition:
+def _condition_without_value(condition: foreign.Condition, name: str, value: Value) -> foreign.Condition:
+    def less(test: foreign.ValueTest) -> foreign.Condition:
         if test.parameter != name:
             return test
         kept = tuple(own for own in test.values if identity_key(own) != identity_key(value))
         if kept:
             return replace(test, values=kept)
-        return NEVER if test.operator == "in" else ALWAYS
+        return foreign.NEVER if test.operator == "in" else foreign.ALWAYS
 
-    return map_tests(condition, less)
+    return foreign.map_tests(condition, less)
 
 
-def _convert_to_domain(value: Value, domain: ForeignRange | ForeignValues) -> Value:
+def _convert_to_domain(value: Value, domain: foreign.ForeignRange | foreign.ForeignValues) -> Value:
     """Return a value as the domain represents it: words become numbers for a range."""
-    if isinstance(domain, ForeignValues):
+    if isinstance(domain, foreign.ForeignValues):
         return next((own for own in domain.values if identity_key(own) == identity_key(value)), value)
-    read = parse_number(value) if isinstance(value, str) else value
+    read = foreign.parse_number(value) if isinstance(value, str) else value
     if not is_number(read):
         return value
     assert isinstance(read, int | float)
@@ -309,12 +300,12 @@ def _occurrence(span: Span, text: str, place: int) -> Span:
     return Span(span.source, span.start + place, span.start + place + len(text)) if place >= 0 and text else span
 
 
-def _is_unordered(domain: ForeignRange | ForeignValues) -> bool:
-    return isinstance(domain, ForeignValues) and not (domain.ordered or _is_numeric(domain))
+def _is_unordered(domain: foreign.ForeignRange | foreign.ForeignValues) -> bool:
+    return isinstance(domain, foreign.ForeignValues) and not (domain.ordered or _is_numeric(domain))
 
 
-def _is_numeric(domain: ForeignRange | ForeignValues | None) -> bool:
-    return isinstance(domain, ForeignRange) or (domain is not None and all(map(is_number, domain.values)))
+def _is_numeric(domain: foreign.ForeignRange | foreign.ForeignValues | None) -> bool:
+    return isinstance(domain, foreign.ForeignRange) or (domain is not None and all(map(is_number, domain.values)))
 
 
 def _is_writable(value: Value) -> bool:

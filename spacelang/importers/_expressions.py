@@ -8,18 +8,8 @@ from typing import Final, assert_never
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.other_tools import IneffectiveDeclaration, NotExpressible
 from spacelang.grouping import group_by_key
+from spacelang.importers import _foreign_space as foreign
 from spacelang.importers._consistency import is_satisfied
-from spacelang.importers._foreign_space import (
-    AllOf,
-    AnyOf,
-    Condition,
-    ForbiddenClause,
-    ForeignParameter,
-    ForeignRange,
-    ForeignValues,
-    ParameterComparison,
-    ValueTest,
-)
 from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree, are_compatible
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
@@ -32,25 +22,25 @@ class ExpressionWriter:
 
     def __init__(self, shape: SpaceTree, naming: NameAssignment) -> None:
         self._shape, self._naming = shape, naming
-        self.loose_tests: list[ValueTest] = []
+        self.loose_tests: list[foreign.ValueTest] = []
         """The `!=` comparisons that also hold while their hyperparameter is not active."""
 
         self.inactive: set[tuple[str, Path]] = set()
         """The hyperparameters that are never active in a body and therefore left out, with that body."""
 
-    def convert_condition(self, condition: Condition, path: Path) -> ast.Expression | bool:
+    def convert_condition(self, condition: foreign.Condition, path: Path) -> ast.Expression | bool:
         """Return a condition as an expression in a body; True or False if the path to the body decides it."""
         match condition:
-            case ValueTest():
+            case foreign.ValueTest():
                 return self.convert_test(condition, path)
-            case AllOf(terms=terms):
+            case foreign.AllOf(terms=terms):
                 return _joined("and", [self.convert_condition(term, path) for term in terms])
-            case AnyOf(terms=terms):
+            case foreign.AnyOf(terms=terms):
                 return _joined("or", [self.convert_condition(term, path) for term in terms])
             case _:
                 assert_never(condition)
 
-    def convert_test(self, test: ValueTest, path: Path) -> ast.Expression | bool:
+    def convert_test(self, test: foreign.ValueTest, path: Path) -> ast.Expression | bool:
         """Return a comparison as an expression in a body; True or False if the path to the body decides it."""
         if test.operator == "!=":
             return self._not_equal(test, path)
@@ -63,13 +53,13 @@ class ExpressionWriter:
         """Return the bodies that contain a hyperparameter."""
         return tuple(path for path in self._shape.paths[name] if (name, path) not in self.inactive)
 
-    def compare(self, test: ValueTest, name: ast.Expression) -> ast.Expression:
+    def compare(self, test: foreign.ValueTest, name: ast.Expression) -> ast.Expression:
         """Return a comparison as an expression, with `name` for the hyperparameter."""
         parameter = self._shape.space.parameters[test.parameter]
         domain = parameter.domain
         if test.operator == "in":
             values = test.values
-        elif isinstance(domain, ForeignRange):
+        elif isinstance(domain, foreign.ForeignRange):
             return ast.Binary(test.operator, name, number_node(test.values[0]), NO_SPAN)
         else:
             values = tuple(given for given in domain.values if is_satisfied(test, parameter, given))
@@ -80,10 +70,10 @@ class ExpressionWriter:
             return name
         return ast.Binary("==", name, written[0], NO_SPAN)
 
-    def _not_equal(self, test: ValueTest, path: Path) -> ast.Expression | bool:
+    def _not_equal(self, test: foreign.ValueTest, path: Path) -> ast.Expression | bool:
         """Return a `!=` comparison as an expression; record in `loose_tests` if it holds for an inactive parameter."""
         name = test.parameter
-        same = self.convert_test(ValueTest(name, "in", test.values, test.span), path)
+        same = self.convert_test(foreign.ValueTest(name, "in", test.values, test.span), path)
         bodies = self._shape.paths[name]
         is_plain = name not in self._shape.conditions
         always = is_plain and any(set(body) <= set(path) or not body[0][0] for body in bodies)
@@ -95,10 +85,10 @@ class ExpressionWriter:
             return ast.Binary("!=", same.left, same.right, NO_SPAN)
         return ast.Unary("not", same, NO_SPAN)
 
-    def _convert_decision_test(self, test: ValueTest, path: Path) -> ast.Expression | bool:
+    def _convert_decision_test(self, test: foreign.ValueTest, path: Path) -> ast.Expression | bool:
         name = test.parameter
         domain = self._shape.space.parameters[name].domain
-        assert isinstance(domain, ForeignValues)
+        assert isinstance(domain, foreign.ForeignValues)
         places = [domain.index(value) for value in test.values]
         taken = dict(path).get(name)
         if taken is not None:
@@ -127,18 +117,20 @@ def _joined(operator: str, terms: list[ast.Expression | bool]) -> ast.Expression
     return open_terms[0] if len(open_terms) == 1 else ast.Logical("or" if deciding else "and", open_terms, NO_SPAN)
 
 
-def is_boolean(domain: ForeignRange | ForeignValues) -> bool:
+def is_boolean(domain: foreign.ForeignRange | foreign.ForeignValues) -> bool:
     """Return True if a domain consists of booleans only."""
-    return isinstance(domain, ForeignValues) and all(isinstance(one, bool) for one in domain.space_values)
+    return isinstance(domain, foreign.ForeignValues) and all(isinstance(one, bool) for one in domain.space_values)
 
 
 def value_node(
-    parameter: ForeignParameter, given: Value
+    parameter: foreign.ForeignParameter, given: Value
 ) -> ast.Number | ast.Text | ast.NamedConstant | ast.Tuple | ast.DottedName:
     """Return the syntax node of a value of a hyperparameter."""
     domain = parameter.domain
     return (
-        number_node(given) if isinstance(domain, ForeignRange) else make_value(domain.space_values[domain.index(given)])
+        number_node(given)
+        if isinstance(domain, foreign.ForeignRange)
+        else make_value(domain.space_values[domain.index(given)])
     )
 
 
@@ -158,7 +150,7 @@ class _ClauseTable:
     """A forbidden clause: `sets` of indices of values that are forbidden together, and the `others` of its literals."""
 
     sets: dict[str, frozenset[int]]
-    others: tuple[ValueTest | ParameterComparison, ...]
+    others: tuple[foreign.ValueTest | foreign.ParameterComparison, ...]
     span: Span
 
 
@@ -188,12 +180,20 @@ class ConstraintWriter:
                 self.diagnostics.append(IneffectiveDeclaration(table.span, what=what))
         return found
 
-    def _table(self, clause: ForbiddenClause) -> _ClauseTable:
+    def _table(self, clause: foreign.ForbiddenClause) -> _ClauseTable:
         sets: dict[str, frozenset[int]] = {}
-        others: list[ValueTest | ParameterComparison] = []
+        others: list[foreign.ValueTest | foreign.ParameterComparison] = []
         for literal in clause.literals:
-            domain = self._shape.space.parameters[literal.parameter].domain if isinstance(literal, ValueTest) else None
-            if isinstance(literal, ValueTest) and isinstance(domain, ForeignValues) and literal.operator == "in":
+            domain = (
+                self._shape.space.parameters[literal.parameter].domain
+                if isinstance(literal, foreign.ValueTest)
+                else None
+            )
+            if (
+                isinstance(literal, foreign.ValueTest)
+                and isinstance(domain, foreign.ForeignValues)
+                and literal.operator == "in"
+            ):
                 places = frozenset(map(domain.index, literal.values))
                 sets[literal.parameter] = sets.get(literal.parameter, places) & places
             elif literal not in others:
@@ -257,20 +257,22 @@ class ConstraintWriter:
         for name, places in table.sets.items():
             if name in speaking:
                 domain = self._shape.space.parameters[name].domain
-                assert isinstance(domain, ForeignValues)
+                assert isinstance(domain, foreign.ForeignValues)
                 values = tuple(domain.values[place] for place in sorted(places))
-                yield self._expressions.compare(ValueTest(name, "in", values, table.span), called(name))
+                yield self._expressions.compare(foreign.ValueTest(name, "in", values, table.span), called(name))
         for other in table.others:
-            if isinstance(other, ParameterComparison):
+            if isinstance(other, foreign.ParameterComparison):
                 yield ast.Binary(other.operator, called(other.left), called(other.right), NO_SPAN)
             else:
                 yield self._expressions.compare(other, called(other.parameter))
 
 
-def _parameters_of(literals: tuple[ValueTest | ParameterComparison, ...]) -> list[str]:
+def _parameters_of(literals: tuple[foreign.ValueTest | foreign.ParameterComparison, ...]) -> list[str]:
     names: list[str] = []
     for literal in literals:
-        names += [literal.left, literal.right] if isinstance(literal, ParameterComparison) else [literal.parameter]
+        names += (
+            [literal.left, literal.right] if isinstance(literal, foreign.ParameterComparison) else [literal.parameter]
+        )
     return names
 
 

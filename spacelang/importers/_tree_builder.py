@@ -11,24 +11,8 @@ from typing import Final, TypeAlias
 
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.grouping import group_by_key
+from spacelang.importers import _foreign_space as foreign
 from spacelang.importers._consistency import ConsistentSpace
-from spacelang.importers._foreign_space import (
-    ALWAYS,
-    CHOICE_SUFFIX,
-    AllOf,
-    AnyOf,
-    Condition,
-    ForeignParameter,
-    ForeignValues,
-    UniqueNames,
-    ValueTest,
-    candidate_names,
-    common_prefix_length,
-    conjunction,
-    convert_words,
-    path_parts,
-    value_tests,
-)
 from spacelang.ir.value import Value
 
 Path: TypeAlias = tuple[tuple[str, int | str], ...]
@@ -50,7 +34,7 @@ class SpaceTree:
     decisions: frozenset[str]
     variants: frozenset[str]  # Decisions that are the only parameter with their prefix; the prefix names the component
     paths: dict[str, tuple[Path, ...]]  # The bodies that contain each hyperparameter; stages are at the root
-    conditions: dict[str, Condition]
+    conditions: dict[str, foreign.Condition]
     """The conditions that bodies do not imply; without an entry, a hyperparameter is active whenever its body is."""
     fixed: frozenset[str]
     """The constants that are active whenever their body is reached, and to which no condition refers."""
@@ -72,7 +56,7 @@ class _TreeBuilder:
         self.space = space
         self.decisions: set[str] = set()
         self.paths: dict[str, tuple[Path, ...]] = {}
-        self.conditions: dict[str, Condition] = {}
+        self.conditions: dict[str, foreign.Condition] = {}
         self._copies = 0
         self._component_choices = _find_component_choices(space)
         self._single_variants = (
@@ -82,8 +66,8 @@ class _TreeBuilder:
     def build(self) -> SpaceTree:
         """Return the tree, after placing all parameters in topological order."""
         for name, parameter in self.space.parameters.items():
-            self._place(parameter, self.space.conditions.get(name, ALWAYS))
-        asked = {test.parameter for condition in self.conditions.values() for test in value_tests(condition)}
+            self._place(parameter, self.space.conditions.get(name, foreign.ALWAYS))
+        asked = {test.parameter for condition in self.conditions.values() for test in foreign.value_tests(condition)}
         fixed = {
             name
             for name, parameter in self.space.parameters.items()
@@ -92,30 +76,30 @@ class _TreeBuilder:
         variants = self._single_variants & self.decisions
         return SpaceTree(self.space, frozenset(self.decisions), variants, self.paths, self.conditions, frozenset(fixed))
 
-    def _place(self, parameter: ForeignParameter, condition: Condition) -> None:
+    def _place(self, parameter: foreign.ForeignParameter, condition: foreign.Condition) -> None:
         name = parameter.name
-        conjuncts = condition.terms if isinstance(condition, AllOf) else (condition,)
+        conjuncts = condition.terms if isinstance(condition, foreign.AllOf) else (condition,)
         paths = self._bodies(name, conjuncts)
-        rest = conjunction([term for term in conjuncts if not self._is_implied(term, paths)])
+        rest = foreign.conjunction([term for term in conjuncts if not self._is_implied(term, paths)])
         is_decision = name in self._component_choices or name in self._single_variants
-        if is_decision and rest == ALWAYS and len(paths) == 1 and len(paths[0]) < MAX_DEPTH:
+        if is_decision and rest == foreign.ALWAYS and len(paths) == 1 and len(paths[0]) < MAX_DEPTH:
             self.decisions.add(name)
             self.paths[name] = paths
             return
         if paths == (ROOT,):
             paths = ((("", name.rpartition(":")[0]),),)
         self.paths[name] = paths
-        if rest != ALWAYS:
+        if rest != foreign.ALWAYS:
             self.conditions[name] = rest
 
-    def _bodies(self, name: str, conjuncts: tuple[Condition, ...]) -> tuple[Path, ...]:
+    def _bodies(self, name: str, conjuncts: tuple[foreign.Condition, ...]) -> tuple[Path, ...]:
         """Return the deepest required bodies, preferring those of a decision with a similar name, then fewer bodies."""
         candidates = [found for term in conjuncts if (found := self._required_bodies(term))]
         if not candidates:
             return (ROOT,)
 
         def quality(paths: tuple[Path, ...]) -> tuple[int, int, int]:
-            shared = common_prefix_length(path_parts(name), path_parts(paths[0][-1][0]))
+            shared = foreign.common_prefix_length(foreign.path_parts(name), foreign.path_parts(paths[0][-1][0]))
             return min(map(len, paths)), shared, -len(paths)
 
         best = max(candidates, key=quality)
@@ -125,16 +109,16 @@ class _TreeBuilder:
         self._copies += len(best) - 1
         return (ROOT,) if len(best) > 1 and self._copies > MAX_COPIES else consistent or best
 
-    def _required_bodies(self, term: Condition) -> tuple[Path, ...]:
+    def _required_bodies(self, term: foreign.Condition) -> tuple[Path, ...]:
         """Return bodies of which one is reached whenever a term holds; an empty tuple if the term requires none."""
-        if isinstance(term, AnyOf):
+        if isinstance(term, foreign.AnyOf):
             found = [self._required_bodies(one) for one in term.terms]
             joined = tuple(dict.fromkeys(path for paths in found for path in paths))
             if not all(found) or len(joined) > MAX_BODIES:
                 return ()
             # Bodies that can be reached together would make the hyperparameter active twice.
             return () if any(are_compatible(*pair) for pair in combinations(joined, 2)) else joined
-        if isinstance(term, AllOf):
+        if isinstance(term, foreign.AllOf):
             return max(
                 map(self._required_bodies, term.terms), key=lambda paths: min(map(len, paths), default=0), default=()
             )
@@ -150,18 +134,18 @@ class _TreeBuilder:
             return tuple((*path, (term.parameter, place)) for path in above for place in places)
         return () if above[0][:1] and above[0][0][0] == "" else above
 
-    def _places(self, test: ValueTest) -> tuple[int, ...]:
+    def _places(self, test: foreign.ValueTest) -> tuple[int, ...]:
         return tuple(sorted(set(map(self._domain(test).index, test.values))))
 
-    def _domain(self, test: ValueTest) -> ForeignValues:
+    def _domain(self, test: foreign.ValueTest) -> foreign.ForeignValues:
         domain = self.space.parameters[test.parameter].domain
-        assert isinstance(domain, ForeignValues)
+        assert isinstance(domain, foreign.ForeignValues)
         return domain
 
-    def _is_implied(self, term: Condition, paths: tuple[Path, ...]) -> bool:
+    def _is_implied(self, term: foreign.Condition, paths: tuple[Path, ...]) -> bool:
         """Return True if a term holds in all of the bodies, because of the alternatives on the paths to them."""
-        if isinstance(term, AllOf | AnyOf):
-            return isinstance(term, AnyOf) and any(self._is_implied(one, paths) for one in term.terms)
+        if isinstance(term, foreign.AllOf | foreign.AnyOf):
+            return isinstance(term, foreign.AnyOf) and any(self._is_implied(one, paths) for one in term.terms)
         if term.operator != "in" or term.parameter not in self.decisions:
             return False
         places = self._places(term)
@@ -175,13 +159,13 @@ def _find_component_choices(space: ConsistentSpace) -> frozenset[str]:
     found = {
         name
         for name, parameter in space.parameters.items()
-        if _may_decide(parameter) and name.rpartition(":")[2] == CHOICE_SUFFIX
+        if _may_decide(parameter) and name.rpartition(":")[2] == foreign.CHOICE_SUFFIX
     }
     for child, condition in space.conditions.items():
-        inner = set(path_parts(child)[:-1])
+        inner = set(foreign.path_parts(child)[:-1])
         found |= {
             test.parameter
-            for test in value_tests(condition)
+            for test in foreign.value_tests(condition)
             if test.operator == "in" and _may_decide(space.parameters[test.parameter])
             if inner.intersection(map(str, test.values))
         }
@@ -198,13 +182,13 @@ def _find_single_variants(space: ConsistentSpace) -> frozenset[str]:
     )
 
 
-def _may_decide(parameter: ForeignParameter) -> bool:
-    return isinstance(parameter.domain, ForeignValues) and not parameter.domain.ordered
+def _may_decide(parameter: foreign.ForeignParameter) -> bool:
+    return isinstance(parameter.domain, foreign.ForeignValues) and not parameter.domain.ordered
 
 
-def _is_of_words(parameter: ForeignParameter) -> bool:
+def _is_of_words(parameter: foreign.ForeignParameter) -> bool:
     domain = parameter.domain
-    if not isinstance(domain, ForeignValues) or domain.ordered or len(domain.values) < 2:
+    if not isinstance(domain, foreign.ForeignValues) or domain.ordered or len(domain.values) < 2:
         return False
     return all(
         reading is None or (isinstance(reading, str) and reading.isidentifier()) for reading in domain.space_values
@@ -223,7 +207,7 @@ class NameAssignment:
     operators: dict[Path, str]  # The operators by the path of their body; an empty string for the alternative `none`
     alternatives: dict[tuple[str, int], str]  # The names of alternatives, by decision and index of the value
     catalogue_paths: frozenset[Path]  # The paths of operators of the catalogue; all other operators are abstract
-    file_names: UniqueNames  # The names at the top level of the file
+    file_names: foreign.UniqueNames  # The names at the top level of the file
 
     def address(self, path: Path) -> str:
         """Return the name of a body in expressions."""
@@ -251,13 +235,13 @@ def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use
     With `use_catalogue`, an alternative becomes an operator of the catalogue if it has the name of one and only has
     parameters of that operator. All other operators are abstract and get names that the catalogue does not have.
     """
-    file = UniqueNames(frozenset(catalogue))
+    file = foreign.UniqueNames(frozenset(catalogue))
     members: dict[tuple[str, Path], str] = {}
     stages = [name for name, paths in shape.paths.items() if name in shape.decisions and paths == (ROOT,)]
     for stage in stages:
         # A stage from a parameter such as `component:strategy` is named after the component.
         members[stage, ROOT] = file.reserve(
-            *candidate_names(stage.rpartition(":")[0] if stage in shape.variants else stage)
+            *foreign.candidate_names(stage.rpartition(":")[0] if stage in shape.variants else stage)
         )
     steps = _in_pipeline_order(shape, stages)
     bodies = frozenset(path for paths in shape.paths.values() for path in paths)
@@ -267,7 +251,9 @@ def assign_names(shape: SpaceTree, space_name: str, catalogue: Catalogue, *, use
     for step in steps:
         if not step[0][0]:
             prefix = str(step[0][1])
-            operators[step] = file.reserve(*(candidate_names(prefix) if prefix else (space_name, "hyperparameters")))
+            operators[step] = file.reserve(
+                *(foreign.candidate_names(prefix) if prefix else (space_name, "hyperparameters"))
+            )
     last = steps[-1][0][0] if steps else ""
     known: set[Path] = set()
     for name, parameter in shape.space.parameters.items():
@@ -298,34 +284,34 @@ def _in_pipeline_order(shape: SpaceTree, stages: list[str]) -> tuple[Path, ...]:
                 first[path] = min(first.get(path, places[name]), places[name])
 
     def predicts(path: Path) -> bool:
-        words = path_parts(path[0][0] or str(path[0][1]))
+        words = foreign.path_parts(path[0][0] or str(path[0][1]))
         return not _PREDICTORS.isdisjoint((words[0], words[-1]))
 
     return tuple(sorted(first, key=lambda path: (predicts(path), first[path])))
 
 
 def _name_members(shape: SpaceTree, members: dict[tuple[str, Path], str]) -> None:
-    scopes: dict[Path, UniqueNames] = {}
+    scopes: dict[Path, foreign.UniqueNames] = {}
     for name in shape.space.file_order:
         for path in shape.paths[name]:
             if path != ROOT:
                 below = _usual_prefix(shape, path)
-                members[name, path] = scopes.setdefault(path, UniqueNames(parameters=True)).reserve(
-                    *candidate_names(name, below)
+                members[name, path] = scopes.setdefault(path, foreign.UniqueNames(parameters=True)).reserve(
+                    *foreign.candidate_names(name, below)
                 )
 
 
 def _usual_prefix(shape: SpaceTree, path: Path) -> tuple[str, ...]:
     decision, place = path[-1]
     if not decision:
-        return path_parts(str(place))
+        return foreign.path_parts(str(place))
     domain = shape.space.parameters[decision].domain
-    assert isinstance(domain, ForeignValues)
-    return (*path_parts(decision), str(domain.values[int(place)]))
+    assert isinstance(domain, foreign.ForeignValues)
+    return (*foreign.path_parts(decision), str(domain.values[int(place)]))
 
 
 def _name_alternatives(
-    parameter: ForeignParameter,
+    parameter: foreign.ForeignParameter,
     path: Path,
     bodies: frozenset[Path],
     members: dict[tuple[str, Path], str],
@@ -333,8 +319,8 @@ def _name_alternatives(
     is_last: bool,
 ) -> list[str]:
     domain = parameter.domain
-    assert isinstance(domain, ForeignValues)
-    scope = UniqueNames()
+    assert isinstance(domain, foreign.ForeignValues)
+    scope = foreign.UniqueNames()
     decision = members[parameter.name, path]
     named: list[str] = []
     for place, value in enumerate(domain.values):
@@ -348,4 +334,4 @@ def _name_alternatives(
 
 
 def _is_nothing(value: Value) -> bool:
-    return value is None or (isinstance(value, str) and convert_words((value,)) == (None,))
+    return value is None or (isinstance(value, str) and foreign.convert_words((value,)) == (None,))

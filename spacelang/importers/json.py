@@ -12,22 +12,7 @@ from spacelang.diagnostics.other_tools import (
     NotExpressible,
     UnreadableDeclaration,
 )
-from spacelang.importers._foreign_space import (
-    Condition,
-    Domain,
-    ForbiddenClause,
-    ForeignCondition,
-    ForeignParameter,
-    ForeignRange,
-    ForeignSpace,
-    ForeignValues,
-    ParameterComparison,
-    ValueTest,
-    conjunction,
-    convert_values,
-    disjunction,
-    merge_by_child,
-)
+from spacelang.importers import _foreign_space as foreign
 from spacelang.importers._json_positions import PositionedValue, parse_json
 from spacelang.ir.value import Value
 from spacelang.text import Source, Span
@@ -62,11 +47,11 @@ class Json:
 
     endings: ClassVar[tuple[str, ...]] = (".json",)
 
-    def read(self, source: Source) -> ForeignSpace:
+    def read(self, source: Source) -> foreign.ForeignSpace:
         """Return the contents of a file, with diagnostics for invalid declarations."""
         document = parse_json(source)
         if isinstance(document, UnreadableDeclaration):
-            return ForeignSpace("", (), (), (), (document,))
+            return foreign.ForeignSpace("", (), (), (), (document,))
         return _DocumentReader().read(document)
 
 
@@ -74,11 +59,11 @@ class _DocumentReader:
     def __init__(self) -> None:
         self._diagnostics: list[Diagnostic] = []
 
-    def read(self, document: PositionedValue) -> ForeignSpace:
+    def read(self, document: PositionedValue) -> foreign.ForeignSpace:
         """Return the contents of a parsed document."""
-        parameters: list[ForeignParameter] = []
-        conditionals: list[ForeignCondition] = []
-        clauses: list[list[ForbiddenClause]] = []
+        parameters: list[foreign.ForeignParameter] = []
+        conditionals: list[foreign.ForeignCondition] = []
+        clauses: list[list[foreign.ForbiddenClause]] = []
         name = ""
         try:
             members = _members(document, "an object with `hyperparameters`")
@@ -89,8 +74,12 @@ class _DocumentReader:
             clauses = self._read_all(_items(members.get("forbiddens")), _clauses)
         except _ProblemError as problem:
             self._diagnostics.append(problem.diagnostic)
-        return ForeignSpace(
-            name, tuple(parameters), merge_by_child(conditionals), tuple(chain(*clauses)), tuple(self._diagnostics)
+        return foreign.ForeignSpace(
+            name,
+            tuple(parameters),
+            foreign.merge_by_child(conditionals),
+            tuple(chain(*clauses)),
+            tuple(self._diagnostics),
         )
 
     def _read_all(self, items: list[PositionedValue], read: Callable[[PositionedValue], T]) -> list[T]:
@@ -102,11 +91,11 @@ class _DocumentReader:
                 self._diagnostics.append(problem.diagnostic)
         return found
 
-    def _parameter(self, item: PositionedValue) -> ForeignParameter:
+    def _parameter(self, item: PositionedValue) -> foreign.ForeignParameter:
         name, kind = _text(item, "name"), _text(item, "type")
         family, _, number_kind = kind.rpartition("_")
         prior: tuple[float, float] | None = None
-        domain: Domain
+        domain: foreign.Domain
         match kind:
             case "uniform_float" | "uniform_int" | "normal_float" | "normal_int" | "beta_float" | "beta_int":
                 domain = self._range(item, name, number_kind == "int")
@@ -115,18 +104,20 @@ class _DocumentReader:
                 domain = _weighted(item)
             case "ordinal":
                 values = _values(_member(item, "sequence"))
-                domain = ForeignValues(values, convert_values(values), ordered=True)
+                domain = foreign.ForeignValues(values, foreign.convert_values(values), ordered=True)
             case "constant" | "unparametrized":
                 values = (_value(_member(item, "value")),)
-                return ForeignParameter(name, ForeignValues(values, convert_values(values)), values[0], item.span)
+                return foreign.ForeignParameter(
+                    name, foreign.ForeignValues(values, foreign.convert_values(values)), values[0], item.span
+                )
             case _:
                 raise _unreadable(_member(item, "type").span, f"unknown hyperparameter type `{kind}`")
         if _optional(item, "meta"):
             span = _member(item, "meta").span
             self._diagnostics.append(GuidanceDropped(span, what="the metadata", name=name))
-        return ForeignParameter(name, domain, _default(item, domain), item.span, prior)
+        return foreign.ForeignParameter(name, domain, _default(item, domain), item.span, prior)
 
-    def _range(self, item: PositionedValue, name: str, is_integer: bool) -> ForeignRange:
+    def _range(self, item: PositionedValue, name: str, is_integer: bool) -> foreign.ForeignRange:
         log = _optional(item, "log") is True
         bounds: list[float] = []
         for end in ("lower", "upper"):
@@ -135,10 +126,12 @@ class _DocumentReader:
                 what = f"the range of `{name}`, which has no {end} bound"
                 raise _ProblemError(NotExpressible(item.span, what=what, remedy="give it both bounds"))
             bounds.append(_number(item, end, is_integer=is_integer))
-        domain = ForeignRange("int" if is_integer else "float", bounds[0], bounds[1], log)
+        domain = foreign.ForeignRange("int" if is_integer else "float", bounds[0], bounds[1], log)
         return domain if _optional(item, "q") is None else _with_step(item, name, domain)
 
-    def _prior(self, item: PositionedValue, name: str, family: str, domain: ForeignRange) -> tuple[float, float] | None:
+    def _prior(
+        self, item: PositionedValue, name: str, family: str, domain: foreign.ForeignRange
+    ) -> tuple[float, float] | None:
         if family == "normal" and not domain.log:
             deviation = _number(item, "sigma")
             return (_number(item, "mu"), deviation) if deviation > 0 else None
@@ -148,7 +141,7 @@ class _DocumentReader:
         return None
 
 
-def _weighted(item: PositionedValue) -> ForeignValues:
+def _weighted(item: PositionedValue) -> foreign.ForeignValues:
     values = _values(_member(item, "choices"))
     given = _optional(item, "weights") or _optional(item, "probabilities")
     weights: tuple[float, ...] | None = None
@@ -156,21 +149,21 @@ def _weighted(item: PositionedValue) -> ForeignValues:
         numbers = [weight.value for weight in given]
         if all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers):
             weights = tuple(float(n) for n in numbers if isinstance(n, int | float))
-    return ForeignValues(values, convert_values(values), weights=weights)
+    return foreign.ForeignValues(values, foreign.convert_values(values), weights=weights)
 
 
-def _default(item: PositionedValue, domain: Domain) -> Value:
+def _default(item: PositionedValue, domain: foreign.Domain) -> Value:
     members = _members(item)
     given = members.get("default_value", members.get("default"))
-    if given is None or (given.value is None and isinstance(domain, ForeignRange)):
-        return domain.lower if isinstance(domain, ForeignRange) else domain.values[0]
+    if given is None or (given.value is None and isinstance(domain, foreign.ForeignRange)):
+        return domain.lower if isinstance(domain, foreign.ForeignRange) else domain.values[0]
     default = _value(given)
-    if isinstance(domain, ForeignRange) and isinstance(default, int | float) and not isinstance(default, bool):
+    if isinstance(domain, foreign.ForeignRange) and isinstance(default, int | float) and not isinstance(default, bool):
         return float(default) if domain.kind == "float" else default
     return default
 
 
-def _with_step(item: PositionedValue, name: str, domain: ForeignRange) -> ForeignRange:
+def _with_step(item: PositionedValue, name: str, domain: foreign.ForeignRange) -> foreign.ForeignRange:
     """Return a range with the step `q`; old ConfigSpace counts from 0 or from the lower bound, which must agree."""
     from fractions import Fraction
 
@@ -184,35 +177,35 @@ def _with_step(item: PositionedValue, name: str, domain: ForeignRange) -> Foreig
         raise _ProblemError(NotExpressible(_member(item, "q").span, what=what, remedy=remedy))
     if domain.kind == "int" and step == int(step):
         step = int(step)
-    return ForeignRange(domain.kind, domain.lower, domain.upper, step=step)
+    return foreign.ForeignRange(domain.kind, domain.lower, domain.upper, step=step)
 
 
-def _conditional(item: PositionedValue) -> ForeignCondition:
-    return ForeignCondition(_text(item, "child"), _condition(item), item.span)
+def _conditional(item: PositionedValue) -> foreign.ForeignCondition:
+    return foreign.ForeignCondition(_text(item, "child"), _condition(item), item.span)
 
 
-def _condition(item: PositionedValue) -> Condition:
+def _condition(item: PositionedValue) -> foreign.Condition:
     kind = _text(item, "type")
     if kind in ("AND", "OR"):
         terms = [_condition(term) for term in _items(_member(item, "conditions"))]
         if not terms:
             raise _unreadable(item.span, "this condition has no terms")
-        return conjunction(terms) if kind == "AND" else disjunction(terms)
+        return foreign.conjunction(terms) if kind == "AND" else foreign.disjunction(terms)
     return _test(item, "parent", kind, "condition")
 
 
-def _test(item: PositionedValue, role: str, kind: str, what: str) -> ValueTest:
+def _test(item: PositionedValue, role: str, kind: str, what: str) -> foreign.ValueTest:
     if kind not in _TESTS:
         raise _unreadable(_member(item, "type").span, f"unknown type `{kind}` of a {what}")
     values = _values(_member(item, "values")) if kind == "IN" else (_value(_member(item, "value")),)
-    return ValueTest(_text(item, role), _TESTS[kind], values, item.span)
+    return foreign.ValueTest(_text(item, role), _TESTS[kind], values, item.span)
 
 
-_Literals: TypeAlias = tuple[ValueTest | ParameterComparison, ...]
+_Literals: TypeAlias = tuple[foreign.ValueTest | foreign.ParameterComparison, ...]
 
 
-def _clauses(item: PositionedValue) -> list[ForbiddenClause]:
-    return [ForbiddenClause(each, item.span) for each in _combinations(item)]
+def _clauses(item: PositionedValue) -> list[foreign.ForbiddenClause]:
+    return [foreign.ForbiddenClause(each, item.span) for each in _combinations(item)]
 
 
 def _combinations(item: PositionedValue) -> list[_Literals]:
@@ -240,11 +233,11 @@ def _product(left: list[_Literals], right: list[_Literals], span: Span) -> list[
     return [one + other for one in left for other in right]
 
 
-def _relation(item: PositionedValue, kind: str) -> ParameterComparison:
+def _relation(item: PositionedValue, kind: str) -> foreign.ParameterComparison:
     sign = kind.removeprefix("RELATION").lstrip("_") or _text(item, "lambda")
     if sign not in _RELATIONS:
         raise _unreadable(item.span, f"unknown relation `{sign}`")
-    return ParameterComparison(_text(item, "left"), _RELATIONS[sign], _text(item, "right"), item.span)
+    return foreign.ParameterComparison(_text(item, "left"), _RELATIONS[sign], _text(item, "right"), item.span)
 
 
 def _members(item: PositionedValue, expected: str = "an object") -> dict[str, PositionedValue]:

@@ -11,22 +11,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.other_tools import ContradictoryDeclaration, IneffectiveDeclaration, UnreadableDeclaration
-from spacelang.importers._foreign_space import (
-    Condition,
-    ForbiddenClause,
-    ForeignCondition,
-    ForeignParameter,
-    ForeignRange,
-    ForeignSpace,
-    ForeignValues,
-    ParameterComparison,
-    ValueTest,
-    conjunction,
-    convert_words,
-    disjunction,
-    merge_by_child,
-    parse_number,
-)
+from spacelang.importers import _foreign_space as foreign
 from spacelang.text import Source, Span
 
 _DECLARATION: Final = re.compile(
@@ -47,7 +32,7 @@ _EXAMPLES: Final = {
     "{": f"expected `{_WORDS}`",
     "|": "expected `child | parent == value`",
 }
-_Line: TypeAlias = ForeignParameter | ForeignCondition | ForbiddenClause | Diagnostic
+_Line: TypeAlias = foreign.ForeignParameter | foreign.ForeignCondition | foreign.ForbiddenClause | Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +41,14 @@ class Pcs:
 
     endings: ClassVar[tuple[str, ...]] = (".pcs", ".pcs_new")
 
-    def read(self, source: Source) -> ForeignSpace:
+    def read(self, source: Source) -> foreign.ForeignSpace:
         """Return the contents of a file, with diagnostics for invalid lines; values are words at this point."""
         lines = [line for line in map(_line, _lines(source)) if line is not None]
-        return ForeignSpace(
+        return foreign.ForeignSpace(
             "",
-            tuple(line for line in lines if isinstance(line, ForeignParameter)),
-            merge_by_child([line for line in lines if isinstance(line, ForeignCondition)]),
-            tuple(line for line in lines if isinstance(line, ForbiddenClause)),
+            tuple(line for line in lines if isinstance(line, foreign.ForeignParameter)),
+            foreign.merge_by_child([line for line in lines if isinstance(line, foreign.ForeignCondition)]),
+            tuple(line for line in lines if isinstance(line, foreign.ForbiddenClause)),
             (*(line for line in lines if isinstance(line, Diagnostic)), *_trailing_warnings(source)),
         )
 
@@ -109,7 +94,7 @@ def _trailing_warnings(source: Source) -> Iterator[IneffectiveDeclaration]:
             yield IneffectiveDeclaration(at, what=f"`{at.text}` has no meaning here", reason="ConfigSpace ignores it")
 
 
-def _parameter(text: str, span: Span) -> ForeignParameter | Diagnostic:
+def _parameter(text: str, span: Span) -> foreign.ForeignParameter | Diagnostic:
     found = _DECLARATION.fullmatch(text.strip())
     if found is None:
         expected = next((example for sign, example in _EXAMPLES.items() if sign in text), _EXAMPLES["{"])
@@ -122,17 +107,17 @@ def _parameter(text: str, span: Span) -> ForeignParameter | Diagnostic:
     return _of_set(found, span) if is_set else _of_range(found, span)
 
 
-def _of_set(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic:
+def _of_set(found: re.Match[str], span: Span) -> foreign.ForeignParameter | Diagnostic:
     words = tuple(word.strip() for word in found["domain"][1:-1].split(","))
     if not all(words) or found["flags"]:
         return UnreadableDeclaration(span, problem="this line is not a declaration", expected=_EXAMPLES["{"])
-    domain = ForeignValues(words, convert_words(words), ordered=found["type"] == "ordinal")
-    return ForeignParameter(found["name"], domain, found["default"].strip(), span)
+    domain = foreign.ForeignValues(words, foreign.convert_words(words), ordered=found["type"] == "ordinal")
+    return foreign.ForeignParameter(found["name"], domain, found["default"].strip(), span)
 
 
-def _of_range(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic:
+def _of_range(found: re.Match[str], span: Span) -> foreign.ForeignParameter | Diagnostic:
     flags = _flags(found["type"], found["flags"])
-    numbers = [parse_number(text.strip()) for text in (*found["domain"][1:-1].split(","), found["default"])]
+    numbers = [foreign.parse_number(text.strip()) for text in (*found["domain"][1:-1].split(","), found["default"])]
     if flags is None or len(numbers) != 3 or None in numbers:
         return UnreadableDeclaration(span, problem="this line is not a declaration", expected=_EXAMPLES["["])
     is_integer, is_log = flags
@@ -140,8 +125,8 @@ def _of_range(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic
     if any(isinstance(n, float) for n in (lower, upper, default)) and is_integer:
         problem = f"`{found['name']}` is an integer, but a bound or the default is not"
         return ContradictoryDeclaration(span, problem=problem)
-    return ForeignParameter(
-        found["name"], ForeignRange("int" if is_integer else "float", lower, upper, is_log), default, span
+    return foreign.ForeignParameter(
+        found["name"], foreign.ForeignRange("int" if is_integer else "float", lower, upper, is_log), default, span
     )
 
 
@@ -156,13 +141,15 @@ def _as_integer(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-def _conditional(text: str, span: Span) -> ForeignCondition | Diagnostic:
+def _conditional(text: str, span: Span) -> foreign.ForeignCondition | Diagnostic:
     child, _, condition = text.partition("|")
     end = span.start + len(child) + 1
     terms = [_conjunction(*part, span.source) for part in _split(condition, "||", end)]
     if len(child.split()) != 1 or any(term is None for term in terms):
         return UnreadableDeclaration(span, problem="this condition cannot be read", expected=_EXAMPLES["|"])
-    return ForeignCondition(child.strip(), disjunction([term for term in terms if term is not None]), span)
+    return foreign.ForeignCondition(
+        child.strip(), foreign.disjunction([term for term in terms if term is not None]), span
+    )
 
 
 def _split(text: str, sign: str, start: int) -> Iterator[tuple[str, int]]:
@@ -174,9 +161,9 @@ def _split(text: str, sign: str, start: int) -> Iterator[tuple[str, int]]:
 _SIGNS: Final[dict[str, Literal["in", "!=", "<", ">"]]] = {"==": "in", "in": "in", "!=": "!=", "<": "<", ">": ">"}
 
 
-def _conjunction(text: str, start: int, source: Source) -> Condition | None:
+def _conjunction(text: str, start: int, source: Source) -> foreign.Condition | None:
     """Return the comparisons joined by `&&` as a condition; None if one of them is invalid."""
-    tests: list[Condition] = []
+    tests: list[foreign.Condition] = []
     for part, begin in _split(text, "&&", start):
         found = _TEST.fullmatch(part.strip())
         if found is None:
@@ -185,20 +172,20 @@ def _conjunction(text: str, start: int, source: Source) -> Condition | None:
         is_set = found["values"].startswith("{") and found["sign"] == "in"
         if not all(words) or (len(words) > 1 and not is_set):
             return None
-        tests.append(ValueTest(found["name"], _SIGNS[found["sign"]], words, _stripped(part, begin, source)))
-    return conjunction(tests)
+        tests.append(foreign.ValueTest(found["name"], _SIGNS[found["sign"]], words, _stripped(part, begin, source)))
+    return foreign.conjunction(tests)
 
 
 def _stripped(text: str, start: int, source: Source) -> Span:
     return Span(source, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
 
 
-def _clause(text: str, span: Span) -> ForbiddenClause | Diagnostic:
-    literals: list[ValueTest | ParameterComparison] = []
+def _clause(text: str, span: Span) -> foreign.ForbiddenClause | Diagnostic:
+    literals: list[foreign.ValueTest | foreign.ParameterComparison] = []
     for part, start in _split(text[1:-1], ",", span.start + 1):
         found = _LITERAL.fullmatch(part)
         if found is None or not text.endswith("}"):
             problem, expected = "this forbidden clause cannot be read", "expected `{name=value, other=value}`"
             return UnreadableDeclaration(span, problem=problem, expected=expected)
-        literals.append(ValueTest(found["name"], "in", (found["value"],), _stripped(part, start, span.source)))
-    return ForbiddenClause(tuple(literals), span)
+        literals.append(foreign.ValueTest(found["name"], "in", (found["value"],), _stripped(part, start, span.source)))
+    return foreign.ForbiddenClause(tuple(literals), span)

@@ -153,13 +153,8 @@ class Call:
 
 Expr: TypeAlias = Constant | Reference | Is | Active | Compare | In | Not | And | Or | Arithmetic | Call
 COMPARISON_FUNCTIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 VARIADIC_FUNCTIONS: Final = ("min", "max")  # The functions with two or more arguments; the others have one
 
 

@@ -178,20 +178,12 @@ class Task:
 
 
 SECONDS: Final[Mapping[str, Fraction]] = {
-    "s": Fraction(1),
-    "ms": Fraction(1, 10**3),
-    "us": Fraction(1, 10**6),
-    "min": Fraction(60),
-    "m": Fraction(60),
+    "s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "min": Fraction(60), "m": Fraction(60),
     "h": Fraction(3600),
-}
+}  # fmt: skip
 BYTES: Final[Mapping[str, Fraction]] = {
-    "kB": Fraction(10**3),
-    "KB": Fraction(10**3),
-    "MB": Fraction(10**6),
-    "GB": Fraction(10**9),
-    "TB": Fraction(10**12),
-}
+    "kB": Fraction(10**3), "KB": Fraction(10**3), "MB": Fraction(10**6), "GB": Fraction(10**9), "TB": Fraction(10**12),
+}  # fmt: skip
 LARGEST_FLOAT: Final = Fraction(sys.float_info.max)
 
 

@@ -189,10 +189,6 @@ ARITHMETIC_OPERATIONS: Final[Mapping[str, Callable[[Number, Number], Number]]] =
     "/": _divide,
 }
 NUMERIC_FUNCTIONS: Final[Mapping[str, Callable[..., Number]]] = {
-    "min": _extend_monotone(min),
-    "max": _extend_monotone(max),
-    "ceil": _extend_monotone(math.ceil),
-    "floor": _extend_monotone(math.floor),
-    "sqrt": _square_root,
-    "log2": _logarithm,
-}
+    "min": _extend_monotone(min), "max": _extend_monotone(max), "ceil": _extend_monotone(math.ceil),
+    "floor": _extend_monotone(math.floor), "sqrt": _square_root, "log2": _logarithm,
+}  # fmt: skip

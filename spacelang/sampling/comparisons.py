@@ -10,21 +10,8 @@ from typing import Final
 
 import numpy as np
 
+from spacelang.ir import expr
 from spacelang.ir.domain import Domain
-from spacelang.ir.expr import (
-    INACTIVE,
-    Arithmetic,
-    Call,
-    Compare,
-    Constant,
-    Expr,
-    ExpressionValue,
-    Operation,
-    Reference,
-    is_true,
-    nodes,
-    references,
-)
 from spacelang.sampling.value_codes import (
     EXACT_INTEGER_LIMIT,
     Array,
@@ -35,19 +22,11 @@ from spacelang.sampling.value_codes import (
 )
 
 _COMPARISON_FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
-    "==": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
+    "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}  # fmt: skip
 _ARITHMETIC_FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
-}
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
+}  # fmt: skip
 RELATIVE_ERROR_BOUND: Final = 2.0**-50
 """An upper bound of the relative error of each number and each operation of a comparison.
 
@@ -64,55 +43,55 @@ class JointValues:
     count: int
 
 
-def evaluate_comparison(atom: Compare, rows: JointValues) -> Array:
+def evaluate_comparison(atom: expr.Compare, rows: JointValues) -> Array:
     """Return a boolean array of shape (count,): for each entry, whether a linear comparison is true."""
-    values = {address: to_floats(rows.domains[address], rows.codes[address]) for address in references(atom)}
+    values = {address: to_floats(rows.domains[address], rows.codes[address]) for address in expr.references(atom)}
     with np.errstate(all="ignore"):
         (left, size), (right, other) = (_value_and_magnitude(side, values) for side in (atom.left, atom.right))
         found: Array = np.broadcast_to(_COMPARISON_FUNCTIONS[atom.relation](left, right), rows.count).copy()
-        rounded = RELATIVE_ERROR_BOUND * sum(1 for _ in nodes(atom)) * (size + other)
+        rounded = RELATIVE_ERROR_BOUND * sum(1 for _ in expr.nodes(atom)) * (size + other)
         is_clear = np.abs(left - right) > rounded  # not with NaN
         is_clear = np.broadcast_to(is_clear | _is_exact_in_integers(atom, values, size + other), rows.count)
     for entry in np.flatnonzero(~is_clear).tolist():
-        found[entry] = is_true(atom, _lookup_at_entry(rows, entry))
+        found[entry] = expr.is_true(atom, _lookup_at_entry(rows, entry))
     return found
 
 
-def _is_exact_in_integers(atom: Compare, values: Mapping[str, Array], size: Array) -> Array:
+def _is_exact_in_integers(atom: expr.Compare, values: Mapping[str, Array], size: Array) -> Array:
     """Return True for entries whose numbers are integers that floats represent exactly; never with a division."""
     found: Array = size < EXACT_INTEGER_LIMIT
-    for node in nodes(atom):
-        if isinstance(node, Constant):
+    for node in expr.nodes(atom):
+        if isinstance(node, expr.Constant):
             found = found & (nearest_float(node.value) % 1 == 0)
-        elif isinstance(node, Reference):
+        elif isinstance(node, expr.Reference):
             found = found & (values[node.address] % 1 == 0)
-        elif isinstance(node, Arithmetic) and node.operation == "/":
+        elif isinstance(node, expr.Arithmetic) and node.operation == "/":
             return np.array(False)
     return found
 
 
-def _value_and_magnitude(expression: Expr, values: Mapping[str, Array]) -> tuple[Array, Array]:
+def _value_and_magnitude(expression: expr.Expr, values: Mapping[str, Array]) -> tuple[Array, Array]:
     """Return the value of an expression, and the sum of the magnitudes of its terms, which bounds rounding errors."""
     match expression:
-        case Constant():
+        case expr.Constant():
             found = np.array(nearest_float(expression.value))
-        case Reference():
+        case expr.Reference():
             found = values[expression.address]
-        case Arithmetic():
+        case expr.Arithmetic():
             (left, size), (right, other) = (
                 _value_and_magnitude(side, values) for side in (expression.left, expression.right)
             )
             return _ARITHMETIC_FUNCTIONS[expression.operation](left, right), _result_magnitude(
                 expression.operation, size, other, right
             )
-        case Call(arguments=(argument,)):  # `min` or `max` of one
+        case expr.Call(arguments=(argument,)):  # `min` or `max` of one
             return _value_and_magnitude(argument, values)
         case _:
             raise ValueError("not a linear expression")
     return found, np.abs(found)
 
 
-def _result_magnitude(operation: Operation, size: Array, other: Array, right: Array) -> Array:
+def _result_magnitude(operation: expr.Operation, size: Array, other: Array, right: Array) -> Array:
     """Return the magnitude of the result of an operation on operands of two magnitudes.
 
     `right` is the value of the second operand. A divisor may be far smaller than the terms it was computed from; its
@@ -128,10 +107,10 @@ def _result_magnitude(operation: Operation, size: Array, other: Array, right: Ar
             return weighted
 
 
-def _lookup_at_entry(rows: JointValues, entry: int) -> Callable[[str], ExpressionValue]:
-    def value_at(address: str) -> ExpressionValue:
+def _lookup_at_entry(rows: JointValues, entry: int) -> Callable[[str], expr.ExpressionValue]:
+    def value_at(address: str) -> expr.ExpressionValue:
         if address not in rows.codes:
-            return INACTIVE
+            return expr.INACTIVE
         return decode_values(rows.domains[address], rows.codes[address].take(np.array([entry])))[0]
 
     return value_at

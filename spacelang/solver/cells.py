@@ -12,20 +12,8 @@ from itertools import pairwise
 from typing import assert_never
 
 from spacelang.grouping import group_by_key
+from spacelang.ir import expr
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, members, parts, subgrid
-from spacelang.ir.expr import (
-    Active,
-    Compare,
-    Constant,
-    Expr,
-    In,
-    Is,
-    Reference,
-    is_true,
-    logical_atoms,
-    nodes,
-    references,
-)
 from spacelang.ir.value import Rational, Value, identity_key, to_fraction, to_rational
 from spacelang.solver.linear import difference
 
@@ -156,46 +144,48 @@ def _share_of_length(cell: SimpleDomain, part: SimpleDomain) -> float | None:
     return (cell.upper - cell.lower) / (part.upper - part.lower)
 
 
-def atoms_of(expression: Expr) -> Iterator[Expr]:
+def atoms_of(expression: expr.Expr) -> Iterator[expr.Expr]:
     """Return an iterator over the atoms of a condition that use the value of a hyperparameter."""
-    return (leaf for leaf in logical_atoms(expression) if references(leaf))
+    return (leaf for leaf in expr.logical_atoms(expression) if expr.references(leaf))
 
 
-def is_multivariate(atom: Expr) -> bool:
+def is_multivariate(atom: expr.Expr) -> bool:
     """Return True if the truth of an atom depends on more than one variable."""
-    return len(references(atom)) > 1 or any(isinstance(node, Is | Active) for node in nodes(atom))
+    return len(expr.references(atom)) > 1 or any(isinstance(node, expr.Is | expr.Active) for node in expr.nodes(atom))
 
 
-def is_always_decidable(expression: Expr) -> bool:
+def is_always_decidable(expression: expr.Expr) -> bool:
     """Return True if each atom uses a single hyperparameter and its cut points are known, so it is decidable."""
     return not any(is_multivariate(atom) or cut_points_of(atom) is None for atom in atoms_of(expression))
 
 
-def cut_points_of(atom: Expr) -> tuple[Rational, ...] | None:
+def cut_points_of(atom: expr.Expr) -> tuple[Rational, ...] | None:
     """Return the numbers at which an atom over one hyperparameter may change its truth, or None if unknown."""
     match atom:
-        case Reference():
+        case expr.Reference():
             return ()
-        case In(item=Reference()):
+        case expr.In(item=expr.Reference()):
             return tuple(cut for value in atom.values for cut in _cut_point(value))
         case (
-            Compare(left=Reference(), right=Constant() as constant)
-            | Compare(left=Constant() as constant, right=Reference())
+            expr.Compare(left=expr.Reference(), right=expr.Constant() as constant)
+            | expr.Compare(left=expr.Constant() as constant, right=expr.Reference())
         ):
             return _cut_point(constant.value)
-        case Compare():
+        case expr.Compare():
             form = difference(atom)
             return None if form is None else form.roots
         case _:
             return None
 
 
-def can_be_cut(domain: Domain, atom: Expr) -> bool:
+def can_be_cut(domain: Domain, atom: expr.Expr) -> bool:
     """Return True if the cut points of an atom over one hyperparameter are known, or its domain is small."""
     return cut_points_of(atom) is not None or (domain.size is not None and domain.size <= MAX_ENUMERATED)
 
 
-def distinguished_cells(domain: Domain, atoms: Sequence[Expr], *, by_value: bool = False) -> tuple[SimpleDomain, ...]:
+def distinguished_cells(
+    domain: Domain, atoms: Sequence[expr.Expr], *, by_value: bool = False
+) -> tuple[SimpleDomain, ...]:
     """Return the cells into which atoms cut a domain; with `by_value`, each categorical value is a cell."""
     if not atoms and not by_value:
         return parts(domain)
@@ -204,7 +194,7 @@ def distinguished_cells(domain: Domain, atoms: Sequence[Expr], *, by_value: bool
         return singleton_cells(domain)
 
     def signature(value: Value) -> tuple[object, ...]:
-        return (*(is_true(atom, lambda _: value) for atom in atoms), identity_key(value) if by_value else None)
+        return (*(expr.is_true(atom, lambda _: value) for atom in atoms), identity_key(value) if by_value else None)
 
     return cut_into_cells(domain, [place for places in cuts for place in places or ()], signature)
 

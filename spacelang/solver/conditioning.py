@@ -11,20 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from spacelang.grouping import group_by_key
+from spacelang.ir import space as ir
 from spacelang.ir.expr import INACTIVE, Active, And, Constant, ExpressionValue, Is, Not, Or, nodes, references
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown
 from spacelang.ir.partial_evaluation import partially_evaluate as left_of
-from spacelang.ir.space import (
-    Choice,
-    Constraint,
-    Context,
-    Hyperparameter,
-    Product,
-    ProductKind,
-    Space,
-    Variable,
-    expressions_of,
-)
 from spacelang.ir.walk import Structure
 from spacelang.solver.elimination import group_variables
 from spacelang.solver.model import SolverModel
@@ -48,9 +38,9 @@ class RelevantDecision:
 class Component:
     """A set of connected hyperparameters with their constraints, below the branches that lead to all of them."""
 
-    members: tuple[Variable, ...]
-    constraints: tuple[Constraint, ...]
-    context: Context
+    members: tuple[ir.Variable, ...]
+    constraints: tuple[ir.Constraint, ...]
+    context: ir.Context
     decisions: tuple[RelevantDecision, ...]
 
     @cached_property
@@ -61,7 +51,7 @@ class Component:
     @cached_property
     def mentioned_members(self) -> frozenset[str]:
         """The addresses of the hyperparameters that a condition or constraint of the component mentions."""
-        expressions = expressions_of(self.members, self.constraints)
+        expressions = ir.expressions_of(self.members, self.constraints)
         return frozenset(address for expression in expressions for address in references(expression))
 
 
@@ -74,13 +64,13 @@ class DecisionDependency:
 
     component: Component
     below: str | None
-    others: Context
+    others: ir.Context
 
 
 class Conditioning:
     """The components of a space, and a cache of what remains of each component in each situation."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: ir.Space) -> None:
         self.by_context = group_by_key((component.context, component) for component in _components(space))
         self._dependent = [each for found in self.by_context.values() for each in found if each.decisions]
         components = (each for found in self.by_context.values() for each in found)
@@ -111,7 +101,7 @@ class Conditioning:
         """Return the class of the branch that a structure takes, for each decision that matters to the component."""
         return tuple([ask.by_branch[structure.get(ask.address)] for ask in component.decisions])
 
-    def residual_space(self, component: Component, situation: tuple[int, ...]) -> Space:
+    def residual_space(self, component: Component, situation: tuple[int, ...]) -> ir.Space:
         """Return what remains of a component in a situation as a space without decisions."""
         return self._cached_space(component, situation)
 
@@ -123,29 +113,29 @@ class Conditioning:
         space = self.residual_space(component, situation)
         return SolverModel(space.variables, space.constraints)
 
-    def _make_space(self, component: Component, situation: tuple[int, ...]) -> Space:
+    def _make_space(self, component: Component, situation: tuple[int, ...]) -> ir.Space:
         asked = zip(component.decisions, situation, strict=True)
         examples = {ask.address: branch for ask, each in asked if (branch := ask.examples[each]) is not None}
         return condition_on_decisions(component.members, component.constraints, {**dict(component.context), **examples})
 
 
-def is_taken(context: Context, structure: Structure) -> bool:
+def is_taken(context: ir.Context, structure: Structure) -> bool:
     """Return True if a structure takes all branches of a context."""
     return not context or all(structure.get(owner) == branch for owner, branch in context)
 
 
-def _components(space: Space) -> Iterator[Component]:
-    variables = {a: v for a, v in space.variables.items() if isinstance(v.node, Hyperparameter)}
+def _components(space: ir.Space) -> Iterator[Component]:
+    variables = {a: v for a, v in space.variables.items() if isinstance(v.node, ir.Hyperparameter)}
     for context, members, constraints in group_variables(variables, [each for each in space.constraints if each.scope]):
         yield Component(members, constraints, context, tuple(_relevant_decisions(space, members, constraints, context)))
 
 
 def _relevant_decisions(
-    space: Space, members: Sequence[Variable], constraints: Sequence[Constraint], context: Context
+    space: ir.Space, members: Sequence[ir.Variable], constraints: Sequence[ir.Constraint], context: ir.Context
 ) -> Iterator[RelevantDecision]:
     tests = [
         each
-        for expression in expressions_of(members, constraints)
+        for expression in ir.expressions_of(members, constraints)
         for each in nodes(expression)
         if isinstance(each, Is)
     ]
@@ -160,7 +150,7 @@ def _relevant_decisions(
         yield _relevant_decision(choice, owning, tuple(mine))
 
 
-def _relevant_decision(choice: Choice, owning: set[str], tests: tuple[tuple[str, ...], ...]) -> RelevantDecision:
+def _relevant_decision(choice: ir.Choice, owning: set[str], tests: tuple[tuple[str, ...], ...]) -> RelevantDecision:
     classes: list[int] = []
     examples: dict[tuple[object, ...], str | None] = {}
     for branch in (*choice.branch_indices, None):
@@ -171,7 +161,9 @@ def _relevant_decision(choice: Choice, owning: set[str], tests: tuple[tuple[str,
     return RelevantDecision(choice.address, tuple(classes), tuple(examples.values()), by_branch)
 
 
-def condition_on_decisions(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Space:
+def condition_on_decisions(
+    members: Sequence[ir.Variable], constraints: Sequence[ir.Constraint], taken: Structure
+) -> ir.Space:
     """Return the reached hyperparameters as a space, given all decisions in `taken` (others: not reached).
 
     `members` must include all hyperparameters that the conditions and constraints name.
@@ -179,21 +171,21 @@ def condition_on_decisions(members: Sequence[Variable], constraints: Sequence[Co
     settled = _ConditionedParts(members, taken)
     nodes = [node for member in members if (node := settled.residual_hyperparameter(member.address)) is not None]
     kept = [found for constraint in constraints if (found := settled.residual_constraint(constraint)) is not None]
-    return Space("", Product(ProductKind.SEQUENCE, tuple(nodes)), tuple(kept))
+    return ir.Space("", ir.Product(ir.ProductKind.SEQUENCE, tuple(nodes)), tuple(kept))
 
 
 class _ConditionedParts:
-    def __init__(self, members: Sequence[Variable], taken: Structure) -> None:
-        self._members: Mapping[str, Variable] = {member.address: member for member in members}
+    def __init__(self, members: Sequence[ir.Variable], taken: Structure) -> None:
+        self._members: Mapping[str, ir.Variable] = {member.address: member for member in members}
         self._taken = taken
-        self._nodes: dict[str, Hyperparameter | None] = {}
+        self._nodes: dict[str, ir.Hyperparameter | None] = {}
 
-    def residual_hyperparameter(self, address: str) -> Hyperparameter | None:
+    def residual_hyperparameter(self, address: str) -> ir.Hyperparameter | None:
         if address not in self._nodes:
             self._nodes[address] = self._make_hyperparameter(self._members[address])
         return self._nodes[address]
 
-    def _make_hyperparameter(self, member: Variable) -> Hyperparameter | None:
+    def _make_hyperparameter(self, member: ir.Variable) -> ir.Hyperparameter | None:
         node = member.hyperparameter
         if any(self._taken.get(owner) != branch for owner, branch in member.owners):
             return None
@@ -204,7 +196,7 @@ class _ConditionedParts:
             return None
         return replace(node, condition=None if condition == Constant(True) else condition)
 
-    def residual_constraint(self, constraint: Constraint) -> Constraint | None:
+    def residual_constraint(self, constraint: ir.Constraint) -> ir.Constraint | None:
         """Simplify a constraint under the known decisions; None if it is inapplicable or always holds."""
         found = [self.residual_hyperparameter(address) for address in constraint.scope]
         if any(node is None for node in found):

@@ -6,24 +6,8 @@ from math import prod
 from typing import Final
 
 from spacelang.grouping import group_by_key
+from spacelang.ir import expr
 from spacelang.ir.domain import Domain, SimpleDomain
-from spacelang.ir.expr import (
-    COMPARISON_FUNCTIONS,
-    INACTIVE,
-    Active,
-    And,
-    Compare,
-    Expr,
-    ExpressionValue,
-    Is,
-    Not,
-    Or,
-    is_true,
-    logical_atoms,
-    references,
-    scope,
-    with_children,
-)
 from spacelang.ir.space import Choice, Constraint, Variable, expressions_of
 from spacelang.ir.value import is_number
 from spacelang.solver.cells import (
@@ -79,8 +63,8 @@ class _NetworkCompiler:
         self.members = {member.address: member for member in tied.members}
         expressions = (*expressions_of((), tied.constraints), *expressions_of(tied.members, ()))
         self.atoms = tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))
-        self.literals: dict[Expr, Expr] = {}
-        self.ranges: dict[str, Compare] = {}
+        self.literals: dict[expr.Expr, expr.Expr] = {}
+        self.ranges: dict[str, expr.Compare] = {}
         self.truths: list[str] = []
         self.cells: dict[str, tuple[SimpleDomain, ...]] = {}
         self.states: dict[str, tuple[State, ...]] = {}
@@ -91,11 +75,11 @@ class _NetworkCompiler:
         enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
         for atom in related:
             if atom not in enumerable:
-                if not isinstance(atom, Compare) or difference(atom) is None:
+                if not isinstance(atom, expr.Compare) or difference(atom) is None:
                     raise UndecidableError(atom)
                 literal = self.literals[atom] = self._new_truth()
                 self.ranges[literal.address] = atom
-        self._add_states({address for atom in enumerable for address in references(atom)})
+        self._add_states({address for atom in enumerable for address in expr.references(atom)})
         for atom in enumerable:
             self.literals[atom] = self._define_truth(atom)
         for member in self.members.values():
@@ -105,20 +89,20 @@ class _NetworkCompiler:
         found = self.cells, tuple(self.truths), dict(self.ranges)
         return Network(self.states, tuple(self.factors), *self.tied, *found)
 
-    def _is_enumerable(self, atom: Expr) -> bool:
-        domains = [self.members[address].hyperparameter.domain for address in references(atom)]
+    def _is_enumerable(self, atom: expr.Expr) -> bool:
+        domains = [self.members[address].hyperparameter.domain for address in expr.references(atom)]
         sizes = [domain.size for domain in domains if domain.size is not None]
         return len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= MAX_ENUMERATED
 
-    def _new_truth(self) -> Is:
+    def _new_truth(self) -> expr.Is:
         name = f"truth {len(self.truths)}"  # cannot clash with an address, since these contain no blanks
         self.truths.append(name)
         self.states[name] = (0, 1)
-        return Is(name, ("true",))
+        return expr.Is(name, ("true",))
 
     def _add_states(self, whole: set[str]) -> None:
-        alone = group_by_key((references(atom)[0], atom) for atom in self.atoms if not is_multivariate(atom))
-        compared = {address for atom in self.ranges.values() for address in references(atom)}
+        alone = group_by_key((expr.references(atom)[0], atom) for atom in self.atoms if not is_multivariate(atom))
+        compared = {address for atom in self.ranges.values() for address in expr.references(atom)}
         for address, member in self.members.items():
             unreached = len(member.owners) > self.depth
             if isinstance(member.node, Choice):
@@ -142,21 +126,21 @@ class _NetworkCompiler:
             return
         condition = member.condition
         owners = tuple(self._owner_test(owner, branch) for owner, branch in member.owners[self.depth :])
-        test = self._split_large(And(owners if condition is None else (*owners, self._replace_atoms(condition))))
+        test = self._split_large(expr.And(owners if condition is None else (*owners, self._replace_atoms(condition))))
         if self._joint_size(test) * len(states) > MAX_TABLE:
             test = self._define_truth(test)
 
-        active = Active(member.address)
-        names = (*dict.fromkeys(scope(test)), member.address)
-        self._tabulate(names, [Or((And((test, active)), Not(Or((test, active)))))])
+        active = expr.Active(member.address)
+        names = (*dict.fromkeys(expr.scope(test)), member.address)
+        self._tabulate(names, [expr.Or((expr.And((test, active)), expr.Not(expr.Or((test, active)))))])
 
-    def _owner_test(self, owner: str, branch: str) -> Expr:
+    def _owner_test(self, owner: str, branch: str) -> expr.Expr:
         """Return a test that a branch is taken.
 
         For a decision with many branches, all its variables share one truth variable for the test. Otherwise each of
         them would need a table with a row for every unrelated branch.
         """
-        test = Is(owner, (branch,))
+        test = expr.Is(owner, (branch,))
         if len(self.states[owner]) <= MAX_DIRECT_BRANCHES:
             return test
         if test not in self.literals:
@@ -164,37 +148,41 @@ class _NetworkCompiler:
         return self.literals[test]
 
     def _add_constraints(self) -> None:
-        sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
+        sizes = {frozenset(expr.scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
         if sum(min(size, MAX_PAIR_TABLE if len(names) <= 2 else MAX_TABLE) for names, size in sizes.items()) > MAX_ROWS:
             raise TooManyConnectedVariablesError(self.tied.constraints)
         tests_of = map(self._constraint_test, self.tied.constraints)
-        for names, tests in group_by_key((tuple(sorted(set(scope(test)))), test) for test in tests_of).items():
+        for names, tests in group_by_key((tuple(sorted(set(expr.scope(test)))), test) for test in tests_of).items():
             self._tabulate(names, tests)
 
-    def _constraint_test(self, constraint: Constraint) -> Expr:
+    def _constraint_test(self, constraint: Constraint) -> expr.Expr:
         """Return an expression that is true in the joint states that a constraint admits."""
         conditional = [address for address in constraint.scope if UNREACHED in self.states[address]]
-        applies = And(tuple(map(Active, conditional)))
+        applies = expr.And(tuple(map(expr.Active, conditional)))
         expression = self._replace_atoms(constraint.expression)
-        kept: Expr = Not(expression) if constraint.forbidden else expression
-        return self._split_large(Or((Not(applies), kept)))
+        kept: expr.Expr = expr.Not(expression) if constraint.forbidden else expression
+        return self._split_large(expr.Or((expr.Not(applies), kept)))
 
-    def _replace_atoms(self, expression: Expr) -> Expr:
+    def _replace_atoms(self, expression: expr.Expr) -> expr.Expr:
         """Return an expression in which atoms over several variables are replaced by tests of their truth variables."""
         if expression in self.literals:
             return self.literals[expression]
-        return with_children(expression, self._replace_atoms) if isinstance(expression, And | Or | Not) else expression
+        return (
+            expr.with_children(expression, self._replace_atoms)
+            if isinstance(expression, expr.And | expr.Or | expr.Not)
+            else expression
+        )
 
-    def _split_large(self, expression: Expr) -> Expr:
+    def _split_large(self, expression: expr.Expr) -> expr.Expr:
         """Return an expression small enough to tabulate; large ones are halved, each half with a truth variable."""
-        if self._joint_size(expression) <= (MAX_TABLE if len(set(scope(expression))) > 2 else MAX_PAIR_TABLE):
+        if self._joint_size(expression) <= (MAX_TABLE if len(set(expr.scope(expression))) > 2 else MAX_PAIR_TABLE):
             return expression
         match expression:
-            case Not():
-                return Not(self._split_large(expression.term))
-            case And() | Or() if len(expression.terms) == 1:
+            case expr.Not():
+                return expr.Not(self._split_large(expression.term))
+            case expr.And() | expr.Or() if len(expression.terms) == 1:
                 return self._split_large(expression.terms[0])
-            case And() | Or():
+            case expr.And() | expr.Or():
                 half = len(expression.terms) // 2
                 halves = (expression.terms[:half], expression.terms[half:])
                 return type(expression)(
@@ -203,19 +191,19 @@ class _NetworkCompiler:
             case _:
                 return expression
 
-    def _joint_size(self, expression: Expr) -> int:
-        return prod(len(self.states[name]) for name in set(scope(expression)))
+    def _joint_size(self, expression: expr.Expr) -> int:
+        return prod(len(self.states[name]) for name in set(expr.scope(expression)))
 
-    def _define_truth(self, expression: Expr) -> Expr:
+    def _define_truth(self, expression: expr.Expr) -> expr.Expr:
         literal = self._new_truth()
-        names = tuple(dict.fromkeys(scope(expression)))
+        names = tuple(dict.fromkeys(expr.scope(expression)))
         table: Table = {}
         for joint, truth in self._truth_blocks(expression, names):
             table.update(dict.fromkeys(product(*joint, (int(truth),)), 1))
         self.factors.append(Factor((*names, literal.address), table))
         return literal
 
-    def _tabulate(self, names: Sequence[str], tests: Sequence[Expr]) -> None:
+    def _tabulate(self, names: Sequence[str], tests: Sequence[expr.Expr]) -> None:
         """Add a factor that admits the joint states in which all tests hold."""
         table: Table = dict.fromkeys(product(*(self.states[name] for name in names)), 1)
         for test in tests:
@@ -226,13 +214,13 @@ class _NetworkCompiler:
         self.factors.append(Factor(tuple(names), table))
 
     def _truth_blocks(
-        self, expression: Expr, names: Sequence[str]
+        self, expression: expr.Expr, names: Sequence[str]
     ) -> Iterator[tuple[tuple[Sequence[State], ...], bool]]:
         """Return blocks of joint states (sets of equivalent states of each variable) with the expression's truth."""
-        alone: dict[str, list[Expr]] = {name: [] for name in names}
+        alone: dict[str, list[expr.Expr]] = {name: [] for name in names}
         whole: set[str] = set()
-        for leaf in logical_atoms(expression):
-            named = dict.fromkeys(scope(leaf))
+        for leaf in expr.logical_atoms(expression):
+            named = dict.fromkeys(expr.scope(leaf))
             if len(named) == 1:
                 alone[next(iter(named))].append(leaf)
             else:
@@ -243,16 +231,18 @@ class _NetworkCompiler:
         }
         return zip(product(*blocks), evaluate_combinations(expression, options), strict=True)
 
-    def _equivalent_states(self, name: str, leaves: Sequence[Expr], *, apart: bool) -> list[Sequence[State]]:
+    def _equivalent_states(self, name: str, leaves: Sequence[expr.Expr], *, apart: bool) -> list[Sequence[State]]:
         """Return a variable's states in blocks on which all the given leaves agree, or one by one if `apart`."""
         blocks: dict[tuple[object, ...], list[State]] = {}
         for state in self.states[name]:
             worth = self._value_of_state(name, state)
-            signature = tuple([is_true(leaf, lambda _, worth=worth: worth) for leaf in leaves])  # type: ignore[misc]
+            signature = tuple([expr.is_true(leaf, lambda _, worth=worth: worth) for leaf in leaves])  # type: ignore[misc]
             blocks.setdefault((*signature, state if apart else None), []).append(state)
         return [*blocks.values()]
 
-    def _joint_states(self, names: Sequence[str]) -> Iterable[tuple[tuple[State, ...], Mapping[str, ExpressionValue]]]:
+    def _joint_states(
+        self, names: Sequence[str]
+    ) -> Iterable[tuple[tuple[State, ...], Mapping[str, expr.ExpressionValue]]]:
         options = [[(state, self._value_of_state(name, state)) for state in self.states[name]] for name in names]
         for joint in product(*options):
             yield (
@@ -260,9 +250,9 @@ class _NetworkCompiler:
                 {name: worth for name, (_, worth) in zip(names, joint, strict=True)},
             )
 
-    def _value_of_state(self, name: str, state: State) -> ExpressionValue:
+    def _value_of_state(self, name: str, state: State) -> expr.ExpressionValue:
         if state == UNREACHED:
-            return INACTIVE
+            return expr.INACTIVE
         if name not in self.members:
             return "true" if state else "false"
         node = self.members[name].node
@@ -270,7 +260,7 @@ class _NetworkCompiler:
 
     def _feasibility_factor(self, truths: Sequence[str]) -> Factor:
         """Return a factor of the joint states of cells and truths for which some values in the cells exist."""
-        addresses = tuple(dict.fromkeys(address for name in truths for address in references(self.ranges[name])))
+        addresses = tuple(dict.fromkeys(address for name in truths for address in expr.references(self.ranges[name])))
         table: Table = {}
         for states, worths in self._joint_states(addresses):
             inside = {
@@ -282,20 +272,20 @@ class _NetworkCompiler:
                 needed = [
                     alternative_systems(self.ranges[name], bool(value))
                     for name, value in zip(truths, values, strict=True)
-                    if inside.keys() >= set(references(self.ranges[name]))
+                    if inside.keys() >= set(expr.references(self.ranges[name]))
                 ]
                 if self._is_feasible(inside, needed, self.ranges[truths[0]]):
                     table[*states, *values] = 1
         return Factor((*addresses, *truths), table)
 
-    def _possible_truths(self, atom: Compare, worths: Mapping[str, ExpressionValue]) -> tuple[State, ...]:
+    def _possible_truths(self, atom: expr.Compare, worths: Mapping[str, expr.ExpressionValue]) -> tuple[State, ...]:
         """Return the possible truths of a comparison: both if it compares numbers, else the one that is known."""
-        if all(is_number(worths[address]) for address in references(atom)):
+        if all(is_number(worths[address]) for address in expr.references(atom)):
             return (0, 1)
-        return (int(is_true(atom, worths.__getitem__)),)
+        return (int(expr.is_true(atom, worths.__getitem__)),)
 
     def _is_feasible(
-        self, inside: Mapping[str, SimpleDomain], needed: Sequence[tuple[InequalitySystem, ...]], atom: Compare
+        self, inside: Mapping[str, SimpleDomain], needed: Sequence[tuple[InequalitySystem, ...]], atom: expr.Compare
     ) -> bool:
         try:
             return not needed or is_feasible_system(inside, needed)
@@ -303,19 +293,21 @@ class _NetworkCompiler:
             raise UndecidableError(atom) from error
 
 
-def evaluate_combinations(expression: Expr, options: Mapping[str, Sequence[ExpressionValue]]) -> Iterator[bool]:
+def evaluate_combinations(
+    expression: expr.Expr, options: Mapping[str, Sequence[expr.ExpressionValue]]
+) -> Iterator[bool]:
     """Return the truths of an expression for all combinations of `options` of its variables, the last one fastest."""
-    whole = to_integer_comparison(expression, options) if isinstance(expression, Compare) else None
-    if isinstance(expression, Compare) and whole is not None:
-        relation, constant = COMPARISON_FUNCTIONS[expression.relation], whole.constant
+    whole = to_integer_comparison(expression, options) if isinstance(expression, expr.Compare) else None
+    if isinstance(expression, expr.Compare) and whole is not None:
+        relation, constant = expr.COMPARISON_FUNCTIONS[expression.relation], whole.constant
         for summands in product(*whole.summands):
             yield relation(sum(summands, constant), 0)
         return
     for worths in product(*options.values()):
-        yield is_true(expression, dict(zip(options, worths, strict=True)).__getitem__)
+        yield expr.is_true(expression, dict(zip(options, worths, strict=True)).__getitem__)
 
 
-def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[Expr], *, compared: bool) -> tuple[SimpleDomain, ...]:
+def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[expr.Expr], *, compared: bool) -> tuple[SimpleDomain, ...]:
     """Return the cells of a domain (each categorical value, if `compared`). Raise UndecidableError without cuts."""
     for atom in atoms:
         if not can_be_cut(domain, atom):
@@ -323,9 +315,9 @@ def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[Expr], *, compared:
     return distinguished_cells(domain, atoms, by_value=compared)
 
 
-def _connected_comparisons(ranges: Mapping[str, Compare]) -> Iterable[Sequence[str]]:
+def _connected_comparisons(ranges: Mapping[str, expr.Compare]) -> Iterable[Sequence[str]]:
     """Return the names of the comparisons, grouped by shared hyperparameters (directly or through others)."""
-    ties = UnionFind(address for atom in ranges.values() for address in references(atom))
+    ties = UnionFind(address for atom in ranges.values() for address in expr.references(atom))
     for atom in ranges.values():
-        ties.union(references(atom))
-    return ties.groups((references(atom)[0], name) for name, atom in ranges.items())
+        ties.union(expr.references(atom))
+    return ties.groups((expr.references(atom)[0], name) for name, atom in ranges.items())

@@ -425,13 +425,6 @@ _TASKS: Final = (
     idiom_of(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"name what is limited: `limit trial \g<at>`"),
 )
 IDIOMS: Final[Sequence[ForeignIdiom]] = (
-    *_COMMENTS,
-    *_QUOTES,
-    *_ITEMS,
-    *_STRUCTURES,
-    *_MEMBERS,
-    *_TASKS,
-    *_EXPRESSIONS,
-    *_DOMAINS,
-)
+    *_COMMENTS, *_QUOTES, *_ITEMS, *_STRUCTURES, *_MEMBERS, *_TASKS, *_EXPRESSIONS, *_DOMAINS,
+)  # fmt: skip
 """All idioms, the most certain ones first."""

@@ -144,13 +144,9 @@ if __name__ == "__main__":
     (resource_folder("grammars") / TABLES).write_text(dump(), encoding="utf-8")
 
 KINDS: Final = {
-    "COMMENT": "comment",
-    "STRING": "string",
-    "TICKED": "string",
-    "AT": "annotation",
-    "QUANTITY": "number",
+    "COMMENT": "comment", "STRING": "string", "TICKED": "string", "AT": "annotation", "QUANTITY": "number",
     "NUMBER": "number",
-}
+}  # fmt: skip
 
 
 def highlight(text: str) -> Iterator[tuple[str, str]]:

@@ -35,11 +35,8 @@ from spacelang.text import Source
 
 MAX_STAGE_LINE: Final = 80  # The longest line on which the alternatives of a stage are written side by side
 _GROUPED_ITEMS: Final = (
-    (ast.Import, ast.CatalogueUse),
-    (ast.AbstractOperator,),
-    (ast.ConstraintStatement,),
-    (ast.Stage,),
-)
+    (ast.Import, ast.CatalogueUse), (ast.AbstractOperator,), (ast.ConstraintStatement,), (ast.Stage,),
+)  # fmt: skip
 """Kinds of items between which a blank line is optional."""
 
 

@@ -286,33 +286,12 @@ def _hint_behind_word(found: str, last: str) -> str | None:
 
 
 _DESCRIPTIONS = {
-    "NAME": "a name",
-    "NUMBER": "a number",
-    "QUANTITY": "a quantity with a unit",
-    "STRING": "a string",
-    "COMPARE": "a comparison",
-    "ARROW": "`->`",
-    "AT": "an annotation",
-    "LSQB": "`[`",
-    "RSQB": "`]`",
-    "LPAR": "`(`",
-    "RPAR": "`)`",
-    "LBRACE": "`{`",
-    "RBRACE": "`}`",
-    "COMMA": "`,`",
-    "COLON": "`:`",
-    "EQUAL": "`=`",
-    "VBAR": "`|`",
-    "AMPERSAND": "`&`",
-    "QMARK": "`?`",
-    "DOT": "`.`",
-    "PLUS": "`+`",
-    "MINUS": "`-`",
-    "STAR": "`*`",
-    "SLASH": "`/`",
-    "SUBJECT": "`subject to`",
-    "$END": "the end of the file",
-}
+    "NAME": "a name", "NUMBER": "a number", "QUANTITY": "a quantity with a unit", "STRING": "a string",
+    "COMPARE": "a comparison", "ARROW": "`->`", "AT": "an annotation", "LSQB": "`[`", "RSQB": "`]`", "LPAR": "`(`",
+    "RPAR": "`)`", "LBRACE": "`{`", "RBRACE": "`}`", "COMMA": "`,`", "COLON": "`:`", "EQUAL": "`=`", "VBAR": "`|`",
+    "AMPERSAND": "`&`", "QMARK": "`?`", "DOT": "`.`", "PLUS": "`+`", "MINUS": "`-`", "STAR": "`*`", "SLASH": "`/`",
+    "SUBJECT": "`subject to`", "$END": "the end of the file",
+}  # fmt: skip
 _ITEMS = {"SPACE", "IMPORT", "USE", "PARAMS", "ABSTRACT", "STAGE", "PIPELINE", "TASK", "FORBID", "REQUIRE", "$END"}
 _ARITHMETIC_SIGNS = {"PLUS", "MINUS", "STAR", "SLASH"}
 _VALUES = {"TRUE", "FALSE", "NONE", "STRING", "NUMBER", "NAME"}

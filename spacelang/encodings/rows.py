@@ -15,17 +15,10 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.ir.walk import assemble, walk_reached
+from spacelang.sampling import value_codes
 from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column
 from spacelang.sampling.unit_scale import UnitScale, unit_scale
-from spacelang.sampling.value_codes import (
-    EXACT_INTEGER_LIMIT,
-    Array,
-    ValueCodes,
-    code_type,
-    codes_at,
-    decode_values,
-    is_exact_as_floats,
-)
+from spacelang.sampling.value_codes import Array, ValueCodes
 
 EncodedRows: TypeAlias = NDArray[np.float64]
 """Floats with one row for each value or configuration, and one column for each number."""
@@ -61,7 +54,7 @@ class DomainEncoding:
         self.width = 1 + max(self.columns.values(), default=0)
         self._to_number, self._to_code = number, code
         self._selector = Categorical(tuple(range(len(self.parts))))
-        self._type = code_type(domain)
+        self._type = value_codes.code_type(domain)
 
     def encode(self, values: ValueCodes) -> EncodedRows:
         """Return the rows of values of the domain, shape (n, width), with NaN in the columns of all other parts."""
@@ -225,7 +218,7 @@ class VectorEncoding:
         values = {}
         for field in self.fields:
             found = field.coding.decode(np.asarray(vectors[:, field.start : field.end]))
-            values[field.variable.address] = decode_values(domain_of(field.variable), found)
+            values[field.variable.address] = value_codes.decode_values(domain_of(field.variable), found)
         return (self._assemble(values, row) for row in range(len(vectors)))
 
     def _assemble(self, values: dict[str, list[Value]], row: int) -> Configuration | None:
@@ -298,7 +291,7 @@ def nearest_codes(domain: SimpleDomain, numbers: Array) -> Array:
         return inside + 0.0
     if isinstance(domain, Grid) and domain.is_consecutive:
         return round_half_up(inside)
-    return codes_at(domain, nearest_index(domain, inside))
+    return value_codes.codes_at(domain, nearest_index(domain, inside))
 
 
 def to_unit(part: SimpleDomain, codes: Array) -> Array:
@@ -330,9 +323,9 @@ FLOAT_LIMIT_REASON: Final = "values are encoded as floats, which are exact for i
 
 def is_encodable(part: SimpleDomain) -> bool:
     """Return True if floats distinguish all members of a domain and all of their indices."""
-    if isinstance(part, Grid) and not is_exact_as_floats(part):
+    if isinstance(part, Grid) and not value_codes.is_exact_as_floats(part):
         return False
-    return part.size is None or part.last_index < EXACT_INTEGER_LIMIT
+    return part.size is None or part.last_index < value_codes.EXACT_INTEGER_LIMIT
 
 
 def unencodable_domains(space: Space) -> Iterator[tuple[Hyperparameter, SimpleDomain]]:

@@ -46,8 +46,7 @@ class Direct:
 
         def propose(seen: Observations, rng: Generator) -> Point:
             numbers = dict(zip(map(tuple, seen.points.tolist()), seen.numbers.tolist(), strict=True))
-            known = _first_unknown_point(run, numbers, box, start, calls, seed)
-            return known or tuple(random_point(box, rng).tolist())
+            return _first_unknown_point(run, numbers, box, start, calls, seed) or tuple(random_point(box, rng).tolist())
 
         return (yield from minimize_with_proposals(propose, value, box, calls, start, seconds, at_once=1))
 

@@ -15,16 +15,7 @@ from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.ir.trial import SortKey, Trial
 from spacelang.optimizers import _selection
 from spacelang.optimizers._draws import MAX_REPEATED_DRAWS, RandomLeaves, UniqueConfigurations
-from spacelang.optimizers._selection import (
-    K,
-    MemorySelector,
-    SelectionProblem,
-    Selector,
-    SelectorCall,
-    TrialMemory,
-    observe_idle_workers,
-    run_candidates,
-)
+from spacelang.optimizers._selection import K, MemorySelector, SelectionProblem, Selector, SelectorCall, TrialMemory
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
@@ -131,7 +122,7 @@ def search(problem: Problem, rule: Literal["sample", "default"], method: Candida
     selection = SelectionProblem.from_problem(problem, "default")
     if selection.tree.leaf_count:
         turn: SelectorCall[Configuration] = SelectorCall(
-            (yield from observe_idle_workers(selection)), _identity, TrialMemory()
+            (yield from _selection.observe_idle_workers(selection)), _identity, TrialMemory()
         )
         yield from method(turn, ConfigurationCandidates(selection.tree, problem.rng))
 
@@ -230,7 +221,7 @@ class BracketRuns(Generic[K]):
 
     def run(self) -> SearchCoroutine[None]:
         """Run all brackets; if their sequence is endless, train every candidate on all rows in the end."""
-        yield from run_candidates(self._turn, self)
+        yield from _selection.run_candidates(self._turn, self)
 
     def draw(self, count: int) -> Iterator[tuple[K, int]]:
         """Yield up to `count` trainings that should start next, each a candidate and a number of rows."""

@@ -132,8 +132,7 @@ class PipelineConfigurations:
             self.configuration_of = lru_cache(maxsize=8192)(self._draw)
 
     def _draw(self, pipeline: Pipeline) -> Configuration:
-        own = default_rng([self._seed, *(place + 1 for place in pipeline)])
-        return self._draws.configuration(pipeline, own)
+        return self._draws.configuration(pipeline, default_rng([self._seed, *(place + 1 for place in pipeline)]))
 
 
 class HyperparameterDraws:
@@ -181,8 +180,7 @@ class RandomLeaves:
     def _draw_distinct(self, number: int) -> list[Pipeline]:
         wanted = min(number, self._tree.leaf_count)
         if self._tree.leaf_count <= max(MAX_LISTED_LEAVES, 2 * wanted):
-            places = self._rng.choice(len(self._listed), size=wanted, replace=False)
-            return [self._listed[place] for place in places]
+            return [self._listed[n] for n in self._rng.choice(len(self._listed), size=wanted, replace=False)]
         found: dict[Pipeline, None] = {}
         while len(found) < wanted:
             found.update(dict.fromkeys(self._tree.random_leaves(wanted - len(found), self._rng)))

@@ -113,8 +113,7 @@ class Selector(Protocol):
 
 def observe_idle_workers(selection: SelectionProblem) -> SearchCoroutine[SelectionProblem]:
     """Return the selection problem with the present number of idle workers, at the start of a search."""
-    told = yield Ask()
-    return replace(selection, idle_workers=told.idle_workers)
+    return replace(selection, idle_workers=(yield Ask()).idle_workers)
 
 
 def search(selector: Selector, problem: Problem, rule: Literal["default", "sample"]) -> Search:

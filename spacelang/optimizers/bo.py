@@ -204,8 +204,7 @@ class PromisingPipelines:
         if self._tree.leaf_count <= MAX_RANKED_LEAVES:
             return [leaf for leaf in self._leaves if leaf not in seen]
         drawn = islice((leaf for leaf in RandomLeaves(self._tree, rng).each_once() if leaf not in seen), SAMPLE_SIZE)
-        near = (leaf for leaf in self._tree.walk(best, 1) if leaf not in seen)
-        return [*dict.fromkeys((*drawn, *near))]
+        return [*dict.fromkeys((*drawn, *(leaf for leaf in self._tree.walk(best, 1) if leaf not in seen)))]
 
     @cached_property
     def _leaves(self) -> list[Pipeline]:

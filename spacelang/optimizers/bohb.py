@@ -78,9 +78,7 @@ class Bohb:
     def rungs(self, size: int) -> tuple[int, ...]:
         """Return the numbers of rows of the rungs for `size` rows, ascending, without repetitions."""
         eta = self._effective_eta(size)
-        if self.b:
-            return rungs(size, self.b, eta)
-        return tuple(dict.fromkeys(divided_rungs(size, size * self.b_min, eta)))
+        return rungs(size, self.b, eta) if self.b else tuple(dict.fromkeys(divided_rungs(size, size * self.b_min, eta)))
 
     def _effective_eta(self, size: int) -> float:
         """Return `eta`, limited by the number of rows: beyond, rungs are the same and candidates far more."""
@@ -182,8 +180,7 @@ class LazyCandidateCall(SelectorCall[LazyCandidate]):
             return self.request(candidate, rows)
 
         def make(rng: Generator) -> Request:
-            made = self._filled.propose(candidate, rng)
-            return replace(made, fidelity=fidelity(rows, self.selection.size))
+            return replace(self._filled.propose(candidate, rng), fidelity=fidelity(rows, self.selection.size))
 
         return LazyRequest(make, lambda request: self._filled.assign(candidate, request.configuration))
 
@@ -226,8 +223,7 @@ class ModelMemory(TrialMemory[LazyCandidate]):
     def _vectors(self, trained: FidelityTrials) -> Array:
         """Return the encoded configurations of some trials; only new ones are encoded."""
         known = np.empty((0, self.coding.width)) if trained.vectors is None else trained.vectors
-        new = self.coding.encode(trained.configurations[len(known) :])
-        trained.vectors = np.concatenate([known, new])
+        trained.vectors = np.concatenate([known, self.coding.encode(trained.configurations[len(known) :])])
         return trained.vectors
 
     @cached_property

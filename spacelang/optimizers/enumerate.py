@@ -6,14 +6,8 @@ from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._selection import (
-    MemorySelector,
-    Selector,
-    SelectorCall,
-    SequentialCandidates,
-    run_candidates,
-    search,
-)
+from spacelang.optimizers import _selection
+from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, SequentialCandidates
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
@@ -29,7 +23,7 @@ class Enumerate:
 
     def search(self, problem: Problem) -> Search:
         """Evaluate every pipeline once and on all rows, in the order in which the text lists the alternatives."""
-        yield from search(self.selector(), problem, self.hyperparameters)
+        yield from _selection.search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are pipelines; with `all` it takes every one, within its seconds."""
@@ -38,6 +32,6 @@ class Enumerate:
     def _enumerate(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         first = dict.fromkeys(turn.selection.initial)
         others = (leaf for leaf in turn.selection.tree.iter_leaves() if leaf not in first)
-        yield from run_candidates(
+        yield from _selection.run_candidates(
             turn, SequentialCandidates(turn, islice(chain(first, others), None if self.all else turn.iterations))
         )

@@ -9,15 +9,9 @@ from itertools import chain, count, islice
 from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
+from spacelang.optimizers import _candidates
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import (
-    Bracket,
-    BracketRuns,
-    Candidates,
-    brackets_for_grid,
-    pipeline_selector,
-    search,
-)
+from spacelang.optimizers._candidates import Bracket, BracketRuns, Candidates
 from spacelang.optimizers._fidelity import divided_rungs, rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
@@ -48,11 +42,11 @@ class Hyperband:
 
     def search(self, problem: Problem) -> Search:
         """Run all brackets again and again until every configuration was trained on all rows (see `_candidates`)."""
-        yield from search(problem, self.hyperparameters, self._run_brackets)
+        yield from _candidates.search(problem, self.hyperparameters, self._run_brackets)
 
     def selector(self) -> Selector:
         """Return a selector that fills the brackets with pipelines; an iteration is a pass through all brackets."""
-        return pipeline_selector(self._run_brackets)
+        return _candidates.pipeline_selector(self._run_brackets)
 
     def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
         size = turn.selection.size
@@ -66,4 +60,4 @@ def brackets(options: Hyperband, size: int, eta: float) -> Iterator[Bracket]:
     """Yield the brackets s = s_max, ..., 0 of one iteration; bracket s has s + 1 rungs, the last with all rows."""
     is_exact = options.rung_rule == "exact"
     grid = divided_rungs(size, min(options.b, size), eta) if is_exact else rungs(size, options.b, eta)
-    return brackets_for_grid(grid, eta, options.bracket_rule)
+    return _candidates.brackets_for_grid(grid, eta, options.bracket_rule)

@@ -42,5 +42,4 @@ class Lds:
     def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         # One rung with all rows and bounds of width 0: losses are compared directly.
         arms = Arms(turn, sizes=(turn.selection.size,), widths=(0.0,), worth=turn.selection.value)
-        rules = DescentRules(self.disc, end_rule="local_optimum")
-        yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)
+        yield from Descents(turn, DescentRules(self.disc, end_rule="local_optimum"), InitialPipelines(turn)).run(arms)

@@ -13,19 +13,11 @@ from numpy.random import Generator
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers import _mosaic
 from spacelang.optimizers._common_options import check, check_option
 from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._idle_workers import lazy_request, run_requests
-from spacelang.optimizers._mosaic import (
-    MAX_ATTEMPTS,
-    ExhaustedNode,
-    Playout,
-    PlayoutCandidates,
-    Policy,
-    SearchTree,
-    Surrogate,
-    draw_below,
-)
+from spacelang.optimizers._mosaic import ExhaustedNode, Playout, PlayoutCandidates, Policy, SearchTree, Surrogate
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult
@@ -147,7 +139,7 @@ class _Run:
         """Yield new draws below a first alternative, until a whole batch has none."""
         is_fruitful = True
         while is_fruitful:
-            found = draw_below(self._tree, top, max(self._options.kappa, MIN_DRAWS), self._rng)
+            found = _mosaic.draw_below(self._tree, top, max(self._options.kappa, MIN_DRAWS), self._rng)
             is_fruitful = False
             for each in found if isinstance(found, list) else found.configurations():
                 if each not in self._seen:
@@ -220,7 +212,7 @@ class _Run:
             self._slow.add(configuration)
         if playout is None:
             return
-        if trial.loss is None and playout.attempt < MAX_ATTEMPTS and not self._is_exhausted:
+        if trial.loss is None and playout.attempt < _mosaic.MAX_ATTEMPTS and not self._is_exhausted:
             self._failed_playouts.append((playout, configuration))
             return
         reward = 1.0 - trial.normalized_loss

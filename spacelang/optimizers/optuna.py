@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from spacelang.ir.domain import Categorical, Real
 from spacelang.ir.search_protocol import Problem, Search
@@ -16,10 +16,6 @@ from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, Unfo
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry
 from spacelang.targets.optuna import OptunaFunction, Parameters
-
-if TYPE_CHECKING:
-    pass
-
 
 REQUIRED_LIBRARIES: Final = {"CmaEsSampler": "cmaes", "GPSampler": "torch"}
 """The library that a sampler needs and that optuna does not install."""

@@ -38,6 +38,5 @@ class SelectBest:
         structures = Structures(problem.space)
         if not structures.count:
             return
-        arms = self.form(structures).form.arms
-        requests = (Request(nearest_to_default(arm.structures)[1]) for arm in arms)
+        requests = (Request(nearest_to_default(arm.structures)[1]) for arm in self.form(structures).form.arms)
         yield from run_requests(requests, lambda *_: None)

@@ -112,8 +112,7 @@ class _Challengers:
         with TemporaryDirectory() as folder, _silence_smac():
             scenario = self._scenario(self._seed, folder)
             drawn = self._facade.get_initial_design(scenario).select_configurations()
-        found = map(self._form.decode, drawn)
-        return [each for each in found if first_exclusion(self._form.space, each) is None]
+        return [each for each in map(self._form.decode, drawn) if first_exclusion(self._form.space, each) is None]
 
     def propose(self, history: TrialLog, rng: Generator) -> Request | None:
         model, place = _next_proposal(history)

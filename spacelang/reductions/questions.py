@@ -18,16 +18,9 @@ from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, index_of_
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
+from spacelang.reductions import unfolding
 from spacelang.reductions.domains import GRID_POINTS, DomainPredicate, Reduction, reduce_domain, split_into_simple
-from spacelang.reductions.unfolding import (
-    Fork,
-    FreeHyperparameter,
-    Parts,
-    UnfoldedPart,
-    all_parts,
-    count_combinations,
-    parts_on_path,
-)
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.text import unique_name
@@ -130,7 +123,7 @@ class Questions:
     @cached_property
     def every_part(self) -> tuple[UnfoldedPart, ...]:
         """Every part once, forks before their contents."""
-        return tuple(all_parts(self.parts))
+        return tuple(unfolding.all_parts(self.parts))
 
     @cached_property
     def domains(self) -> Mapping[str, SimpleDomain]:
@@ -144,7 +137,7 @@ class Questions:
     @cached_property
     def product_count(self) -> int:
         """The number of products of free hyperparameters that cover the space."""
-        return count_combinations(self.parts)
+        return unfolding.count_combinations(self.parts)
 
     @cached_property
     def default(self) -> Configuration:
@@ -162,7 +155,7 @@ class Questions:
         """Return the answers that lead to a configuration or its nearest kept values; raise LookupError if invalid."""
         lookup = Assignment.from_configuration(self.space, configuration)
         found: dict[str, Any] = {}
-        for part, place in parts_on_path(self.parts, lookup):
+        for part, place in unfolding.parts_on_path(self.parts, lookup):
             if isinstance(part, Fork) and id(part) in self.forks:
                 found[self.forks[id(part)]] = place
             elif isinstance(part, FreeHyperparameter):

@@ -8,22 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+from spacelang.ir import expr
 from spacelang.ir.domain import Domain, contains, contains_numbers
-from spacelang.ir.expr import (
-    And,
-    Arithmetic,
-    Call,
-    Compare,
-    Constant,
-    Expr,
-    In,
-    Is,
-    Not,
-    Or,
-    Reference,
-    references,
-    with_children,
-)
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.partial_evaluation import assume_inactive, fold_constants
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space, Variable
@@ -78,7 +64,7 @@ class _Restriction:
         kept = (rule for rule in space.constraints if all(address in self._remaining for address in rule.scope))
         told = ((rule, fold_constants(self._expression(rule.expression), naming=True)) for rule in kept)
         found = (Constraint(expression, rule.forbidden, rule.span) for rule, expression in told)
-        rules = tuple(rule for rule in found if rule.expression != Constant(not rule.forbidden))
+        rules = tuple(rule for rule in found if rule.expression != expr.Constant(not rule.forbidden))
         return replace(space, root=rebuild_tree(space.root, self._hyperparameter, self._choice), constraints=rules)
 
     def _choice(self, choice: Choice) -> Choice:
@@ -97,7 +83,7 @@ class _Restriction:
         if node.address not in self._remaining:
             return None
         condition = None if node.condition is None else fold_constants(self._expression(node.condition))
-        if condition == Constant(value=True):
+        if condition == expr.Constant(value=True):
             condition = None
         domain = self._domains.get(node.address, node.domain)
         if domain == node.domain and condition == node.condition:
@@ -106,57 +92,60 @@ class _Restriction:
         named = tuple(name for name in node.named if contains(domain, name))
         return replace(node, domain=domain, default=usual, condition=condition, named=named)
 
-    def _expression(self, expression: Expr) -> Expr:
+    def _expression(self, expression: expr.Expr) -> expr.Expr:
         """Return the expression in terms of what remains; it mentions the same hyperparameters if they remain."""
-        if isinstance(expression, And | Or | Not):
-            return with_children(expression, self._expression)
+        if isinstance(expression, expr.And | expr.Or | expr.Not):
+            return expr.with_children(expression, self._expression)
         test = assume_inactive(expression, self._removed)
         match test:
-            case Is():
+            case expr.Is():
                 return self._restrict_decision_test(test)
-            case In(item=Reference(address=address)):
+            case expr.In(item=expr.Reference(address=address)):
                 values = tuple(value for value in test.values if contains(self._domain(address), value))
                 return replace(test, values=values)
-            case Compare(relation="==" | "!=", left=Reference(address=address) as item, right=Constant(value=value)):
+            case expr.Compare(
+                relation="==" | "!=", left=expr.Reference(address=address) as item, right=expr.Constant(value=value)
+            ):
                 return self._restrict_equality(test, item, address, value)
-            case Compare(relation="==" | "!=", right=Reference(address=address) as item, left=Constant(value=value)):
+            case expr.Compare(
+                relation="==" | "!=", right=expr.Reference(address=address) as item, left=expr.Constant(value=value)
+            ):
                 return self._restrict_equality(test, item, address, value)
             case _:
                 pass
         if any(not contains_numbers(self._domain(address)) for address in _numeric_operands(test)):
-            return And(tuple(In(Reference(address), ()) for address in references(test)), test.span)
+            return expr.And(tuple(expr.In(expr.Reference(address), ()) for address in expr.references(test)), test.span)
         return test
 
-    def _restrict_decision_test(self, test: Is) -> Expr:
+    def _restrict_decision_test(self, test: expr.Is) -> expr.Expr:
         variable = self._remaining[test.address]
         kept = {branch.name for branch in self._remaining_branches(variable.choice)}
         names = tuple(name for name in test.branches if name in kept)
         if not names:
-            return Constant(value=False, span=test.span)
+            return expr.Constant(value=False, span=test.span)
         is_sure = len({*names}) == len(kept) and not variable.owners
-        return Constant(value=True, span=test.span) if is_sure else replace(test, branches=names)
+        return expr.Constant(value=True, span=test.span) if is_sure else replace(test, branches=names)
 
-    def _restrict_equality(self, test: Compare, item: Reference, address: str, value: Value) -> Expr:
+    def _restrict_equality(self, test: expr.Compare, item: expr.Reference, address: str, value: Value) -> expr.Expr:
         """Return the comparison; if its value was removed, one that is never true (`==`) or where active (`!=`)."""
         if contains(self._domain(address), value):
             return test
-        return In(item, (), test.span) if test.relation == "==" else Compare("==", item, item, test.span)
+        return expr.In(item, (), test.span) if test.relation == "==" else expr.Compare("==", item, item, test.span)
 
     def _domain(self, address: str) -> Domain:
-        node = self._remaining[address].hyperparameter
-        return self._domains.get(address, node.domain)
+        return self._domains.get(address, self._remaining[address].hyperparameter.domain)
 
 
-def _numeric_operands(test: Expr) -> tuple[str, ...]:
+def _numeric_operands(test: expr.Expr) -> tuple[str, ...]:
     """Return the hyperparameters that must be numbers for a test to be true."""
     match test:
-        case Compare(relation="==" | "!="):
+        case expr.Compare(relation="==" | "!="):
             sides = (test.left, test.right)
-            return tuple(a for side in sides if not isinstance(side, Reference) for a in references(side))
-        case Compare() | Arithmetic() | Call():
-            return references(test)
-        case In(item=Arithmetic() | Call()):
-            return references(test.item)
+            return tuple(a for side in sides if not isinstance(side, expr.Reference) for a in expr.references(side))
+        case expr.Compare() | expr.Arithmetic() | expr.Call():
+            return expr.references(test)
+        case expr.In(item=expr.Arithmetic() | expr.Call()):
+            return expr.references(test.item)
         case _:
             return ()
 
@@ -173,9 +162,8 @@ def _without_dead_parts(space: Space) -> Space:
     def freed(node: Hyperparameter) -> Hyperparameter:
         if node.condition is None:
             return node
-        owners = space.variables[node.address].owners
-        can_fail = possible_truths(space, Statement(node.condition, owners=owners))[1]
-        return node if can_fail else replace(node, condition=None)
+        test = Statement(node.condition, owners=space.variables[node.address].owners)
+        return node if possible_truths(space, test)[1] else replace(node, condition=None)
 
     def has_effect(constraint: Constraint) -> bool:
         can_hold, can_fail = possible_truths(space, Statement(constraint.expression, active=constraint.scope))

@@ -51,8 +51,7 @@ def maximise_expected_improvement(
     """
     near = [np.clip(incumbent + rng.normal(0.0, far, (50, len(incumbent))), 0.0, 1.0) for far in INCUMBENT_DEVIATIONS]
     candidates = np.vstack([rng.random((CANDIDATES, len(incumbent))), *near])
-    promise = log_expected_improvement(best, *process.posterior(candidates))
-    order = np.argsort(-promise, kind="stable")
+    order = np.argsort(-log_expected_improvement(best, *process.posterior(candidates)), kind="stable")
     top = _ascend(process, best, candidates[order[:ASCENT_COUNT]])
     if not is_known(top[None])[0]:
         return top

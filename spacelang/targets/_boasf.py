@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
-from typing import Final, TypeAlias, assert_never
+from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, literal, parts, subgrid
@@ -199,15 +199,13 @@ def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
 
 
 def _restrict_branches(space: Space, address: str, names: Iterable[str], part: Subspace) -> bool:
-    choice = space.variables[address].choice
-    known = part.branches.get(address, frozenset(branch.name for branch in choice.branches))
+    known = part.branches.get(address, frozenset(space.variables[address].choice.branch_indices))
     part.branches[address] = known & frozenset(names)
     return bool(part.branches[address])
 
 
 def _possible_values(space: Space, address: str, part: Subspace) -> Categorical | None:
-    node = space.variables[address].hyperparameter
-    domain = part.domains.get(address, node.domain)
+    domain = part.domains.get(address, space.variables[address].hyperparameter.domain)
     return domain if isinstance(domain, Categorical) else None
 
 
@@ -255,8 +253,6 @@ def cut_into_pieces(domain: Domain, number: int) -> tuple[Domain, ...]:
             return tuple(_cut_log_integers(domain, number))
         case Grid() | Categorical():
             return tuple(_members_between(domain, first, last) for first, last in _runs(domain.size or 1, number))
-        case _:
-            assert_never(domain)
 
 
 def describe_piece(domain: Domain) -> str:
@@ -274,8 +270,6 @@ def describe_piece(domain: Domain) -> str:
             first, last = domain.least, domain.greatest
             step = "" if isinstance(domain, Real) or domain.is_consecutive else f" step {literal(domain.step)}"
             return _shown(first) if first == last else f"{_shown(first)}..{_shown(last)}{step}"
-        case _:
-            assert_never(domain)
 
 
 def _shown(number: float) -> str:
@@ -326,18 +320,10 @@ def _runs(size: int, number: int) -> Iterator[tuple[int, int]]:
         first = last + 1
 
 
-def _members_between(domain: SimpleDomain, first: int, last: int) -> SimpleDomain:
-    if (first, last) == (0, (domain.size or 1) - 1):
+def _members_between(domain: Categorical | Grid, first: int, last: int) -> SimpleDomain:
+    if (first, last) == (0, domain.last_index):
         return domain
-    match domain:
-        case Categorical():
-            return type(domain)(domain.values[first : last + 1])
-        case Grid():
-            return subgrid(domain, first, last)
-        case Real():
-            return domain
-        case _:
-            assert_never(domain)
+    return subgrid(domain, first, last) if isinstance(domain, Grid) else type(domain)(domain.values[first : last + 1])
 
 
 def _cut_union(domain: Union, number: int) -> tuple[Domain, ...]:
@@ -364,5 +350,4 @@ def _piece_counts(several: Sequence[SimpleDomain], number: int) -> list[int]:
 
 def is_single_piece(domain: Domain, number: int) -> bool:
     """Return True if a domain stays in one piece."""
-    size = sum(part.size or number for part in parts(domain))
-    return number == 1 or size == 1
+    return number == 1 or sum(part.size or number for part in parts(domain)) == 1

@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from numpy.random import Generator
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.encodings.rows import FLOAT_LIMIT_REASON, unencodable_domains
@@ -16,9 +18,6 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
 from spacelang.text import NO_SPAN, Span
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 class Construct(StrEnum):
@@ -278,7 +277,7 @@ class LoweringResult(Generic[F_co, E]):
     encode: Callable[[Configuration], E]
     decode: Callable[[E], Configuration]
     accepts: Callable[[E], bool]
-    sample: Callable[[int, "Generator"], Sequence[E]]
+    sample: Callable[[int, Generator], Sequence[E]]
     report: tuple[ReportEntry, ...]
     origin: "tuple[Target, Structures] | None" = field(default=None, compare=False, repr=False)
 

@@ -17,39 +17,13 @@ from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Uniform
 from spacelang.ir.space import Constraint, Hyperparameter, Space
-from spacelang.reductions.domains import (
-    GRID_POINTS,
-    ClosedRangeReduction,
-    DomainPredicate,
-    GridReduction,
-    LogarithmReduction,
-    MemberIndexReduction,
-    MemberRenamingReduction,
-    Reduction,
-    reduce_domain,
-)
+from spacelang.reductions import domains
 from spacelang.reductions.questions import DrawnPiece, Questions
 from spacelang.reductions.unfolding import RangeComparison, all_parts, unfold
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
-from spacelang.targets._lowering import (
-    GUIDANCE,
-    OVERSIZED,
-    Construct,
-    Finding,
-    Preservation,
-    PreservationTable,
-    ReportEntry,
-    Verdict,
-    approximated,
-    constructs_in,
-    exact,
-    make_report,
-    missing_verdict_error,
-    refuse_oversized_integers,
-    refused,
-    rewritten,
-)
+from spacelang.targets import _lowering
+from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
 
 L = TypeVar("L")
 
@@ -74,23 +48,25 @@ DOMAIN_CONSTRUCTS: Final = (*EXAMPLES, Construct.UNIONS)
 CONSTRAINT_CONSTRUCTS: Final = (Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES)
 
 
-def preserved_by_reductions(accepts: DomainPredicate, choice: str = "a choice") -> dict[Construct, tuple[Verdict, ...]]:
+def preserved_by_reductions(
+    accepts: domains.DomainPredicate, choice: str = "a choice"
+) -> dict[Construct, tuple[Verdict, ...]]:
     """Return the verdicts of the reduction chain on every construct.
 
     The verdicts on ranges and sets follow from what the reductions do to `EXAMPLES`, the worst first. Raises ValueError
     with the construct, and with what `accepts` could allow, if no reduction of an example is accepted. `choice` is the
     name of a choice in the target, for the messages.
     """
-    found: dict[Construct, tuple[Verdict, ...]] = {**GUIDANCE}
+    found: dict[Construct, tuple[Verdict, ...]] = {**_lowering.GUIDANCE}
     for construct, examples in EXAMPLES.items():
         if construct is Construct.FLOATS and not accepts(examples[0]):
             examples = (*examples, EXAMPLES[Construct.STEPS][0])  # noqa: PLW2901 - steps lose nothing, grids do
         try:
-            verdicts = {_verdict(reduce_domain(each, accepts), construct): None for each in examples}
+            verdicts = {_verdict(domains.reduce_domain(each, accepts), construct): None for each in examples}
         except ValueError as error:
             raise ValueError(f"`accepts` does not cover {construct.value}: {error}") from error
         found[construct] = tuple(sorted(verdicts, key=_severity, reverse=True))
-    found |= {each: (*found[each], OVERSIZED) for each in (Construct.INTEGERS, Construct.STEPS)}
+    found |= {each: (*found[each], _lowering.OVERSIZED) for each in (Construct.INTEGERS, Construct.STEPS)}
     appears = rewritten("a hyperparameter appears only in the options in which it is active")
     return found | {
         Construct.DECISIONS: (exact(f"{choice} of the alternatives"),),
@@ -99,12 +75,15 @@ def preserved_by_reductions(accepts: DomainPredicate, choice: str = "a choice") 
         Construct.UNIONS: (rewritten(f"{choice} of the parts"),),
         Construct.CONDITIONS: (appears, TOO_ENTANGLED),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (NESTED, TOO_ENTANGLED)),
-        Construct.PRIORS: (*GUIDANCE[Construct.PRIORS], UNIFORM),
+        Construct.PRIORS: (*_lowering.GUIDANCE[Construct.PRIORS], UNIFORM),
     }
 
 
 def build_questions(
-    structures: Structures, accepts: DomainPredicate, keeps: PreservationTable, points: int = GRID_POINTS
+    structures: Structures,
+    accepts: domains.DomainPredicate,
+    keeps: PreservationTable,
+    points: int = domains.GRID_POINTS,
 ) -> Questions:
     """Reduce a space to questions: named choices and draws whose answers always give a member.
 
@@ -112,36 +91,36 @@ def build_questions(
     floats cannot hold, and for what nested choices cannot express, for which `keeps` must have a verdict.
     """
     space = structures.space
-    refuse_oversized_integers(space, keeps)
-    refusal = next((v for v in keeps.get(Construct.CONDITIONS, ()) if v.status is Preservation.REFUSED), None)
+    _lowering.refuse_oversized_integers(space, keeps)
+    refusal = next((v for v in keeps.get(Construct.CONDITIONS, ()) if v.status is _lowering.Preservation.REFUSED), None)
     if refusal is None:
-        raise missing_verdict_error(Construct.CONDITIONS, "refused verdict")
+        raise _lowering.missing_verdict_error(Construct.CONDITIONS, "refused verdict")
     try:
         found = unfold(structures)
     except TooManyConnectedVariablesError as error:
-        make_report(space, keeps, _refusals(space, error.constraints, refusal))
+        _lowering.make_report(space, keeps, _refusals(space, error.constraints, refusal))
         raise
     if related := [part for part in all_parts(found) if isinstance(part, RangeComparison)]:
         rules = [rule for rule in space.constraints if any(_mentions(rule.expression, part) for part in related)]
-        make_report(space, keeps, _refusals(space, rules, refusal, related))
+        _lowering.make_report(space, keeps, _refusals(space, rules, refusal, related))
     return Questions(structures, found, accepts, points)
 
 
-def build_report(chain: Questions, keeps: PreservationTable) -> tuple[ReportEntry, ...]:
+def build_report(chain: Questions, keeps: PreservationTable) -> tuple[_lowering.ReportEntry, ...]:
     """Return the report on a chain: for each place the worst verdict of its reductions that `keeps` declares."""
-    return make_report(chain.space, keeps, findings_of(chain, keeps))
+    return _lowering.make_report(chain.space, keeps, findings_of(chain, keeps))
 
 
-def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[Finding]:
+def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:
     """Yield the findings for the places where a chain has another verdict than the usual one."""
 
     def says(node: Hyperparameter, slot: DrawnPiece) -> Iterator[tuple[Construct, Verdict]]:
-        for construct in {*constructs_in(slot.part)} & {*constructs_in(node.domain)}:
+        for construct in {*_lowering.constructs_in(slot.part)} & {*_lowering.constructs_in(node.domain)}:
             verdict = _verdict(slot.reduction, construct)
             if construct not in keeps:
-                raise missing_verdict_error(construct)
-            is_lossy = isinstance(slot.reduction, GridReduction | LogarithmReduction)
-            if verdict in keeps[construct] or (is_lossy and verdict.status is Preservation.APPROXIMATED):
+                raise _lowering.missing_verdict_error(construct)
+            is_lossy = isinstance(slot.reduction, domains.GridReduction | domains.LogarithmReduction)
+            if verdict in keeps[construct] or (is_lossy and verdict.status is _lowering.Preservation.APPROXIMATED):
                 yield construct, verdict
 
     links = worst_findings(((free.node, slot) for free, slot in chain.drawn_pieces()), says)
@@ -151,53 +130,55 @@ def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[Finding]
 
 def worst_findings(
     links: Iterable[tuple[Hyperparameter, L]], says: Callable[[Hyperparameter, L], Iterable[tuple[Construct, Verdict]]]
-) -> Iterable[Finding]:
+) -> Iterable[_lowering.Finding]:
     """Return the worst finding for each hyperparameter and construct of what `says` yields on their links."""
-    found: dict[tuple[str, Construct], Finding] = {}
+    found: dict[tuple[str, Construct], _lowering.Finding] = {}
     for node, link in links:
         for construct, verdict in says(node, link):
             known = found.get((node.address, construct))
             if known is None or _severity(verdict) > _severity(known.verdict):
-                found[node.address, construct] = Finding(construct, verdict, node.span)
+                found[node.address, construct] = _lowering.Finding(construct, verdict, node.span)
     return found.values()
 
 
-def uniform_prior_findings(space: Space) -> Iterator[Finding]:
+def uniform_prior_findings(space: Space) -> Iterator[_lowering.Finding]:
     """Yield a finding for each uniform prior: values are drawn that way without a prior, too."""
     for node in space.hyperparameters:
         if isinstance(node.prior, Uniform):
-            yield Finding(Construct.PRIORS, UNIFORM, node.span)
+            yield _lowering.Finding(Construct.PRIORS, UNIFORM, node.span)
 
 
-def constraint_findings(rules: Iterable[Constraint], verdict: Verdict) -> Iterator[Finding]:
+def constraint_findings(rules: Iterable[Constraint], verdict: Verdict) -> Iterator[_lowering.Finding]:
     """Return an iterator of findings that give all constraints the same verdict."""
-    return (Finding(CONSTRAINT_CONSTRUCTS[bool(rule.scope)], verdict, rule.span) for rule in rules)
+    return (_lowering.Finding(CONSTRAINT_CONSTRUCTS[bool(rule.scope)], verdict, rule.span) for rule in rules)
 
 
 def _severity(verdict: Verdict) -> int:
-    return [*Preservation].index(verdict.status)
+    return [*_lowering.Preservation].index(verdict.status)
 
 
-def _verdict(link: Reduction, construct: Construct) -> Verdict:
+def _verdict(link: domains.Reduction, construct: Construct) -> Verdict:
     verdict = exact("unchanged")
     match link:
-        case ClosedRangeReduction() | LogarithmReduction() | GridReduction() if construct is Construct.OPEN:
+        case domains.ClosedRangeReduction() | domains.LogarithmReduction() | domains.GridReduction() if (
+            construct is Construct.OPEN
+        ):
             verdict = rewritten("the bounds are moved inward to the next float")
-        case GridReduction() if construct is Construct.LOG:
+        case domains.GridReduction() if construct is Construct.LOG:
             verdict = rewritten("the values of the grid are evenly spaced on the log scale")
-        case GridReduction():
+        case domains.GridReduction():
             verdict = approximated("cut to a grid of evenly spaced values; the values in between are not searched")
-        case LogarithmReduction(part=Grid()):
+        case domains.LogarithmReduction(part=Grid()):
             verdict = rewritten(
                 "encoded as the natural logarithm, and rounded to the nearest member when it is decoded"
             )
-        case LogarithmReduction() if construct is Construct.LOG:
+        case domains.LogarithmReduction() if construct is Construct.LOG:
             verdict = approximated("encoded as the natural logarithm; decoded values are exact up to the 12th digit")
-        case MemberRenamingReduction():
+        case domains.MemberRenamingReduction():
             verdict = rewritten("values are encoded as strings")
-        case MemberIndexReduction(part=Grid(log=True)) if construct is Construct.LOG:
+        case domains.MemberIndexReduction(part=Grid(log=True)) if construct is Construct.LOG:
             verdict = approximated("encoded as the index of the step, without the log scale")
-        case MemberIndexReduction():
+        case domains.MemberIndexReduction():
             verdict = rewritten(f"encoded as the index of the {'step' if isinstance(link.part, Grid) else 'value'}")
         case _:
             pass
@@ -210,10 +191,10 @@ def _mentions(expression: Expr, part: RangeComparison) -> bool:
 
 def _refusals(
     space: Space, rules: Sequence[Constraint], refusal: Verdict, related: Sequence[RangeComparison] = ()
-) -> list[Finding]:
+) -> list[_lowering.Finding]:
     """Return a finding for each constraint; without any, for the conditions on `related`, or for all conditions."""
     if rules:
         return [*constraint_findings(rules, refusal)]
     conditions = [*space.conditions.values()]
     own = [each for each in conditions if any(_mentions(each, part) for part in related)]
-    return [Finding(Construct.CONDITIONS, refusal, condition.span) for condition in own or conditions]
+    return [_lowering.Finding(Construct.CONDITIONS, refusal, condition.span) for condition in own or conditions]

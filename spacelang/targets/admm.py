@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 
 from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.ir.domain import NOT_FOUND, Grid, NotFound, Real, Union
@@ -26,28 +27,15 @@ from spacelang.sampling.uniform import ValueSampler
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
+from spacelang.targets import _lowering
 from spacelang.targets._admm.configuration_converter import write_values
 from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout, make_layout
 from spacelang.targets._admm.linear_constraints import LinearConstraint
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask, ThetaBox
 from spacelang.targets._admm.rendering import AdmmVariables, FlatteningCounts, dot_graph, form_to_json, text_listing
 from spacelang.targets._admm.repair import MemberRepair, ValueFunction
-from spacelang.targets._lowering import (
-    OVERSIZED,
-    Construct,
-    Finding,
-    LoweringResult,
-    PreservationTable,
-    exact,
-    make_report,
-    refuse_oversized_integers,
-    rewritten,
-)
+from spacelang.targets._lowering import Construct, PreservationTable, exact, rewritten
 from spacelang.targets._reduction_chain import preserved_by_reductions, uniform_prior_findings
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 
 __all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearConstraint", "Mask", "StepOrder", "ThetaBox"]
 AS_MASKS = rewritten("masks, computed from z and theta, select the active hyperparameters")
@@ -220,11 +208,11 @@ class AdmmForm(AdmmVariables):
                         found.setdefault(address, []).append((place, number, (value,)))
         return found
 
-    def sample(self, count: int, rng: "Generator") -> list[AdmmPoint]:
+    def sample(self, count: int, rng: Generator) -> list[AdmmPoint]:
         """Draw `count` points; see `sample_all`."""
         return list(self.sample_all(count, rng))
 
-    def sample_all(self, count: int, rng: "Generator") -> AdmmPoints:
+    def sample_all(self, count: int, rng: Generator) -> AdmmPoints:
         """Draw `count` points: each block, order and variable of theta on its own, and then project the point.
 
         Alternatives follow their weights and theta its priors; otherwise the draw is uniform, or log-uniform under
@@ -255,8 +243,7 @@ class AdmmForm(AdmmVariables):
         return np.asarray(weights / weights.sum())
 
     def _columns_of(self, order: StepOrder) -> slice:
-        before = self.orders[: self.orders.index(order)]
-        start = self.layout.width + sum(each.size**2 for each in before)
+        start = self.layout.width + sum(each.size**2 for each in self.orders[: self.orders.index(order)])
         return slice(start, start + order.size**2)
 
     def _matrix_rows(self, rule: LinearConstraint, width: int) -> Iterator[tuple[Array, int]]:
@@ -299,7 +286,7 @@ class Admm:
             exact("a matrix of 0-1 variables for steps and positions, whose rows and columns sum to 1"),
         ),
         Construct.FLOATS: (exact("variables of theta_c; a single point is an integer of theta_d"),),
-        Construct.INTEGERS: (exact("integers of theta_d"), OVERSIZED),
+        Construct.INTEGERS: (exact("integers of theta_d"), _lowering.OVERSIZED),
         Construct.UNIONS: (rewritten("integers of theta_d: the index among the members of all parts"), TWO_VARIABLES),
         Construct.CONDITIONS: (AS_MASKS, AS_ALTERNATIVES, MASK_NOT_LOCAL, MASK_OVER_LIMIT),
         Construct.RULES_ON_DECISIONS: (AS_LINEAR_CONSTRAINTS, NOT_LINEAR_OVER_Z),
@@ -308,10 +295,10 @@ class Admm:
         Construct.BOUNDS: (exact("black-box constraints with their epsilons"),),
     }
 
-    def lower(self, structures: Structures) -> LoweringResult[AdmmForm, AdmmPoint]:
+    def lower(self, structures: Structures) -> _lowering.LoweringResult[AdmmForm, AdmmPoint]:
         """Return the ADMM variables of a space; raise RefusedError for integers and steps that floats cannot hold."""
         space = structures.space
-        refuse_oversized_integers(space, self.preserves)
+        _lowering.refuse_oversized_integers(space, self.preserves)
         orders = frozenset(space.permutations)
         stages = [s for s in space.stages if s.address not in orders] if self.conditions == "flatten" else []
         contexts = ((stage, branch) for stage in stages for branch in stage.branch_indices)
@@ -320,17 +307,17 @@ class Admm:
         infinite = (
             node for node in space.hyperparameters if isinstance(node.domain, Union) and node.domain.size is None
         )
-        findings = [Finding(Construct.UNIONS, TWO_VARIABLES, node.span) for node in infinite]
+        findings = [_lowering.Finding(Construct.UNIONS, TWO_VARIABLES, node.span) for node in infinite]
         findings += _flattening_findings(space, ways) if self.conditions == "flatten" else ()
         added = _flattening_counts(make_layout(space, {}), layout, findings) if self.conditions == "flatten" else None
         form = AdmmForm(structures, layout, added)
-        report = make_report(
+        report = _lowering.make_report(
             space, self.preserves, [*findings, *uniform_prior_findings(space), *_constraint_findings(form)]
         )
-        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
-def _flattening_findings(space: Space, ways: Mapping[tuple[str, str], FlattenedBranch]) -> Iterator[Finding]:
+def _flattening_findings(space: Space, ways: Mapping[tuple[str, str], FlattenedBranch]) -> Iterator[_lowering.Finding]:
     """Yield the verdict on each condition and each nested decision; the orders of nested steps stay orders."""
     many = {node.address for each in ways.values() for node in each.over_limit}
     kept = {node.address for each in ways.values() for node in each.not_local}
@@ -338,24 +325,28 @@ def _flattening_findings(space: Space, ways: Mapping[tuple[str, str], FlattenedB
         node, address = variable.node, variable.address
         if isinstance(node, Choice):
             if variable.owners and address not in space.permutations:
-                yield Finding(Construct.NESTED, INTEGERS_OVER_LIMIT if address in many else AS_ALTERNATIVES, node.span)
+                yield _lowering.Finding(
+                    Construct.NESTED, INTEGERS_OVER_LIMIT if address in many else AS_ALTERNATIVES, node.span
+                )
         elif node.condition is not None:
             is_mask = address in kept or not variable.owners
             verdict = MASK_NOT_LOCAL if is_mask else MASK_OVER_LIMIT if address in many else AS_ALTERNATIVES
-            yield Finding(Construct.CONDITIONS, verdict, node.condition.span)
+            yield _lowering.Finding(Construct.CONDITIONS, verdict, node.condition.span)
 
 
-def _constraint_findings(form: AdmmForm) -> Iterator[Finding]:
+def _constraint_findings(form: AdmmForm) -> Iterator[_lowering.Finding]:
     for rule in form.value_constraints:
         if not rule.scope:
-            yield Finding(Construct.RULES_ON_DECISIONS, NOT_LINEAR_OVER_Z, rule.span)
+            yield _lowering.Finding(Construct.RULES_ON_DECISIONS, NOT_LINEAR_OVER_Z, rule.span)
     left = set(map(id, form.value_constraints))
     for rule in form.space.constraints:
         if rule.scope and id(rule) not in left:
-            yield Finding(Construct.RULES_ON_VALUES, AS_LINEAR_CONSTRAINTS, rule.span)
+            yield _lowering.Finding(Construct.RULES_ON_VALUES, AS_LINEAR_CONSTRAINTS, rule.span)
 
 
-def _flattening_counts(masked: VariableLayout, layout: VariableLayout, findings: Sequence[Finding]) -> FlatteningCounts:
+def _flattening_counts(
+    masked: VariableLayout, layout: VariableLayout, findings: Sequence[_lowering.Finding]
+) -> FlatteningCounts:
     flat = Counter(finding.construct for finding in findings if finding.verdict == AS_ALTERNATIVES)
     before, after = (len(each.theta_c) + len(each.theta_d) for each in (masked, layout))
     width = layout.width - masked.width

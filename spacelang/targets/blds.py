@@ -10,7 +10,9 @@ See spacelang/optimizers/README.md, section "Discrepancy search".
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
+
+from numpy.random import Generator
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -20,20 +22,10 @@ from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
+from spacelang.targets import _lowering
 from spacelang.targets._blds import ConstraintTable, Layer, constraint_tables_of, dot_graph, layers_of, text_listing
-from spacelang.targets._lowering import (
-    GUIDANCE,
-    Construct,
-    LoweringResult,
-    PreservationTable,
-    approximated,
-    exact,
-    make_report,
-)
+from spacelang.targets._lowering import Construct, PreservationTable, approximated, exact
 from spacelang.targets._reduction_chain import DOMAIN_CONSTRUCTS
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 Pipeline: TypeAlias = tuple[int, ...]
 """For each layer, the index of the branch that its decision takes, or NOT_REACHED if the decision is not reached."""
@@ -51,7 +43,7 @@ class Blds:
     )
 
     preserves: ClassVar[PreservationTable] = {
-        **GUIDANCE,
+        **_lowering.GUIDANCE,
         Construct.DECISIONS: (exact("each decision is a layer, each admissible structure a leaf"),),
         Construct.NESTED: (exact("a layer with a single placeholder branch where the decision is not reached"),),
         Construct.ORDERS: (exact("the order of the steps is a layer"),),
@@ -63,11 +55,11 @@ class Blds:
         Construct.WEIGHTS: (exact("random leaves are drawn by it; the heuristic prefers the defaults"),),
     }
 
-    def lower(self, structures: Structures) -> LoweringResult["DiscrepancyTree", "Leaf"]:
+    def lower(self, structures: Structures) -> _lowering.LoweringResult["DiscrepancyTree", "Leaf"]:
         """Return the discrepancy tree of the space of the structures."""
         tree = DiscrepancyTree(structures)
-        report = make_report(structures.space, self.preserves)
-        return LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample, report)
+        report = _lowering.make_report(structures.space, self.preserves)
+        return _lowering.LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample, report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +158,11 @@ class DiscrepancyTree:
             raise ValueError("the space is empty")
         return prefix
 
-    def random_leaf(self, rng: "Generator") -> Pipeline:
+    def random_leaf(self, rng: Generator) -> Pipeline:
         """Draw a leaf uniformly from all leaves; raise ValueError if there is none."""
         return self.pipeline_of(self._sampler.structure(rng))
 
-    def random_leaves(self, count: int, rng: "Generator") -> list[Pipeline]:
+    def random_leaves(self, count: int, rng: Generator) -> list[Pipeline]:
         """Draw `count` leaves at once, much faster than one by one; raise ValueError if there is none."""
         places = self._sampler.structure_columns(count, rng)
         unreached = [NOT_REACHED] * count
@@ -199,7 +191,7 @@ class DiscrepancyTree:
         """Return True if the tree has the leaf and its values are those of a member."""
         return self.is_leaf(leaf.pipeline) and first_exclusion(self.space, self.decode(leaf)) is None
 
-    def sample(self, count: int, rng: "Generator") -> list[Leaf]:
+    def sample(self, count: int, rng: Generator) -> list[Leaf]:
         """Draw `count` leaves without values, each uniformly from all leaves."""
         return [Leaf(self.random_leaf(rng)) for _ in range(count)]
 

@@ -10,7 +10,9 @@ See spacelang/optimizers/README.md, section "BOASF: arms".
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
+
+from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, describe
@@ -23,23 +25,12 @@ from spacelang.serialization.definition import to_json as definition_of
 from spacelang.serialization.space_text import UnwritableSpaceError, as_text
 from spacelang.solver.counting import Structures
 from spacelang.suggest import suggestion
-from spacelang.targets._boasf import (
-    ArmKey,
-    Partition,
-    Subspace,
-    arm_keys,
-    count_arms,
-    cut_into_pieces,
-    describe_piece,
-    is_single_piece,
-)
+from spacelang.targets import _boasf
+from spacelang.targets._boasf import ArmKey, Partition, Subspace
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, exact, make_report, rewritten
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, DOMAIN_CONSTRUCTS
 from spacelang.targets._text_and_dot import quote_dot
 from spacelang.text import count_with_noun, pad_columns
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 Pull: TypeAlias = tuple[int, Configuration]  # The index of an arm, counted from 0, and a configuration of that arm
 
@@ -123,10 +114,10 @@ class Boasf:
 
     def _subspace_arms(self, space: Space) -> "ArmSpaces":
         partition = Partition(space, self._pieces)
-        most = count_arms(partition.slots)
+        most = _boasf.count_arms(partition.slots)
         if most > CANDIDATE_FACTOR * self.cap:
             self._raise_too_many_pieces(partition, most)
-        parts = ((key, partition.subspace_of(key)) for key in arm_keys(partition.slots))
+        parts = ((key, partition.subspace_of(key)) for key in _boasf.arm_keys(partition.slots))
         found = [(key, part) for key, part in parts if part is not None]
         if len(found) > self.cap:
             self._raise_too_many_pieces(partition, len(found))
@@ -143,18 +134,17 @@ class Boasf:
 
     def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
         number = self.k if node.split is None else node.split
-        if is_single_piece(node.domain, number):
+        if _boasf.is_single_piece(node.domain, number):
             return (node.domain,)
         if min(number, node.domain.size or number) > CANDIDATE_FACTOR * self.cap:
             self._raise_too_many_arms(min(number, node.domain.size or number), f"cut `{node.key}` into fewer pieces")
-        return cut_into_pieces(node.domain, number)
+        return _boasf.cut_into_pieces(node.domain, number)
 
     def _raise_too_many_pieces(self, partition: Partition, number: int) -> None:
         cuts = len(partition.cuts)
         smaller = "cuts into fewer pieces" if self.k > 2 else "cuts only where `@split(n)` is given"
         fewer = f"`--set k={self.k - 1}` {smaller}, " if self.k > 1 else ""
-        remedy = f"{fewer}`@split(1)` keeps one of the {cuts:,} hyperparameters whole"
-        self._raise_too_many_arms(number, remedy)
+        self._raise_too_many_arms(number, f"{fewer}`@split(1)` keeps one of the {cuts:,} hyperparameters whole")
 
     def _raise_too_many_arms(self, number: int, remedy: str) -> None:
         raise OptionError(
@@ -233,7 +223,7 @@ class ArmSpaces:
         index, configuration = pull
         return 0 <= index < len(self.arms) and first_exclusion(self.arms[index].space, configuration) is None
 
-    def sample(self, count: int, rng: "Generator") -> list[Pull]:
+    def sample(self, count: int, rng: Generator) -> list[Pull]:
         """Draw `count` configurations: an arm uniformly, then one of its configurations."""
         indices = rng.integers(len(self.arms), size=count).tolist()
         return [(index, self.arms[index].sampler.configuration(rng)) for index in indices]
@@ -246,8 +236,7 @@ class ArmSpaces:
         """Return a listing of the arms, each with its number of structures and its hyperparameters."""
         lines = [f"{self.space.name}: {count_with_noun(len(self.arms), 'arm')}, {self._title}"]
         for arm in self.arms[:MAX_SHOWN_ARMS]:
-            count = arm.structures.count
-            lines += ["", f"{arm.number:>4}  {arm.name}", f"      {count_with_noun(count, 'structure')}"]
+            lines += ["", f"{arm.number:>4}  {arm.name}", f"      {count_with_noun(arm.structures.count, 'structure')}"]
             lines += [f"      {name}  {said}" for name, said in pad_columns([*self._hyperparameters(arm)])]
         if len(self.arms) > MAX_SHOWN_ARMS:
             lines += ["", f"and {len(self.arms) - MAX_SHOWN_ARMS:,} more"]
@@ -270,11 +259,10 @@ class ArmSpaces:
         if self._partition is not None:
             for cut in self._partition.cuts:
                 if cut.node.address in nodes:
-                    yield cut.node.key, describe_piece(nodes[cut.node.address].domain)
+                    yield cut.node.key, _boasf.describe_piece(nodes[cut.node.address].domain)
             return
         for address, node in nodes.items():
-            owners = self.space.variables[address].owners
-            if self._stage is None or (self._stage.address, arm.name) in owners:
+            if self._stage is None or (self._stage.address, arm.name) in self.space.variables[address].owners:
                 yield node.key, describe(node.domain)
 
 

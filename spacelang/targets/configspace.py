@@ -7,19 +7,11 @@ from functools import cached_property
 from io import StringIO
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from numpy.random import Generator
+
+from spacelang.ir import domain as domains
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import (
-    Categorical,
-    Domain,
-    Grid,
-    Ordinal,
-    Real,
-    SimpleDomain,
-    contains,
-    describe,
-    members,
-    parts,
-)
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain
 from spacelang.ir.expr import references
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, expressions_of
@@ -30,54 +22,18 @@ from spacelang.plugins import option
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
-from spacelang.targets._configspace.documents import (
-    Document,
-    decoder_source,
-    dot_graph,
-    space_source,
-    text_listing,
-    to_document,
-)
-from spacelang.targets._configspace.pieces import (
-    EncodedDomain,
-    ExactIntegerReduction,
-    FlatHyperparameter,
-    FlatValue,
-    HyperparameterPiece,
-    Piece,
-    ScaledRangeReduction,
-    is_expressible,
-    needs_literals,
-)
+from spacelang.targets import _lowering, _reduction_chain
+from spacelang.targets._configspace import documents
+from spacelang.targets._configspace import pieces as cs
+from spacelang.targets._configspace.documents import Document
 from spacelang.targets._configspace.plan import Plan, UnsupportedHyperparameterError
 from spacelang.targets._configspace.planning import RefusedConstraintsError, make_plan
-from spacelang.targets._lowering import (
-    OVERSIZED,
-    Construct,
-    Finding,
-    LoweringResult,
-    PreservationTable,
-    Verdict,
-    approximated,
-    constructs_in,
-    exact,
-    make_report,
-    refuse_oversized_integers,
-    refused,
-    rewritten,
-)
-from spacelang.targets._reduction_chain import (
-    CONSTRAINT_CONSTRUCTS,
-    constraint_findings,
-    preserved_by_reductions,
-    worst_findings,
-)
+from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
-    from numpy.random import Generator
 
-Encoding: TypeAlias = Mapping[str, FlatValue]
+Encoding: TypeAlias = Mapping[str, cs.FlatValue]
 """The values of the active ConfigSpace hyperparameters by name; a ConfigSpace configuration also qualifies."""
 
 AS_STRINGS = rewritten("values of mixed types, `none` and tuples are written as strings and decoded back")
@@ -113,38 +69,40 @@ class Configspace:
     )
 
     preserves: ClassVar[PreservationTable] = {
-        **preserved_by_reductions(accepts, "a categorical"),
+        **_reduction_chain.preserved_by_reductions(accepts, "a categorical"),
         Construct.FLOATS: (exact("a float, which ConfigSpace rounds to 13 decimals"), SCALED, TOO_WIDE),
-        Construct.INTEGERS: (exact("an integer"), CUT_AT_LIMITS, OVERSIZED),
+        Construct.INTEGERS: (exact("an integer"), CUT_AT_LIMITS, _lowering.OVERSIZED),
         Construct.LOG: (exact("`log` of a float or integer"), LOG_WEIGHTS, CUT_AT_LIMITS, UNIFORM_INDICES),
         Construct.STEPS: (
             rewritten("an ordinal of the values of a short range, an integer index for a long range"),
-            OVERSIZED,
+            _lowering.OVERSIZED,
         ),
         Construct.SETS: (exact("a categorical"), AS_STRINGS),
         Construct.ORDERED: (exact("an ordinal"), AS_STRINGS),
         Construct.CONDITIONS: (exact("a condition"), UNFOLDED, INEXPRESSIBLE),
-        **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (exact("forbidden clauses"), UNFOLDED, INEXPRESSIBLE)),
+        **dict.fromkeys(_reduction_chain.CONSTRAINT_CONSTRUCTS, (exact("forbidden clauses"), UNFOLDED, INEXPRESSIBLE)),
         Construct.DEFAULTS: (exact("the default configuration of the space"),),
         Construct.WEIGHTS: (exact("weights of a categorical"),),
         Construct.PRIORS: (exact("a normal or uniform distribution"), NO_PRIOR),
     }
 
-    def lower(self, structures: Structures) -> LoweringResult["ConfigSpaceForm", Encoding]:
+    def lower(self, structures: Structures) -> _lowering.LoweringResult["ConfigSpaceForm", Encoding]:
         """Return the ConfigSpace form of the space of the structures; its object is built when it is first used."""
         space = structures.space
-        refuse_oversized_integers(space, self.preserves)
+        _lowering.refuse_oversized_integers(space, self.preserves)
         try:
             plan = make_plan(structures, ":__choice__" if self.choices else "")
         except UnsupportedHyperparameterError as error:
-            make_report(space, self.preserves, [Finding(Construct.FLOATS, TOO_WIDE, error.node.span)])
+            _lowering.make_report(
+                space, self.preserves, [_lowering.Finding(Construct.FLOATS, TOO_WIDE, error.node.span)]
+            )
             raise
         except RefusedConstraintsError as error:
-            make_report(space, self.preserves, _refusals(error))
+            _lowering.make_report(space, self.preserves, _refusals(error))
             raise
         form = ConfigSpaceForm(structures, plan)
-        report = make_report(space, self.preserves, _findings(plan))
-        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        report = _lowering.make_report(space, self.preserves, _findings(plan))
+        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class ConfigSpaceForm:
@@ -166,11 +124,11 @@ class ConfigSpaceForm:
     @cached_property
     def configuration_space_document(self) -> Document:
         """The document that `ConfigurationSpace.to_json` writes, made without ConfigSpace."""
-        return to_document(self.plan, self.space.name, self._defaults)
+        return documents.to_document(self.plan, self.space.name, self._defaults)
 
-    def encode(self, configuration: Configuration) -> dict[str, FlatValue]:
+    def encode(self, configuration: Configuration) -> dict[str, cs.FlatValue]:
         """Return the values of the ConfigSpace hyperparameters for a member."""
-        lookup, values = Assignment.from_configuration(self.space, configuration), dict[str, FlatValue]()
+        lookup, values = Assignment.from_configuration(self.space, configuration), dict[str, cs.FlatValue]()
         for write in self.plan.writers:
             write(lookup, values)
         return values
@@ -199,11 +157,11 @@ class ConfigSpaceForm:
             return False
         return True
 
-    def sample(self, count: int, rng: "Generator") -> list[dict[str, FlatValue]]:
+    def sample(self, count: int, rng: Generator) -> list[dict[str, cs.FlatValue]]:
         """Draw with ConfigSpace, which rounds: draws that violate a constraint are dropped and repeated."""
         space = self.native
         space.seed(int(rng.integers(2**31)))
-        found: list[dict[str, FlatValue]] = []
+        found: list[dict[str, cs.FlatValue]] = []
         while len(found) < count:
             left = count - len(found)
             drawn = space.sample_configuration(left) if left > 1 else [space.sample_configuration()]
@@ -218,95 +176,103 @@ class ConfigSpaceForm:
 
     def to_text(self) -> str:
         """Return a listing of the hyperparameters with their conditions, and of the forbidden clauses."""
-        return text_listing(self.configuration_space_document)
+        return documents.text_listing(self.configuration_space_document)
 
     def to_dot(self) -> str:
         """Return a graph of the dependencies between hyperparameters, in the DOT language."""
-        return dot_graph(self.configuration_space_document)
+        return documents.dot_graph(self.configuration_space_document)
 
     def to_python(self) -> str:
         """Return a module that builds the space with ConfigSpace alone, and has `decode(configuration)`."""
-        decode = decoder_source(self.plan)
-        built, theirs = space_source(self.configuration_space_document), "import ConfigSpace as cs"
+        decode = documents.decoder_source(self.plan)
+        built, theirs = documents.space_source(self.configuration_space_document), "import ConfigSpace as cs"
         if "math." in decode:
             built = built.replace(theirs, f"import math\n\n{theirs}", 1)
         return f"{built}\n\n\n{decode}"
 
     @cached_property
-    def _defaults(self) -> dict[str, FlatValue]:
+    def _defaults(self) -> dict[str, cs.FlatValue]:
         """The default configuration of the space or the member nearest to it, and defaults of all other parts."""
-        found: dict[str, FlatValue] = {}
+        found: dict[str, cs.FlatValue] = {}
         for node, coded in self.plan.coded:
-            if isinstance(coded, EncodedDomain):
-                for part in parts(coded.domain):
+            if isinstance(coded, cs.EncodedDomain):
+                for part in domains.parts(coded.domain):
                     found |= coded.encode(part.representative)
-                if isinstance(node, Hyperparameter) and contains(coded.domain, node.default):
+                if isinstance(node, Hyperparameter) and domains.contains(coded.domain, node.default):
                     found |= coded.encode(node.default)
         return {**found, **self.encode(nearest_to_default(self.structures)[1])}
 
 
-def _codes(node: Choice | Hyperparameter, coded: EncodedDomain | FlatHyperparameter) -> Iterator[Document]:
+def _codes(node: Choice | Hyperparameter, coded: cs.EncodedDomain | cs.FlatHyperparameter) -> Iterator[Document]:
     """Yield how hyperparameters encode values, where these differ from the values of the space."""
-    if isinstance(coded, FlatHyperparameter):
+    if isinstance(coded, cs.FlatHyperparameter):
         if coded.name != node.key:
             yield {"names": [coded.name], "key": node.key}
         return
     names = [parameter.name for parameter in coded.parameters]
     if names != [node.key] or not _is_unchanged(coded):
-        yield {"names": names, "key": node.key, "domain": describe(coded.domain)}
+        yield {"names": names, "key": node.key, "domain": domains.describe(coded.domain)}
 
 
-def _is_unchanged(coded: EncodedDomain) -> bool:
+def _is_unchanged(coded: cs.EncodedDomain) -> bool:
     match coded.pieces[0]:
-        case HyperparameterPiece(reduction=MemberRenamingReduction(part=part)):
-            return not needs_literals([*members(part)])
-        case HyperparameterPiece(reduction=ScaledRangeReduction(exponent=0) | ExactIntegerReduction()):
+        case cs.HyperparameterPiece(reduction=MemberRenamingReduction(part=part)):
+            return not cs.needs_literals([*domains.members(part)])
+        case cs.HyperparameterPiece(reduction=cs.ScaledRangeReduction(exponent=0) | cs.ExactIntegerReduction()):
             return True
         case _:
             return False
 
 
-def _findings(plan: Plan) -> Iterator[Finding]:
+def _findings(plan: Plan) -> Iterator[_lowering.Finding]:
     for node, coded in plan.coded:
         if isinstance(node, Hyperparameter):
-            if not is_expressible(node):
-                yield Finding(Construct.PRIORS, NO_PRIOR, node.span)
-            if isinstance(coded, EncodedDomain) and len(parts(coded.domain)) > len(parts(node.domain)):
-                yield Finding(Construct.LOG if _is_log(node.domain) else Construct.INTEGERS, CUT_AT_LIMITS, node.span)
-    own = ((n, each) for n, each in plan.coded if isinstance(n, Hyperparameter) and isinstance(each, EncodedDomain))
-    yield from worst_findings(((node, piece) for node, each in own for piece in each.pieces), _piece_verdicts)
+            if not cs.is_expressible(node):
+                yield _lowering.Finding(Construct.PRIORS, NO_PRIOR, node.span)
+            if isinstance(coded, cs.EncodedDomain) and len(domains.parts(coded.domain)) > len(
+                domains.parts(node.domain)
+            ):
+                yield _lowering.Finding(
+                    Construct.LOG if _is_log(node.domain) else Construct.INTEGERS, CUT_AT_LIMITS, node.span
+                )
+    own = ((n, each) for n, each in plan.coded if isinstance(n, Hyperparameter) and isinstance(each, cs.EncodedDomain))
+    yield from _reduction_chain.worst_findings(
+        ((node, piece) for node, each in own for piece in each.pieces), _piece_verdicts
+    )
     for network in plan.unfolded:
         for member in network.members:
             if member.condition is not None:
-                yield Finding(Construct.CONDITIONS, UNFOLDED, member.condition.span)
-        yield from constraint_findings(network.constraints, UNFOLDED)
+                yield _lowering.Finding(Construct.CONDITIONS, UNFOLDED, member.condition.span)
+        yield from _reduction_chain.constraint_findings(network.constraints, UNFOLDED)
 
 
-def _piece_verdicts(_: Hyperparameter, piece: Piece) -> Iterator[tuple[Construct, Verdict]]:
+def _piece_verdicts(_: Hyperparameter, piece: cs.Piece) -> Iterator[tuple[Construct, Verdict]]:
     match piece:
-        case HyperparameterPiece(reduction=MemberRenamingReduction(), part=Categorical() as part):
-            if needs_literals(part.values):
+        case cs.HyperparameterPiece(reduction=MemberRenamingReduction(), part=Categorical() as part):
+            if cs.needs_literals(part.values):
                 yield Construct.ORDERED if isinstance(part, Ordinal) else Construct.SETS, AS_STRINGS
-        case HyperparameterPiece(reduction=MemberRenamingReduction(), parameter=FlatHyperparameter(weights=tuple())):
+        case cs.HyperparameterPiece(
+            reduction=MemberRenamingReduction(), parameter=cs.FlatHyperparameter(weights=tuple())
+        ):
             yield Construct.LOG, LOG_WEIGHTS
-        case HyperparameterPiece(reduction=ScaledRangeReduction(exponent=exponent)) if exponent:
+        case cs.HyperparameterPiece(reduction=cs.ScaledRangeReduction(exponent=exponent)) if exponent:
             yield Construct.FLOATS, SCALED
-        case HyperparameterPiece(reduction=MemberIndexReduction()) if _is_log(piece.part):
+        case cs.HyperparameterPiece(reduction=MemberIndexReduction()) if _is_log(piece.part):
             yield Construct.LOG, UNIFORM_INDICES
         case _:
             pass
 
 
 def _is_log(domain: Domain) -> bool:
-    return Construct.LOG in constructs_in(domain)
+    return Construct.LOG in _lowering.constructs_in(domain)
 
 
-def _refusals(error: RefusedConstraintsError) -> Iterator[Finding]:
+def _refusals(error: RefusedConstraintsError) -> Iterator[_lowering.Finding]:
     """Yield findings for the constraints and conditions of a network that compare ranges, or for all of them."""
     network = error.network
     compared = {address for atom in network.ranges.values() for address in references(atom)}
     rules = [rule for rule in network.constraints if len(compared & set(rule.scope)) > 1 or not compared]
     tied = expressions_of(network.members, ())
     conditions = [each for each in tied if len(compared & set(references(each))) > 1 or not (compared or rules)]
-    yield from constraint_findings(rules, INEXPRESSIBLE)
-    yield from (Finding(Construct.CONDITIONS, INEXPRESSIBLE, condition.span) for condition in conditions)
+    yield from _reduction_chain.constraint_findings(rules, INEXPRESSIBLE)
+    yield from (_lowering.Finding(Construct.CONDITIONS, INEXPRESSIBLE, condition.span) for condition in conditions)

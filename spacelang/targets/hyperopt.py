@@ -10,7 +10,9 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
+
+from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains, parts
@@ -19,41 +21,11 @@ from spacelang.optional_imports import import_optional
 from spacelang.reductions.questions import DrawnPiece, FreeHyperparameterDraw
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
-from spacelang.targets._exports.python_nodes import (
-    Code,
-    DictNode,
-    ListNode,
-    LiteralNode,
-    assignment_source,
-    call,
-    evaluate,
-    grid_member_code,
-    infix,
-    literal_dict,
-    literal_list,
-    names_used,
-    one_line,
-)
-from spacelang.targets._exports.question_forms import (
-    FLATTEN_SOURCE,
-    NestedCode,
-    QuestionForm,
-    case_shares,
-    flattened,
-)
-from spacelang.targets._lowering import (
-    OVERSIZED,
-    Construct,
-    LoweringResult,
-    PreservationTable,
-    approximated,
-    exact,
-    make_report,
-)
+from spacelang.targets import _lowering
+from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports.question_forms import FLATTEN_SOURCE, NestedCode, QuestionForm, case_shares, flattened
+from spacelang.targets._lowering import Construct, PreservationTable, approximated, exact
 from spacelang.targets._reduction_chain import build_questions, findings_of, preserved_by_reductions
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 Values: TypeAlias = dict[str, Any]
 """Drawn values by label: the index of the option for a choice, a number for everything else."""
@@ -81,14 +53,17 @@ class Hyperopt:
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts, "`hp.choice`"),
         Construct.FLOATS: (exact("`hp.uniform`"),),
-        Construct.INTEGERS: (exact("`hp.uniformint`, which draws the two end values half as often"), OVERSIZED),
+        Construct.INTEGERS: (
+            exact("`hp.uniformint`, which draws the two end values half as often"),
+            _lowering.OVERSIZED,
+        ),
         Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, clipped where rounding leaves the bounds"),),
         Construct.SETS: (exact("`hp.choice` of the values"),),
         Construct.DEFAULTS: (approximated("hyperopt has no defaults; `trials([default])` evaluates it first"),),
         Construct.WEIGHTS: (exact("`hp.pchoice`"),),
     }
 
-    def lower(self, structures: Structures) -> LoweringResult["HyperoptSpace", Values]:
+    def lower(self, structures: Structures) -> _lowering.LoweringResult["HyperoptSpace", Values]:
         """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
         named = build_questions(structures, accepts, self.preserves)
         # `hp.uniformint` draws end values half as often: a uniform prior of integers is not preserved.
@@ -96,9 +71,9 @@ class Hyperopt:
         integers = {node.span for node in nodes if any(isinstance(p, Grid) for p in parts(node.domain))}
         found = findings_of(named, self.preserves)
         kept = (each for each in found if each.construct is not Construct.PRIORS or each.span not in integers)
-        report = make_report(named.space, self.preserves, kept)
+        report = _lowering.make_report(named.space, self.preserves, kept)
         form = HyperoptSpace(named)
-        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class HyperoptSpace(QuestionForm):
@@ -108,7 +83,7 @@ class HyperoptSpace(QuestionForm):
     def native(self) -> dict[str, Any]:
         """The search space for `fmin`; raises MissingLibraryError if hyperopt is not installed."""
         hp, scope = import_optional("hyperopt").hp, import_optional("hyperopt", "hyperopt.pyll").scope
-        found: dict[str, Any] = evaluate(self._code, {"hp": hp, "scope": scope, "log": math.log})
+        found: dict[str, Any] = py.evaluate(self._code, {"hp": hp, "scope": scope, "log": math.log})
         return found
 
     def trials(self, points: Sequence[Mapping[str, Any]]) -> Any:
@@ -165,7 +140,7 @@ class HyperoptSpace(QuestionForm):
         are_drawn = all(label in supports and supports[label](value) for label, value in values.items())
         return are_drawn and self.questions.are_answered(values)
 
-    def sample(self, count: int, rng: "Generator") -> list[Values]:
+    def sample(self, count: int, rng: Generator) -> list[Values]:
         """Draw `count` points with the random search of hyperopt (`hyperopt.rand.suggest`)."""
         if not self.labels or not count:
             return [{} for _ in range(count)]  # nothing to draw
@@ -176,7 +151,7 @@ class HyperoptSpace(QuestionForm):
 
     def to_python(self) -> str:
         """Return a module with `space`, `default`, `configuration(sample)` and `decode(values)`; it needs hyperopt."""
-        used = {name.partition(".")[0] for name in names_used(self._code)}
+        used = {name.partition(".")[0] for name in py.names_used(self._code)}
         imports = [
             *(["from math import log", ""] if "log" in used else []),
             "from hyperopt import hp, space_eval" if "hp" in used else "from hyperopt import space_eval",
@@ -184,10 +159,10 @@ class HyperoptSpace(QuestionForm):
         ]
         advice = "# The default configuration, as values for `hyperopt.space_eval(space, default)`.\n"
         blocks = [
-            f'"""The search space `{one_line(self.questions.space.name)}` for hyperopt."""',
+            f'"""The search space `{py.one_line(self.questions.space.name)}` for hyperopt."""',
             "\n".join(imports),
-            assignment_source("space", self._code),
-            advice + assignment_source("default", literal_dict(self.default)),
+            py.assignment_source("space", self._code),
+            advice + py.assignment_source("default", py.literal_dict(self.default)),
             "\n" + FLATTEN_SOURCE,
             "\n" + DECODE,
         ]
@@ -202,7 +177,7 @@ class HyperoptSpace(QuestionForm):
         return graph, {node.arg["label"].obj: node for node in drawn_nodes}
 
     @cached_property
-    def _code(self) -> DictNode:
+    def _code(self) -> py.DictNode:
         named = self.questions
         nested = NestedCode(named, _choice_code, lambda free: draw_code(named.draws[id(free)]))
         return nested.entries(named.parts)
@@ -211,7 +186,7 @@ class HyperoptSpace(QuestionForm):
         """Return the names of the `hp` functions that draw a part."""
         if isinstance(part, Fork):
             return "hp.choice" if case_shares(part) is None else "hp.pchoice"
-        used = names_used(draw_code(self.questions.draws[id(part)]))
+        used = py.names_used(draw_code(self.questions.draws[id(part)]))
         return ", ".join(sorted(name for name in used if name.startswith("hp.")))
 
     @cached_property
@@ -229,58 +204,60 @@ _COMMAND: Final = ("domain_attachment", "FMinIter_Domain")
 """Fields of an unevaluated trial besides its values, as hyperopt itself writes them."""
 
 
-def _choice_code(name: str, options: Sequence[Code], shares: Sequence[float] | None) -> Code:
+def _choice_code(name: str, options: Sequence[py.Code], shares: Sequence[float] | None) -> py.Code:
     if shares is None:
-        return call("hp.choice", name, ListNode(tuple(options)))
-    pairs = (ListNode((LiteralNode(s), option), is_tuple=True) for s, option in zip(shares, options, strict=True))
-    return call("hp.pchoice", name, ListNode(tuple(pairs)))
+        return py.call("hp.choice", name, py.ListNode(tuple(options)))
+    pairs = (py.ListNode((py.LiteralNode(s), option), is_tuple=True) for s, option in zip(shares, options, strict=True))
+    return py.call("hp.pchoice", name, py.ListNode(tuple(pairs)))
 
 
-def draw_code(draw: FreeHyperparameterDraw) -> Code:
+def draw_code(draw: FreeHyperparameterDraw) -> py.Code:
     """Return the code that draws a value of an independent hyperparameter."""
-    pieces = [_slot_code(piece) if isinstance(piece, DrawnPiece) else LiteralNode(piece.value) for piece in draw.pieces]
-    return call("hp.choice", draw.choice, ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
+    pieces = [
+        _slot_code(piece) if isinstance(piece, DrawnPiece) else py.LiteralNode(piece.value) for piece in draw.pieces
+    ]
+    return py.call("hp.choice", draw.choice, py.ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
 
-def _slot_code(slot: DrawnPiece) -> Code:
+def _slot_code(slot: DrawnPiece) -> py.Code:
     match slot.part:
         case Ordinal(values=values):
-            return call("scope.getitem", literal_list(values), _number_code(slot.name, slot.domain))
+            return py.call("scope.getitem", py.literal_list(values), _number_code(slot.name, slot.domain))
         case Categorical(values=values):
-            return call("hp.choice", slot.name, literal_list(values))
+            return py.call("hp.choice", slot.name, py.literal_list(values))
         case Grid() as part if not accepts(part):
-            return grid_member_code(part, _number_code(slot.name, slot.domain))
+            return py.grid_member_code(part, _number_code(slot.name, slot.domain))
         case _:
             return _number_code(slot.name, slot.domain)
 
 
-def _number_code(name: str, domain: SimpleDomain) -> Code:
+def _number_code(name: str, domain: SimpleDomain) -> py.Code:
     match domain:
         case Grid(log=True):
             return _log_integer_code(name, domain)
         case Grid():
-            return call("hp.uniformint", name, domain.lower, domain.upper)
+            return py.call("hp.uniformint", name, domain.lower, domain.upper)
         case Real(lower=lower, upper=upper):
-            ends = (call("log", lower), call("log", upper)) if domain.log else (lower, upper)
-            number = call("hp.loguniform" if domain.log else "hp.uniform", name, *ends)
+            ends = (py.call("log", lower), py.call("log", upper)) if domain.log else (lower, upper)
+            number = py.call("hp.loguniform" if domain.log else "hp.uniform", name, *ends)
             is_safe = not domain.log and lower + (upper - lower) <= upper
-            return number if is_safe else call("scope.max", lower, call("scope.min", upper, number))
+            return number if is_safe else py.call("scope.max", lower, py.call("scope.min", upper, number))
         case Categorical():
             raise TypeError("sets are drawn by their indices")
 
 
-def _log_integer_code(name: str, part: Grid) -> Code:
+def _log_integer_code(name: str, part: Grid) -> py.Code:
     last = part.greatest
-    bounds = call("log", part.lower), call("log", last)
+    bounds = py.call("log", part.lower), py.call("log", last)
     if part.step == 1:
-        whole = call("scope.int", call("hp.qloguniform", name, *bounds, 1))
+        whole = py.call("scope.int", py.call("hp.qloguniform", name, *bounds, 1))
         # Below EXACT_LOG_LIMIT, rounding errors of logarithms cannot move a bound.
-        return whole if last < EXACT_LOG_LIMIT else call("scope.max", part.lower, call("scope.min", last, whole))
+        return whole if last < EXACT_LOG_LIMIT else py.call("scope.max", part.lower, py.call("scope.min", last, whole))
     # Round to the nearest step: `int` truncates.
-    away = infix(infix(call("hp.loguniform", name, *bounds), "-", part.lower), "/", part.step)
-    place = call("scope.int", infix(away, "+", 0.5))
-    inside = call("scope.max", 0, call("scope.min", part.size - 1, place))
-    return grid_member_code(part, inside)
+    away = py.infix(py.infix(py.call("hp.loguniform", name, *bounds), "-", part.lower), "/", part.step)
+    place = py.call("scope.int", py.infix(away, "+", 0.5))
+    inside = py.call("scope.max", 0, py.call("scope.min", part.size - 1, place))
+    return py.grid_member_code(part, inside)
 
 
 def _support_test(domain: SimpleDomain) -> Callable[[Any], bool]:

@@ -9,9 +9,10 @@ See spacelang/optimizers/README.md, section "MOSAIC: tree".
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from spacelang.encodings.rows import DomainEncoding, EncodedRows, RowEncoding, exact_encoding, to_unit
@@ -24,23 +25,11 @@ from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
-from spacelang.targets._lowering import (
-    Construct,
-    Finding,
-    LoweringResult,
-    PreservationTable,
-    approximated,
-    exact,
-    make_report,
-    refuse_oversized_integers,
-)
+from spacelang.targets import _lowering
+from spacelang.targets._lowering import Construct, PreservationTable, approximated, exact
 from spacelang.targets._reduction_chain import preserved_by_reductions
 from spacelang.targets._text_and_dot import digraph, quote_dot
 from spacelang.text import count_with_noun
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 
 Prefix: TypeAlias = tuple[str, ...]
 """A node of the tree: the names of the branches taken by the reached decisions above the node, in tree order."""
@@ -120,15 +109,15 @@ class Mosaic:
         Construct.PRIORS: (exact("configurations below a node are drawn by it"),),
     }
 
-    def lower(self, structures: Structures) -> LoweringResult["StructuralTree", Vector]:
+    def lower(self, structures: Structures) -> _lowering.LoweringResult["StructuralTree", Vector]:
         """Return the structural tree of the space of the structures."""
-        refuse_oversized_integers(structures.space, self.preserves)
+        _lowering.refuse_oversized_integers(structures.space, self.preserves)
         tree = StructuralTree(structures)
         space = structures.space
         inner = (each for each in space.decisions if each.first and space.variables[each.address].owners)
-        findings = (Finding(Construct.FIRST, _FIRST_INSIDE, choice.span) for choice in inner)
-        report = make_report(space, self.preserves, findings)
-        return LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample_vectors, report)
+        findings = (_lowering.Finding(Construct.FIRST, _FIRST_INSIDE, choice.span) for choice in inner)
+        report = _lowering.make_report(space, self.preserves, findings)
+        return _lowering.LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample_vectors, report)
 
 
 class StructuralTree:
@@ -185,18 +174,17 @@ class StructuralTree:
         """Return the member below a node that is nearest to all defaults (`DefaultCompleter.complete`)."""
         return self._completer.complete(self.structures.nearest_structure(self._node(prefix).taken))
 
-    def sample(self, prefix: Prefix, count: int, rng: "Generator") -> Batch:
+    def sample(self, prefix: Prefix, count: int, rng: Generator) -> Batch:
         """Draw the set D(X(s)) below a node: structures, then values; may raise SamplingFailedError."""
         return self._sampler.batch(count, rng, self._node(prefix).taken)
 
-    def neighbours(self, configuration: Configuration, prefix: Prefix, rng: "Generator") -> list[Configuration]:
+    def neighbours(self, configuration: Configuration, prefix: Prefix, rng: Generator) -> list[Configuration]:
         """Return the neighbors of a member by one exchange that stay below the prefix.
 
         These have each other value of a set, or four draws from a range. For every decision after the prefix, they have
         each other admissible branch with all hyperparameters, and if possible all inner decisions, at their defaults.
         """
-        kept = self._node(prefix).taken
-        fixed = [(self._keys[address], branch) for address, branch in kept.items()]
+        fixed = [(self._keys[address], branch) for address, branch in self._node(prefix).taken.items()]
         inside = self._inner_neighbours(structure_of(self.space, configuration))
         found = [*self._neighbourhood.neighbours_of(configuration, rng), *inside]
         views = ((other, other.view) for other in found)
@@ -233,7 +221,7 @@ class StructuralTree:
         is_row = vector.shape == (len(self.feature_names),) and bool(np.isfinite(vector).all())
         return is_row and self._is_leaf(vector) and self._vectors.is_valid_row(vector)
 
-    def sample_vectors(self, count: int, rng: "Generator") -> list[Vector]:
+    def sample_vectors(self, count: int, rng: Generator) -> list[Vector]:
         """Draw `count` configurations from the whole space, as rows."""
         return list(self.encode_all(self.sample((), count, rng)))
 

@@ -10,19 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
+from typing import Any, ClassVar, Final, TypeAlias
 
+from numpy.random import Generator
+
+from spacelang.ir import domain as domains
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import (
-    Categorical,
-    Grid,
-    Ordinal,
-    Real,
-    SimpleDomain,
-    affine_integer_coefficients,
-    describe,
-    literal,
-)
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
 from spacelang.ir.space import Choice
 from spacelang.ir.value import Value, to_python_scalar
 from spacelang.optional_imports import import_optional
@@ -30,37 +24,11 @@ from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingRed
 from spacelang.reductions.questions import DrawnPiece, FreeHyperparameterDraw, Piece, Question, Questions
 from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts
 from spacelang.solver.counting import Structures
-from spacelang.targets._exports.python_nodes import (
-    CallNode,
-    Code,
-    ItemNode,
-    LiteralNode,
-    assignment_source,
-    call,
-    evaluate,
-    expression_source,
-    grid_member_code,
-    infix,
-    literal_dict,
-    literal_list,
-    literal_source,
-    one_line,
-)
+from spacelang.targets import _lowering
+from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.question_forms import QuestionForm, case_label
-from spacelang.targets._lowering import (
-    OVERSIZED,
-    Construct,
-    LoweringResult,
-    PreservationTable,
-    approximated,
-    exact,
-    rewritten,
-)
+from spacelang.targets._lowering import Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._reduction_chain import build_questions, build_report, preserved_by_reductions
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 
 Parameters: TypeAlias = dict[str, Any]  # The parameters of a trial, by the names under which they were suggested
 MAX_MATCH_DEPTH: Final = 6  # The maximum nesting depth of `match` statements in generated code
@@ -96,22 +64,22 @@ class Optuna:
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts, "`suggest_categorical`"),
         Construct.FLOATS: (exact("`suggest_float`"),),
-        Construct.INTEGERS: (exact("`suggest_int`"), OVERSIZED),
+        Construct.INTEGERS: (exact("`suggest_int`"), _lowering.OVERSIZED),
         Construct.LOG: (exact("`log=True`"),),
         Construct.STEPS: (
             rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
-            OVERSIZED,
+            _lowering.OVERSIZED,
         ),
         Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
         Construct.SETS: (exact("`suggest_categorical`, of strings where optuna cannot tell the values apart"),),
     }
 
-    def lower(self, structures: Structures) -> LoweringResult["OptunaFunction", Parameters]:
+    def lower(self, structures: Structures) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
         named = build_questions(structures, accepts, self.preserves)
         report = build_report(named, self.preserves)
         form = OptunaFunction(named)
-        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class OptunaFunction(QuestionForm):
@@ -127,7 +95,7 @@ class OptunaFunction(QuestionForm):
         """Ask a trial for a configuration and return it as a dictionary; to be called by an objective."""
 
         def answer(name: str, question: Question) -> Any:
-            found = evaluate(self._question_codes[name], {"trial": trial, "round": round})
+            found = py.evaluate(self._question_codes[name], {"trial": trial, "round": round})
             # Optuna returns NumPy numbers near the ends of ranges.
             return to_python_scalar(found) if isinstance(question, DrawnPiece) else self._labels[name].index(found)
 
@@ -154,7 +122,7 @@ class OptunaFunction(QuestionForm):
             return False
         return set(trial.params) == set(parameters)
 
-    def sample(self, count: int, rng: "Generator") -> list[Parameters]:
+    def sample(self, count: int, rng: Generator) -> list[Parameters]:
         """Return the parameters of `count` trials of a study with the random sampler of optuna."""
         optuna = import_optional("optuna")
         sampler = optuna.samplers.RandomSampler(seed=int(rng.integers(2**31 - 1)))
@@ -167,12 +135,12 @@ class OptunaFunction(QuestionForm):
 
     def to_python(self) -> str:
         """Return a module with `suggest(trial)`, `decode(parameters)` and a `default` trial; it needs optuna only."""
-        head = f'"""The search space `{one_line(self.questions.space.name)}` for optuna."""'
+        head = f'"""The search space `{py.one_line(self.questions.space.name)}` for optuna."""'
         advice = "# The default configuration, for `study.enqueue_trial(default)`.\n"
-        default = advice + assignment_source("default", literal_dict(self.default))
+        default = advice + py.assignment_source("default", py.literal_dict(self.default))
         return "\n\n\n".join([head, default, *_SourceWriter(self).functions(), DECODE])
 
-    def question_of(self, fork: Fork) -> tuple[Code, tuple[str, ...]]:
+    def question_of(self, fork: Fork) -> tuple[py.Code, tuple[str, ...]]:
         """Return the code that asks for the case of a fork of several, and the labels of the cases."""
         name = self.questions.forks[id(fork)]
         return self._question_codes[name], self._labels[name]
@@ -240,11 +208,11 @@ class _SourceWriter:
             yield from self._case_lines(fork, fork.cases[0], depth)
             return
         code, labels = self._form.question_of(fork)
-        question = expression_source(code, len(indent), 20)
+        question = py.expression_source(code, len(indent), 20)
         told = list(zip(labels, fork.cases, strict=True))
         if isinstance(fork.node, Choice) and all(case.branch is not None for case in fork.cases):
-            entry = f"found[{literal_source(fork.node.key)}]"
-            yield f"{indent}{entry} = {expression_source(code, len(indent), len(entry) + 3)}"
+            entry = f"found[{py.literal_source(fork.node.key)}]"
+            yield f"{indent}{entry} = {py.expression_source(code, len(indent), len(entry) + 3)}"
             bodies = [(word, list(self._part_lines(case.parts, depth + 2))) for word, case in told]
             question = entry
         else:
@@ -253,101 +221,102 @@ class _SourceWriter:
             yield f"{indent}match {question}:"
         for word, body in bodies:
             if body:
-                yield f"{indent}    case {literal_source(word)}:"
+                yield f"{indent}    case {py.literal_source(word)}:"
                 yield from body
 
     def _case_lines(self, fork: Fork, case: Case, depth: int) -> Iterator[str]:
         if isinstance(fork.node, Choice) and case.branch is not None:
-            yield f"{'    ' * depth}found[{literal_source(fork.node.key)}] = {literal_source(case.branch)}"
+            yield f"{'    ' * depth}found[{py.literal_source(fork.node.key)}] = {py.literal_source(case.branch)}"
         yield from self._part_lines(case.parts, depth)
 
     def _value_lines(self, free: FreeHyperparameter, depth: int) -> Iterator[str]:
         question, pieces = draw_code(self._form.questions.draws[id(free)])
-        indent, entry = "    " * depth, f"found[{literal_source(free.node.key)}]"
+        indent, entry = "    " * depth, f"found[{py.literal_source(free.node.key)}]"
         if question is None:
-            yield f"{indent}{entry} = {expression_source(pieces[0][1], len(indent), len(entry) + 3)}"
+            yield f"{indent}{entry} = {py.expression_source(pieces[0][1], len(indent), len(entry) + 3)}"
             return
-        yield f"{indent}match {expression_source(question, len(indent), 7)}:"
+        yield f"{indent}match {py.expression_source(question, len(indent), 7)}:"
         for word, code in pieces:
-            yield f"{indent}    case {literal_source(word)}:"
-            yield f"{indent}        {entry} = {expression_source(code, len(indent) + 8, len(entry) + 3)}"
+            yield f"{indent}    case {py.literal_source(word)}:"
+            yield f"{indent}        {entry} = {py.expression_source(code, len(indent) + 8, len(entry) + 3)}"
 
 
 def labels_of(choice: Fork | FreeHyperparameterDraw) -> tuple[str, ...]:
     """Return distinct labels for the cases of a fork, or for the pieces of a draw."""
     if isinstance(choice, FreeHyperparameterDraw):
         pieces = choice.pieces
-        return tuple(describe(each.part) if isinstance(each, DrawnPiece) else literal(each.value) for each in pieces)
+        return tuple(
+            domains.describe(each.part) if isinstance(each, DrawnPiece) else domains.literal(each.value)
+            for each in pieces
+        )
     words = tuple(case_label(choice, case) for case in choice.cases)
     return words if len(set(words)) == len(words) else tuple(f"{n}: {word}" for n, word in enumerate(words, 1))
 
 
-def draw_code(draw: FreeHyperparameterDraw) -> tuple[Code | None, list[tuple[str, Code]]]:
+def draw_code(draw: FreeHyperparameterDraw) -> tuple[py.Code | None, list[tuple[str, py.Code]]]:
     """Return the code that asks for the piece of a draw (None for one piece), and the label and code of each piece."""
     pieces = [*zip(labels_of(draw), map(_piece_code, draw.pieces), strict=True)]
     return (question_code(draw.choice, draw) if draw.choice else None), pieces
 
 
-def question_code(name: str, question: Question) -> Code:
+def question_code(name: str, question: Question) -> py.Code:
     """Return the code that asks a question."""
     if isinstance(question, DrawnPiece):
         return _suggest_code(name, question.domain)
-    return call("trial.suggest_categorical", name, literal_list(labels_of(question)))
+    return py.call("trial.suggest_categorical", name, py.literal_list(labels_of(question)))
 
 
-def _piece_code(piece: Piece) -> Code:
+def _piece_code(piece: Piece) -> py.Code:
     if not isinstance(piece, DrawnPiece):
-        return LiteralNode(piece.value)
+        return py.LiteralNode(piece.value)
     answer = question_code(piece.name, piece)
     match piece.reduction:
         case MemberIndexReduction(part=Grid() as part):
-            return grid_member_code(part, answer)
+            return py.grid_member_code(part, answer)
         case MemberIndexReduction(part=Categorical(values=values)):
-            return ItemNode(literal_list(values), answer)
+            return py.ItemNode(py.literal_list(values), answer)
         case MemberRenamingReduction(part=Categorical() as part):
-            return ItemNode(literal_dict({literal(value): value for value in part.values}), answer)
+            return py.ItemNode(py.literal_dict({domains.literal(value): value for value in part.values}), answer)
         case _:
             return answer
 
 
-def _suggest_code(name: str, domain: SimpleDomain) -> Code:
+def _suggest_code(name: str, domain: SimpleDomain) -> py.Code:
     match domain:
         case Categorical(values=values):
-            return call("trial.suggest_categorical", name, literal_list(values))
+            return py.call("trial.suggest_categorical", name, py.literal_list(values))
         case Grid(is_integral=True):
             return _integer_code(name, domain)
         case Grid():
-            _, _, below = affine_integer_coefficients(domain)
+            _, _, below = domains.affine_integer_coefficients(domain)
             digits = next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
             # Optuna adds up steps as floats, which may miss the intended decimal.
-            number = call("trial.suggest_float", name, domain.least, domain.greatest, step=domain.step)
-            return call("round", number, digits)
+            number = py.call("trial.suggest_float", name, domain.least, domain.greatest, step=domain.step)
+            return py.call("round", number, digits)
         case Real():
             scale = {"log": True} if domain.log else {}
-            return call("trial.suggest_float", name, domain.lower, domain.upper, **scale)
-        case _:
-            assert_never(domain)
+            return py.call("trial.suggest_float", name, domain.lower, domain.upper, **scale)
 
 
-def _integer_code(name: str, part: Grid) -> Code:
+def _integer_code(name: str, part: Grid) -> py.Code:
     last = part.greatest
     if not part.log:
         steps = {} if part.step == 1 else {"step": part.step}
-        return call("trial.suggest_int", name, part.lower, last, **steps)
-    number = call("trial.suggest_int", name, part.lower, last, log=True)
+        return py.call("trial.suggest_int", name, part.lower, last, **steps)
+    number = py.call("trial.suggest_int", name, part.lower, last, log=True)
     if part.step == 1:
         return number
     # Optuna has no steps on a log scale: round to the nearest step.
-    return grid_member_code(part, call("round", infix(infix(number, "-", part.lower), "/", part.step)))
+    return py.grid_member_code(part, py.call("round", py.infix(py.infix(number, "-", part.lower), "/", part.step)))
 
 
-def question_text(code: Code) -> str:
+def question_text(code: py.Code) -> str:
     """Return the optuna name and the flags of the question that a piece of code asks, like `suggest_float log`."""
     match code:
-        case CallNode(function="round"):
+        case py.CallNode(function="round"):
             return question_text(code.arguments[0])
-        case CallNode():
-            flags = [name if name == "log" else f"{name}={expression_source(value)}" for name, value in code.named]
+        case py.CallNode():
+            flags = [name if name == "log" else f"{name}={py.expression_source(value)}" for name, value in code.named]
             return " ".join([code.function.removeprefix("trial."), *flags])
         case _:
             return "suggest_int"

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 
 from spacelang.encodings.rows import EncodedRows, RowEncoding, exact_encoding
 from spacelang.ir.configuration import Configuration
@@ -18,21 +19,10 @@ from spacelang.sampling.batch_builder import Batch
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
-from spacelang.targets._lowering import (
-    Construct,
-    LoweringResult,
-    PreservationTable,
-    exact,
-    make_report,
-    refuse_oversized_integers,
-    refused,
-)
+from spacelang.targets import _lowering
+from spacelang.targets._lowering import Construct, PreservationTable, exact, refused
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, constraint_findings, preserved_by_reductions
 from spacelang.targets._text_and_dot import quote_dot
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
 
 RARELY_SATISFIED = refused("values drawn from the compared ranges almost never satisfy the constraint")
 Kind: TypeAlias = Literal["decision", "part", "categorical", "ordinal", "int", "float", "mixed"]
@@ -83,20 +73,20 @@ class Random:
             if number < least:
                 raise OptionError(f"`{name}` cannot be {number}", f"set `{name}` to {least} or more")
 
-    def lower(self, structures: Structures) -> LoweringResult["RandomArrays", EncodedRows]:
+    def lower(self, structures: Structures) -> _lowering.LoweringResult["RandomArrays", EncodedRows]:
         """Return `n` configurations of the space of the structures, drawn by its sampler with the seed."""
         space = structures.space
-        refuse_oversized_integers(space, self.preserves)
+        _lowering.refuse_oversized_integers(space, self.preserves)
         sampler = Sampler(structures, advised=True)
         try:
             columns = sampler.batch(self.n, np.random.default_rng(self.seed))
         except SamplingFailedError:
             tied = [rule for rule in space.constraints if len(rule.scope) > 1] or space.constraints
-            make_report(space, self.preserves, constraint_findings(tied, RARELY_SATISFIED))
+            _lowering.make_report(space, self.preserves, constraint_findings(tied, RARELY_SATISFIED))
             raise
         form = RandomArrays(structures, sampler, columns, self.seed)
-        report = make_report(space, self.preserves)
-        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        report = _lowering.make_report(space, self.preserves)
+        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class RandomArrays:
@@ -165,7 +155,7 @@ class RandomArrays:
         """Return True if a row is the encoding of a member, with nothing else in it."""
         return self._row_encoding.is_valid_row(row)
 
-    def sample(self, count: int, rng: "Generator") -> list[EncodedRows]:
+    def sample(self, count: int, rng: Generator) -> list[EncodedRows]:
         """Draw and return `count` more configurations as encoded rows; `values` is not changed."""
         return list(self._row_encoding.encode(self._sampler.batch(count, rng)))
 
@@ -239,8 +229,7 @@ def _range_text(column: MatrixColumn) -> str:
 def columns_of(space: Space) -> tuple[MatrixColumn, ...]:
     """Return a description of each column of `exact_encoding`, in the order in which the space declares variables."""
     names = VariableNames(space)
-    variables = space.variables.values()
-    return tuple(column for each in variables for column in _columns(each, names.name_of(each.node)))
+    return tuple(column for v in space.variables.values() for column in _columns(v, names.name_of(v.node)))
 
 
 def _columns(variable: Variable, name: str) -> Iterator[MatrixColumn]:

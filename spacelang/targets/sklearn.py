@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, assert_never
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+from numpy.random import Generator
 
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
@@ -25,45 +27,13 @@ from spacelang.reductions.domains import spaced_members
 from spacelang.reductions.questions import DrawnPiece, Piece, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
-from spacelang.targets._exports.python_nodes import (
-    Code,
-    DictNode,
-    ListNode,
-    LiteralNode,
-    assignment_source,
-    call,
-    evaluate,
-    literal_dict,
-    literal_list,
-    names_used,
-    one_line,
-)
-from spacelang.targets._exports.question_forms import (
-    Dictionary,
-    NestedCode,
-    QuestionForm,
-    count_dictionaries,
-    iter_dictionaries,
-)
-from spacelang.targets._lowering import (
-    GUIDANCE,
-    OVERSIZED,
-    Construct,
-    Finding,
-    LoweringResult,
-    PreservationTable,
-    approximated,
-    constructs_in,
-    constructs_of,
-    exact,
-    make_report,
-    rewritten,
-)
+from spacelang.targets import _lowering
+from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports import question_forms
+from spacelang.targets._exports.question_forms import Dictionary, NestedCode, QuestionForm
+from spacelang.targets._lowering import Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._reduction_chain import UNIFORM, build_questions, findings_of, preserved_by_reductions
 from spacelang.text import count_with_noun
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 Parameters: TypeAlias = dict[str, Any]
 """The parameters of one candidate, as in `best_params_`; a whole configuration is under CONFIGURATION_KEY."""
@@ -105,12 +75,12 @@ class Sklearn:
         Construct.NESTED: (rewritten("in the dictionaries of the alternative that leads to it"),),
         Construct.ORDERS: (rewritten("in the dictionaries, like other decisions"),),
         Construct.FLOATS: (exact("a distribution with `rvs`"), SPACED),
-        Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED, OVERSIZED),
+        Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED, _lowering.OVERSIZED),
         Construct.LOG: (exact("a distribution on the log scale, or values evenly spaced on it"),),
-        Construct.STEPS: (exact("a distribution over the members"), SPACED, OVERSIZED),
+        Construct.STEPS: (exact("a distribution over the members"), SPACED, _lowering.OVERSIZED),
         Construct.UNIONS: (exact("a distribution over the parts, or the values of all parts"),),
-        Construct.WEIGHTS: (*GUIDANCE[Construct.WEIGHTS], SHARED),
-        Construct.PRIORS: (*GUIDANCE[Construct.PRIORS], UNIFORM, NORMAL),
+        Construct.WEIGHTS: (*_lowering.GUIDANCE[Construct.WEIGHTS], SHARED),
+        Construct.PRIORS: (*_lowering.GUIDANCE[Construct.PRIORS], UNIFORM, NORMAL),
     }
 
     search: Literal["random", "grid"] = option(
@@ -127,36 +97,38 @@ class Sklearn:
             remedy = "a search needs at least one dictionary: set `most` to 1 or more"
             raise OptionError(f"`most` cannot be {self.most}", remedy)
 
-    def lower(self, structures: Structures) -> LoweringResult["SearchDictionaries", Parameters]:
+    def lower(self, structures: Structures) -> _lowering.LoweringResult["SearchDictionaries", Parameters]:
         """Return the dictionaries of a space, built on first use; raise OptionError if a grid needs too many."""
         named = build_questions(structures, accepts, self.preserves)
-        needed = count_dictionaries(named.parts)
+        needed = question_forms.count_dictionaries(named.parts)
         if self.search == "grid" and needed > self.most:
             raise OptionError(
                 f"a grid of `{structures.space.name}` has {needed:,} dictionaries, more than `most` allows",
                 f"set `most` to {needed} or more, or `search` to `random`, which then draws whole configurations",
             )
         form = SearchDictionaries(named, self.points if self.search == "grid" else None, needed, self.most)
-        report = make_report(structures.space, self.preserves, self._findings(form))
-        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        report = _lowering.make_report(structures.space, self.preserves, self._findings(form))
+        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
     @staticmethod
-    def _findings(form: "SearchDictionaries") -> Iterator[Finding]:
+    def _findings(form: "SearchDictionaries") -> Iterator[_lowering.Finding]:
         space = form.questions.space
         if form.is_joint:
-            there = constructs_of(space)
-            yield from (Finding(Construct.DECISIONS, JOINT, span) for span in there.get(Construct.DECISIONS, ()))
-            yield from (Finding(Construct.WEIGHTS, SHARED, span) for span in there.get(Construct.WEIGHTS, ()))
+            there = _lowering.constructs_of(space)
+            yield from (
+                _lowering.Finding(Construct.DECISIONS, JOINT, span) for span in there.get(Construct.DECISIONS, ())
+            )
+            yield from (_lowering.Finding(Construct.WEIGHTS, SHARED, span) for span in there.get(Construct.WEIGHTS, ()))
         if form.points is None:
             yield from findings_of(form.questions, Sklearn.preserves)
             normal = filter(_normal_of, space.hyperparameters)
-            yield from (Finding(Construct.PRIORS, NORMAL, node.span) for node in normal)
+            yield from (_lowering.Finding(Construct.PRIORS, NORMAL, node.span) for node in normal)
             return
         for free, slot in form.questions.drawn_pieces():
             if _is_range(slot) and not _has_all_members(slot, form.points):
-                for construct in constructs_in(slot.part):
+                for construct in _lowering.constructs_in(slot.part):
                     if SPACED in Sklearn.preserves[construct]:
-                        yield Finding(construct, SPACED, free.node.span)
+                        yield _lowering.Finding(construct, SPACED, free.node.span)
 
 
 class SearchDictionaries(QuestionForm):
@@ -172,7 +144,7 @@ class SearchDictionaries(QuestionForm):
     @cached_property
     def native(self) -> list[dict[str, Any]]:
         """The value for `param_distributions` of `RandomizedSearchCV` or `param_grid` of `GridSearchCV`."""
-        found = evaluate(self._code, {name: getattr(_distributions(), name) for name in names_used(self._code)})
+        found = py.evaluate(self._code, {name: getattr(_distributions(), name) for name in py.names_used(self._code)})
         return [found] if isinstance(found, dict) else list(found)
 
     def encode(self, configuration: Configuration) -> Parameters:
@@ -191,7 +163,7 @@ class SearchDictionaries(QuestionForm):
         alike = self._by_keys.get(frozenset(parameters), ())
         return any(all(self._contains(entry, parameters[key]) for key, entry in each) for each in alike)
 
-    def sample(self, count: int, rng: "Generator") -> list[Parameters]:
+    def sample(self, count: int, rng: Generator) -> list[Parameters]:
         """Draw with `ParameterSampler`; without distributions it does not replace, and starts again when exhausted."""
         from sklearn.model_selection import ParameterGrid, ParameterSampler
 
@@ -219,31 +191,33 @@ class SearchDictionaries(QuestionForm):
 
     def to_python(self) -> str:
         """Return a module with `iter_dictionaries` and `decode(parameters)` that needs nothing but scikit-learn."""
-        used = names_used(self._code)
+        used = py.names_used(self._code)
         blocks = [
-            _HEAD.format(name=one_line(self.questions.space.name)),
+            _HEAD.format(name=py.one_line(self.questions.space.name)),
             *([inspect.getsource(_distributions()).split('"""', 2)[2].strip()] if used else []),  # without docstring
-            assignment_source("dictionaries", self._code),
-            assignment_source("default", literal_dict(self.default)),
+            py.assignment_source("dictionaries", self._code),
+            py.assignment_source("default", py.literal_dict(self.default)),
             "\n" + DECODE.format(values=f'parameters["{CONFIGURATION_KEY}"]' if self.is_joint else "parameters"),
         ]
         return "\n\n".join(blocks)
 
     @cached_property
-    def _code(self) -> ListNode | DictNode:
+    def _code(self) -> py.ListNode | py.DictNode:
         if self.is_joint:
             tree = NestedCode(self.questions, _choice_code, self._values_code).entries(self.questions.parts)
-            return DictNode(((CONFIGURATION_KEY, call("JointDistribution", tree)),))
+            return py.DictNode(((CONFIGURATION_KEY, py.call("JointDistribution", tree)),))
 
-        def code(entry: FreeHyperparameter | tuple[str, ...]) -> Code:
-            found = self._values_code(entry) if isinstance(entry, FreeHyperparameter) else literal_list(entry)
-            return ListNode((found,)) if isinstance(found, LiteralNode) else found  # a dictionary needs a list
+        def code(entry: FreeHyperparameter | tuple[str, ...]) -> py.Code:
+            found = self._values_code(entry) if isinstance(entry, FreeHyperparameter) else py.literal_list(entry)
+            return py.ListNode((found,)) if isinstance(found, py.LiteralNode) else found  # a dictionary needs a list
 
-        return ListNode(tuple(DictNode(tuple((key, code(entry)) for key, entry in each)) for each in self._products))
+        return py.ListNode(
+            tuple(py.DictNode(tuple((key, code(entry)) for key, entry in each)) for each in self._products)
+        )
 
     @cached_property
     def _products(self) -> tuple[Dictionary, ...]:
-        return tuple(iter_dictionaries(self.questions.parts))
+        return tuple(question_forms.iter_dictionaries(self.questions.parts))
 
     @cached_property
     def _by_keys(self) -> dict[frozenset[str], list[Dictionary]]:
@@ -268,49 +242,49 @@ class SearchDictionaries(QuestionForm):
             return False
         return True
 
-    def _values_code(self, free: FreeHyperparameter) -> Code:
+    def _values_code(self, free: FreeHyperparameter) -> py.Code:
         """Return the code of the values of an independent hyperparameter: a list of all, or a distribution."""
         draw = self.questions.draws[id(free)]
         if self.points is not None or not any(_is_range(piece) for piece in draw.pieces):
-            listed = literal_list(value for piece in draw.pieces for value in _grid_values(piece, self.points or 0))
+            listed = py.literal_list(value for piece in draw.pieces for value in _grid_values(piece, self.points or 0))
             if not self.is_joint:
                 return listed
-            return call("OneOf", listed) if len(listed.items) > 1 else listed.items[0]
+            return py.call("OneOf", listed) if len(listed.items) > 1 else listed.items[0]
         normal = _normal_of(free.node)
         pieces = [_piece_code(piece, normal) for piece in draw.pieces]
-        return call("OneOf", ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
+        return py.call("OneOf", py.ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
     def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the distributions of a part, or `list` if its values are listed."""
         if isinstance(part, Fork):
             return "one of"
-        return ", ".join(sorted(names_used(self._values_code(part))) or ["list"])
+        return ", ".join(sorted(py.names_used(self._values_code(part))) or ["list"])
 
 
-def _choice_code(_name: str, options: Sequence[Code], shares: Sequence[float] | None) -> Code:
-    return call("OneOf", ListNode(tuple(options)), **({} if shares is None else {"shares": literal_list(shares)}))
+def _choice_code(_name: str, options: Sequence[py.Code], shares: Sequence[float] | None) -> py.Code:
+    return py.call(
+        "OneOf", py.ListNode(tuple(options)), **({} if shares is None else {"shares": py.literal_list(shares)})
+    )
 
 
 def _normal_of(node: Hyperparameter) -> Normal | None:
     return node.prior if isinstance(node.prior, Normal) and isinstance(node.domain, Real) else None
 
 
-def _piece_code(piece: Piece, normal: Normal | None) -> Code:
+def _piece_code(piece: Piece, normal: Normal | None) -> py.Code:
     if not isinstance(piece, DrawnPiece):
-        return LiteralNode(piece.value)
+        return py.LiteralNode(piece.value)
     match piece.domain:
         case Categorical(values=values):
-            return call("OneOf", literal_list(values))
+            return py.call("OneOf", py.literal_list(values))
         case Grid(is_integral=True) as part:
             flags: dict[str, object] = {"step": part.step} if part.step != 1 else {}
-            return call("UniformInteger", part.lower, part.greatest, **flags, **({"log": True} if part.log else {}))
+            return py.call("UniformInteger", part.lower, part.greatest, **flags, **({"log": True} if part.log else {}))
         case Grid() as part:
-            return call("UniformGrid", *affine_integer_coefficients(part), 0, part.last_index)
+            return py.call("UniformGrid", *affine_integer_coefficients(part), 0, part.last_index)
         case Real() as part:
             name, moments = ("Normal", (normal.mean, normal.deviation)) if normal else ("Uniform", ())
-            return call(name, part.lower, part.upper, *moments, **({"log": True} if part.log else {}))
-        case _:
-            assert_never(piece.domain)
+            return py.call(name, part.lower, part.upper, *moments, **({"log": True} if part.log else {}))
 
 
 def _is_range(piece: Piece) -> bool:
@@ -332,8 +306,6 @@ def _grid_values(piece: Piece, points: int) -> list[Value]:
             return [*members(part)]
         case Grid() | Real() as part:
             return spaced_members(part, points)
-        case _:
-            assert_never(piece.part)
 
 
 def _distributions() -> ModuleType:

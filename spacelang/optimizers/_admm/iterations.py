@@ -117,8 +117,7 @@ class Iterations:
             news = self._cache.new_trial_count
             yield from self.step()
             self.iteration += 1
-            gains = self._has_improved()
-            idle = 0 if gains and self._cache.new_trial_count > news else idle + 1
+            idle = 0 if self._has_improved() and self._cache.new_trial_count > news else idle + 1
             if idle == self._method.patience:
                 idle = self.iteration = 0
                 if not (yield from self._restart()):

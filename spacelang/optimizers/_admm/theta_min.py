@@ -74,8 +74,7 @@ class ThetaSubproblem:
     def _add_known(self, earlier: Iterable[tuple[Theta, Trial]]) -> None:
         numbers: list[float] = []
         for theta, trial in earlier:
-            slack = self._state.slack if trial.loss is None else self._best_slack(trial)
-            place = self._encode(theta, slack)
+            place = self._encode(theta, self._state.slack if trial.loss is None else self._best_slack(trial))
             if place not in self._exact_theta:
                 self._exact_theta[place] = theta
                 numbers.append(self.value(place, trial, numbers))
@@ -131,8 +130,7 @@ class ThetaSubproblem:
         return self.cube.decode(np.array(place[: self.cube.width]), self._state.point)
 
     def _penalty(self, place: Point, trial: Trial) -> float:
-        relaxed = self._decode(place).theta_d
-        apart = self._splitting.penalty(relaxed, self._target, self._owned.theta_d)
+        apart = self._splitting.penalty(self._decode(place).theta_d, self._target, self._owned.theta_d)
         return float(apart) + self._residuals.trial_penalty(trial, self._slack_at(place, trial), self._state.mu)
 
     def _slack_at(self, place: Point, trial: Trial) -> Array:

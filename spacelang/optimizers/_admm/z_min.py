@@ -117,8 +117,7 @@ class ThetaStateStore:
     def state_of(self, pipeline: Pipeline, present: Iterate) -> Iterate:
         """Return the state of a pipeline, with the slacks and constraint multipliers of the `present` state."""
         found = present if self._scope == "algorithm" else self._state_by_pipeline.get(pipeline, self._start)
-        point = self._choosing.point_of(pipeline, found.point)
-        return replace(found, point=point, slack=present.slack, mu=present.mu)
+        return replace(found, point=self._choosing.point_of(pipeline, found.point), slack=present.slack, mu=present.mu)
 
     def store(self, pipeline: Pipeline, state: Iterate) -> None:
         """Store the state of a pipeline; does nothing if all pipelines share one state."""

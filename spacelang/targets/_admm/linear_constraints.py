@@ -206,5 +206,4 @@ def _prefix_exclusions(options: Sequence[tuple[State, ...]], allowed: set[tuple[
     for prefix, known in following.items():
         missing = tuple(state for state in options[len(prefix)] if state not in known)
         if missing:
-            rest = [None] * (count - len(prefix) - 1)
-            yield (*((state,) for state in prefix), missing, *rest)
+            yield (*((state,) for state in prefix), missing, *[None] * (count - len(prefix) - 1))

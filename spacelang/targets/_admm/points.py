@@ -154,8 +154,7 @@ class ThetaBox:
     def from_unit(self, places: Array) -> Array:
         """Return the points of the box at coordinates in [0, 1]; they are not rounded, even if the box is integral."""
         given = np.clip(np.asarray(places, float), 0.0, 1.0)
-        found = self._map_columns(given, [scale.from_unit for scale in self._scales])
-        return np.clip(found, self.lower, self.upper)
+        return np.clip(self._map_columns(given, [scale.from_unit for scale in self._scales]), self.lower, self.upper)
 
     def quantiles(self, space: Space) -> list[Callable[[Array], Array] | None]:
         """Return for each coordinate with a prior a function from uniform shares to places in [0, 1], else None."""

@@ -10,18 +10,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from spacelang.ir import domain as domains
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import (
-    Categorical,
-    Domain,
-    Grid,
-    NotFound,
-    Real,
-    SimpleDomain,
-    contains,
-    index_of_part,
-    subgrid,
-)
+from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Real, SimpleDomain
 from spacelang.ir.membership import first_exclusion, is_violated
 from spacelang.ir.space import Context, Hyperparameter, Space
 from spacelang.ir.value import Value, to_fraction
@@ -100,7 +91,7 @@ class MemberRepair:
         given = {node.address: wanted(node) for node in space.hyperparameters}
         for number, network in enumerate(model.by_context.get((), ())):
             if _is_violated(space, network, given):
-                own = tuple(index_of_part(cells, given[address]) for address, cells in network.cells.items())
+                own = tuple(domains.index_of_part(cells, given[address]) for address, cells in network.cells.items())
                 elimination = self._cached_elimination(component, situation, number, own)
                 for moved in _changed_values(network, elimination, given):
                     given |= moved
@@ -207,9 +198,9 @@ def _within_distance(cell: Grid | Real, centre: Fraction, distance: Fraction) ->
     if isinstance(cell, Real):
         start = replace(cell, lower=float(lower), lower_open=False) if lower > to_fraction(cell.lower) else cell
         found = replace(start, upper=float(upper), upper_open=False) if upper < to_fraction(cell.upper) else start
-        return found if found.lower <= found.upper and contains(found, found.representative) else None
+        return found if found.lower <= found.upper and domains.contains(found, found.representative) else None
     low, high = max(0, math.ceil(cell.position(lower))), min(cell.last_index, math.floor(cell.position(upper)))
-    return None if low > high else subgrid(cell, low, high)
+    return None if low > high else domains.subgrid(cell, low, high)
 
 
 def nearest_value(cell: SimpleDomain, value: Value, domain: Domain) -> Value:

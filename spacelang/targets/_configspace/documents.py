@@ -7,29 +7,10 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.value import identity_key
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
 from spacelang.reductions.questions import FixedPiece
+from spacelang.targets._configspace import pieces as cs
 from spacelang.targets._configspace.normal_form import MembershipTest, NormalForm, PairRelation, Test, ThresholdTest
-from spacelang.targets._configspace.pieces import (
-    ExactIntegerReduction,
-    FlatHyperparameter,
-    FlatValue,
-    HyperparameterPiece,
-    Piece,
-    ScaledRangeReduction,
-    round_decimals,
-)
 from spacelang.targets._configspace.plan import Plan
-from spacelang.targets._exports.python_nodes import (
-    Code,
-    ItemNode,
-    ListNode,
-    LiteralNode,
-    NameNode,
-    call,
-    expression_source,
-    grid_member_code,
-    infix,
-    literal_source,
-)
+from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._text_and_dot import quote_dot
 
 FORMAT: Final = 0.4  # The version of the format that ConfigSpace 1.2 writes
@@ -43,7 +24,7 @@ _CLASS_WORDS: Final = {
 """The part of the ConfigSpace class name for each suffix of a type name."""
 
 
-def to_document(plan: Plan, name: str, defaults: Mapping[str, FlatValue]) -> Document:
+def to_document(plan: Plan, name: str, defaults: Mapping[str, cs.FlatValue]) -> Document:
     """Return the JSON document of a plan; `defaults` are the values of its default configuration by name."""
     conditions = {child: _ordered_conjunctions(plan, ways) for child, ways in plan.conditions.items()}
     conjunctions = {frozenset(ways[0]) for ways in conditions.values() if len(ways) == 1 and len(ways[0]) > 1}
@@ -58,7 +39,7 @@ def to_document(plan: Plan, name: str, defaults: Mapping[str, FlatValue]) -> Doc
     }
 
 
-def _hyperparameter(parameter: FlatHyperparameter, default: FlatValue) -> Document:
+def _hyperparameter(parameter: cs.FlatHyperparameter, default: cs.FlatValue) -> Document:
     found: Document = {"type": parameter.kind, "name": parameter.name}
     match parameter.kind:
         case "constant":
@@ -73,9 +54,11 @@ def _hyperparameter(parameter: FlatHyperparameter, default: FlatValue) -> Docume
         case _:
             is_float = parameter.kind.endswith("float")
             if parameter.normal is not None:
-                found["mu"], found["sigma"] = (round_decimals(each) if is_float else each for each in parameter.normal)
+                found["mu"], found["sigma"] = (
+                    cs.round_decimals(each) if is_float else each for each in parameter.normal
+                )
             found |= {"lower": parameter.lower, "upper": parameter.upper}
-            found["default_value"] = round_decimals(float(default)) if is_float else default
+            found["default_value"] = cs.round_decimals(float(default)) if is_float else default
             found["log"] = parameter.log
     return {**found, "meta": None}
 
@@ -120,13 +103,12 @@ def _membership_document(plan: Plan, test: MembershipTest, equal: str, given: Do
     return {"type": "IN", **given, "values": values} if many else {"type": equal, **given, "value": values[0]}
 
 
-def _values(plan: Plan, test: MembershipTest) -> list[FlatValue]:
+def _values(plan: Plan, test: MembershipTest) -> list[cs.FlatValue]:
     return [choice for choice in plan.parameters[test.name].choices if choice in test.values]
 
 
 def _ordered_conjunctions(plan: Plan, ways: NormalForm) -> list[list[Test]]:
-    found = [_ordered_tests(plan, way) for way in ways]
-    return sorted(found, key=lambda way: [_sort_key(plan, test) for test in way])
+    return sorted((_ordered_tests(plan, w) for w in ways), key=lambda way: [_sort_key(plan, test) for test in way])
 
 
 def _ordered_tests(plan: Plan, way: Iterable[Test]) -> list[Test]:
@@ -211,10 +193,10 @@ def decoder_source(plan: Plan) -> str:
     same: list[str] = []
     lines: list[str] = []
     for node, coded in plan.coded:
-        name = coded.name if isinstance(coded, FlatHyperparameter) else coded.parameters[0].name
+        name = coded.name if isinstance(coded, cs.FlatHyperparameter) else coded.parameters[0].name
         if name not in plan.readers or name not in plan.parameters:
             continue
-        if isinstance(coded, FlatHyperparameter):
+        if isinstance(coded, cs.FlatHyperparameter):
             # Pairs of a choice and its value, without the placeholder for inactivity.
             read = ((choice, plan.readers[name]({name: choice})) for choice in coded.choices)
             table = [(choice, entry[1]) for choice, entry in read if entry is not None]
@@ -222,54 +204,54 @@ def decoder_source(plan: Plan) -> str:
             if is_same and len(table) == len(coded.choices):
                 same.append(name)
             else:
-                lines += _match_lines(name, node.key, ((choice, LiteralNode(value)) for choice, value in table))
+                lines += _match_lines(name, node.key, ((choice, py.LiteralNode(value)) for choice, value in table))
         elif name == node.key and coded.selector is None and _is_unchanged(coded.pieces[0]):
             same.append(name)
         elif coded.selector is None:
-            lines.append(f"    if {literal_source(name)} in given:")
-            value = expression_source(_piece_code(coded.pieces[0]), 8, len(node.key) + 10)
-            lines.append(f"        found[{literal_source(node.key)}] = {value}")
+            lines.append(f"    if {py.literal_source(name)} in given:")
+            value = py.expression_source(_piece_code(coded.pieces[0]), 8, len(node.key) + 10)
+            lines.append(f"        found[{py.literal_source(node.key)}] = {value}")
         else:
             codes = map(_piece_code, coded.pieces)
             lines += _match_lines(name, node.key, zip(coded.selector.choices, codes, strict=True))
     if same:
-        listed = expression_source(ListNode(tuple(map(LiteralNode, same))), 4, 12)
+        listed = py.expression_source(py.ListNode(tuple(map(py.LiteralNode, same))), 4, 12)
         lines[:0] = [f"    for name in {listed}:", "        if name in given:", "            found[name] = given[name]"]
     return "\n".join([HEAD, *lines, "    return found"])
 
 
-def _match_lines(name: str, key: str, cases: Iterable[tuple[FlatValue, Code]]) -> Iterator[str]:
-    yield f"    match given.get({literal_source(name)}):"
+def _match_lines(name: str, key: str, cases: Iterable[tuple[cs.FlatValue, py.Code]]) -> Iterator[str]:
+    yield f"    match given.get({py.literal_source(name)}):"
     for choice, code in cases:
-        yield f"        case {literal_source(choice)}:"
-        yield f"            found[{literal_source(key)}] = {expression_source(code, 12, len(key) + 10)}"
+        yield f"        case {py.literal_source(choice)}:"
+        yield f"            found[{py.literal_source(key)}] = {py.expression_source(code, 12, len(key) + 10)}"
 
 
-def _is_unchanged(piece: Piece) -> bool:
+def _is_unchanged(piece: cs.Piece) -> bool:
     code = _piece_code(piece)
-    return isinstance(code, ItemNode) and isinstance(code.container, NameNode) and code.container.text == GIVEN
+    return isinstance(code, py.ItemNode) and isinstance(code.container, py.NameNode) and code.container.text == GIVEN
 
 
-def _piece_code(piece: Piece) -> Code:
+def _piece_code(piece: cs.Piece) -> py.Code:
     if isinstance(piece, FixedPiece):
-        return LiteralNode(piece.value)
-    assert isinstance(piece, HyperparameterPiece)
-    given = ItemNode(NameNode(GIVEN), LiteralNode(piece.parameter.name))
+        return py.LiteralNode(piece.value)
+    assert isinstance(piece, cs.HyperparameterPiece)
+    given = py.ItemNode(py.NameNode(GIVEN), py.LiteralNode(piece.parameter.name))
     match piece.reduction:
         case MemberRenamingReduction() as reduction:
             values = [(choice, reduction.decode(choice)) for choice in piece.parameter.choices]
             if all(identity_key(choice) == identity_key(value) for choice, value in values):
                 return given
-            table = ", ".join(f"{literal_source(choice)}: {literal_source(value)}" for choice, value in values)
-            return ItemNode(NameNode(f"{{{table}}}"), given)
-        case ExactIntegerReduction():
+            table = ", ".join(f"{py.literal_source(choice)}: {py.literal_source(value)}" for choice, value in values)
+            return py.ItemNode(py.NameNode(f"{{{table}}}"), given)
+        case cs.ExactIntegerReduction():
             return given
-        case ScaledRangeReduction(part=part, exponent=exponent):
-            number: Code = call("math.ldexp", given, -exponent) if exponent else given
-            inside = call("min", call("max", number, part.least), part.greatest)
-            return infix(inside, "+", 0.0)
+        case cs.ScaledRangeReduction(part=part, exponent=exponent):
+            number: py.Code = py.call("math.ldexp", given, -exponent) if exponent else given
+            inside = py.call("min", py.call("max", number, part.least), part.greatest)
+            return py.infix(inside, "+", 0.0)
         case MemberIndexReduction(part=Grid() as part):
-            return grid_member_code(part, given)
+            return py.grid_member_code(part, given)
         case _:
             raise TypeError(f"cannot write code that decodes values of the reduced domain {piece.reduction}")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias
 
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, members
 from spacelang.ir.expr import Compare, Constant, Expr, Reference, is_true, references
@@ -17,16 +17,7 @@ from spacelang.ir.value import Value
 from spacelang.reductions.domains import MemberRenamingReduction
 from spacelang.reductions.questions import FixedPiece
 from spacelang.solver.cells import cut_points_of, distinguished_cells, join_pieces
-from spacelang.targets._configspace.pieces import (
-    MAX_LISTED,
-    EncodedDomain,
-    ExactIntegerReduction,
-    FlatHyperparameter,
-    FlatValue,
-    HyperparameterPiece,
-    ScaledRangeReduction,
-    round_decimals,
-)
+from spacelang.targets._configspace import pieces as cs
 
 MAX_CONJUNCTIONS: Final = 120
 """The maximum number of conjunctions in a normal form; with more, the network is unfolded instead."""
@@ -37,7 +28,7 @@ class MembershipTest:
     """A test that a finite hyperparameter is active and has one of some, but not all, of its values."""
 
     name: str
-    values: frozenset[FlatValue]
+    values: frozenset[cs.FlatValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +121,7 @@ def _test_names(test: Test) -> tuple[str, ...]:
 
 def _conjoin(left: Conjunction, right: Conjunction) -> Conjunction | None:
     """Return the conjunction of two conjunctions, or None if they contradict each other."""
-    among: dict[str, frozenset[FlatValue]] = {}
+    among: dict[str, frozenset[cs.FlatValue]] = {}
     others: list[Test] = []
     for test in (*left, *right):
         if isinstance(test, MembershipTest):
@@ -160,7 +151,7 @@ def _simplified(ways: Iterable[Conjunction]) -> NormalForm:
 
 def _merge(ways: list[Conjunction]) -> list[Conjunction]:
     for name in sorted({test.name for way in ways for test in way if isinstance(test, MembershipTest)}):
-        alike: dict[Conjunction, frozenset[FlatValue]] = {}
+        alike: dict[Conjunction, frozenset[cs.FlatValue]] = {}
         left: list[Conjunction] = []
         for way in ways:
             own = next((test for test in way if isinstance(test, MembershipTest) and test.name == name), None)
@@ -193,7 +184,7 @@ _SIGN_FOR_TRUTH: Final[Mapping[tuple[str, bool], Literal["<", "<=", ">", ">=", "
 
 
 def atom_normal_form(
-    atom: Expr, truth: bool, codes: Mapping[str, EncodedDomain], activity: Mapping[str, NormalForm]
+    atom: Expr, truth: bool, codes: Mapping[str, cs.EncodedDomain], activity: Mapping[str, NormalForm]
 ) -> NormalForm:
     """Return where an atom has a truth value and all that it names is active; may raise InexpressibleError."""
     named = references(atom)
@@ -204,7 +195,7 @@ def atom_normal_form(
 
 
 def membership_form(
-    parameter: FlatHyperparameter, values: Iterable[FlatValue], activity: Mapping[str, NormalForm]
+    parameter: cs.FlatHyperparameter, values: Iterable[cs.FlatValue], activity: Mapping[str, NormalForm]
 ) -> NormalForm:
     """Return where a finite hyperparameter is active and has one of the given values."""
     chosen, active = frozenset(values) & frozenset(parameter.choices), activity[parameter.name]
@@ -213,7 +204,7 @@ def membership_form(
     return active if len(chosen) == len(parameter.choices) else (frozenset((MembershipTest(parameter.name, chosen),)),)
 
 
-def unary_atom_form(coded: EncodedDomain, atom: Expr, truth: bool, activity: Mapping[str, NormalForm]) -> NormalForm:
+def unary_atom_form(coded: cs.EncodedDomain, atom: Expr, truth: bool, activity: Mapping[str, NormalForm]) -> NormalForm:
     """Return where a hyperparameter is active and gives a truth value to an atom over it alone."""
 
     def is_wanted(value: Value) -> bool:
@@ -226,23 +217,21 @@ def unary_atom_form(coded: EncodedDomain, atom: Expr, truth: bool, activity: Map
                 assert coded.selector is not None
                 labels = [coded.selector.choices[place]] if is_wanted(piece.value) else []
                 found.append(membership_form(coded.selector, labels, activity))
-            case HyperparameterPiece(reduction=MemberRenamingReduction() as renamed, parameter=parameter):
+            case cs.HyperparameterPiece(reduction=MemberRenamingReduction() as renamed, parameter=parameter):
                 pairs = zip(members(renamed.part), parameter.choices, strict=True)
                 found.append(membership_form(parameter, [choice for v, choice in pairs if is_wanted(v)], activity))
-            case HyperparameterPiece():
+            case cs.HyperparameterPiece():
                 size = piece.part.size
                 if cut_points_of(atom) is None and (size is None or size > MAX_JOINT_VALUES):
                     raise InexpressibleError
                 cut = distinguished_cells(piece.part, (atom,))
                 wanted = [cell for cell in cut if is_wanted(cell.representative)]
                 found.append(_cells_form(piece, wanted, len(cut), activity))
-            case _:
-                assert_never(piece)
     return disjunction(*found)
 
 
 def _cells_form(
-    piece: HyperparameterPiece, wanted: list[SimpleDomain], count: int, activity: Mapping[str, NormalForm]
+    piece: cs.HyperparameterPiece, wanted: list[SimpleDomain], count: int, activity: Mapping[str, NormalForm]
 ) -> NormalForm:
     if not wanted or activity[piece.name] == NEVER:
         return NEVER
@@ -251,7 +240,7 @@ def _cells_form(
     # ConfigSpace compares the logarithms of integers, which have rounding errors; in narrow ranges, these count too.
     own = piece.parameter
     is_narrow = own.upper - own.lower < MIN_RELATIVE_WIDTH * max(1.0, abs(own.lower), abs(own.upper))
-    is_scaled = isinstance(piece.reduction, ScaledRangeReduction)
+    is_scaled = isinstance(piece.reduction, cs.ScaledRangeReduction)
     if (own.log and not is_scaled) or (own.kind.endswith("float") and is_narrow):
         raise InexpressibleError
     found = join_pieces(piece.part, wanted)
@@ -259,7 +248,7 @@ def _cells_form(
     return disjunction(*(_run_form(piece, run) for run in runs))
 
 
-def _run_form(piece: HyperparameterPiece, run: SimpleDomain) -> NormalForm:
+def _run_form(piece: cs.HyperparameterPiece, run: SimpleDomain) -> NormalForm:
     part = piece.part
     if run.size == 1:
         return (frozenset((ThresholdTest(piece.name, "==", _scaled_number(piece, run.representative)),)),)
@@ -280,23 +269,22 @@ def _run_form(piece: HyperparameterPiece, run: SimpleDomain) -> NormalForm:
     return conjunction(*found)
 
 
-def _bound_form(piece: HyperparameterPiece, sign: Literal["<", ">"], number: float, is_open: bool) -> NormalForm:
+def _bound_form(piece: cs.HyperparameterPiece, sign: Literal["<", ">"], number: float, is_open: bool) -> NormalForm:
     limit = _scaled_number(piece, number)
     strict: NormalForm = (frozenset((ThresholdTest(piece.name, sign, limit),)),)
     return strict if is_open else disjunction(strict, (frozenset((ThresholdTest(piece.name, "==", limit),)),))
 
 
-def _scaled_number(piece: HyperparameterPiece, value: Value) -> float:
+def _scaled_number(piece: cs.HyperparameterPiece, value: Value) -> float:
     """Return a number in the units of a hyperparameter, rounded as ConfigSpace rounds its values."""
     number = piece.reduction.encode(value)
     assert isinstance(number, int | float)
-    if not isinstance(piece.reduction, ScaledRangeReduction):
+    if not isinstance(piece.reduction, cs.ScaledRangeReduction):
         return number
-    found = round_decimals(number)
-    return min(max(found, piece.parameter.lower), piece.parameter.upper)
+    return min(max(cs.round_decimals(number), piece.parameter.lower), piece.parameter.upper)
 
 
-def _pair_relation(atom: Expr, truth: bool, codes: Mapping[str, EncodedDomain]) -> PairRelation | None:
+def _pair_relation(atom: Expr, truth: bool, codes: Mapping[str, cs.EncodedDomain]) -> PairRelation | None:
     """Return the comparison of two numeric hyperparameters that are encoded unchanged, else None."""
     if isinstance(atom, Compare) and isinstance(atom.left, Reference) and isinstance(atom.right, Reference):
         first, second = (_unchanged_name(codes[side.address]) for side in (atom.left, atom.right))
@@ -306,16 +294,20 @@ def _pair_relation(atom: Expr, truth: bool, codes: Mapping[str, EncodedDomain]) 
     return None
 
 
-def _unchanged_name(coded: EncodedDomain) -> str | None:
+def _unchanged_name(coded: cs.EncodedDomain) -> str | None:
     match coded.pieces:
-        case (HyperparameterPiece(name=name, reduction=ExactIntegerReduction() | ScaledRangeReduction(exponent=0)),):
+        case (
+            cs.HyperparameterPiece(
+                name=name, reduction=cs.ExactIntegerReduction() | cs.ScaledRangeReduction(exponent=0)
+            ),
+        ):
             return name
         case _:
             return None
 
 
 def _enumerated_form(
-    atom: Expr, truth: bool, codes: Mapping[str, EncodedDomain], activity: Mapping[str, NormalForm]
+    atom: Expr, truth: bool, codes: Mapping[str, cs.EncodedDomain], activity: Mapping[str, NormalForm]
 ) -> NormalForm:
     """Return where an atom has a truth value, by enumerating the values of all but one hyperparameter."""
     named = sorted(references(atom), key=lambda address: codes[address].domain.size or float("inf"))
@@ -336,9 +328,9 @@ def _enumerated_form(
     return disjunction(*found)
 
 
-def _listed_values(coded: EncodedDomain) -> Iterator[Value]:
+def _listed_values(coded: cs.EncodedDomain) -> Iterator[Value]:
     for piece in coded.pieces:
         is_listed = isinstance(piece, FixedPiece) or isinstance(piece.reduction, MemberRenamingReduction)
-        if not is_listed and (piece.part.size is None or piece.part.size > MAX_LISTED):
+        if not is_listed and (piece.part.size is None or piece.part.size > cs.MAX_LISTED):
             raise InexpressibleError
         yield from members(piece.part)

@@ -4,23 +4,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from spacelang.ir.domain import (
-    Categorical,
-    Domain,
-    Grid,
-    Ordinal,
-    Real,
-    SimpleDomain,
-    describe,
-    exact_integer,
-    literal,
-    members,
-    parts,
-)
+from spacelang.ir import domain as domains
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, is_number
@@ -92,7 +81,7 @@ class ExactIntegerReduction(IdentityReduction):
 
     def decode(self, value: Value) -> Value:
         """Return the integer; raise LookupError if it is not a member."""
-        number = exact_integer(value)
+        number = domains.exact_integer(value)
         if number is None or not self.part.lower <= number <= self.part.upper:
             raise LookupError(value)
         return number
@@ -160,7 +149,7 @@ class EncodedDomain:
 
 def draw_share(piece: Domain, whole: Domain) -> float:
     """Return the share of the draws of a domain that lies in a piece of it, at least `MIN_SHARE`."""
-    return max(sum(probability_of_cell(part, whole) for part in parts(piece)), MIN_SHARE)
+    return max(sum(probability_of_cell(part, whole) for part in domains.parts(piece)), MIN_SHARE)
 
 
 class UnsupportedRangeError(Exception):
@@ -182,10 +171,10 @@ def encode_domain(
     `name` makes a unique name of a preferred one, such as `wish`. `normal` is the mean and deviation of the prior of a
     single range, and `weights` are those of the parts of a union.
     """
-    several = parts(domain)
+    several = domains.parts(domain)
     if len(several) == 1:
         return EncodedDomain(domain, (_encode_part(several[0], name(wish), normal),))
-    labels = tuple(map(describe, several))
+    labels = tuple(map(domains.describe, several))
     selector = finite_hyperparameter(name(f"{wish}:part"), labels, labels[0], weights)
     pieces: list[Piece] = []
     for part, label in zip(several, labels, strict=True):
@@ -200,15 +189,14 @@ def list_members(
     part: Categorical | Grid, name: str, *, ordered: bool, weights: tuple[float, ...] | None = None
 ) -> HyperparameterPiece:
     """Return a hyperparameter that lists the members one by one (see `distinct_choices`)."""
-    values = [*members(part)]
-    choices = distinct_choices(values)
+    choices = distinct_choices([*domains.members(part)])
     parameter = finite_hyperparameter(name, choices, choices[0], weights, ordered=ordered)
     return HyperparameterPiece(name, MemberRenamingReduction(part, Categorical(choices)), parameter)
 
 
 def distinct_choices(values: Sequence[Value]) -> tuple[FlatValue, ...]:
     """Return values unchanged if ConfigSpace can tell them apart, else as literals of the language."""
-    return _native_values(values) or tuple(map(literal, values))
+    return _native_values(values) or tuple(map(domains.literal, values))
 
 
 def needs_literals(values: Sequence[Value]) -> bool:
@@ -246,8 +234,6 @@ def _encode_part(part: SimpleDomain, name: str, normal: tuple[float, float] | No
             places = MemberIndexReduction(part)
             number = _numeric_hyperparameter(name, "int", 0, places.domain.upper, False, None)
             return HyperparameterPiece(name, places, number)
-        case _:
-            assert_never(part)
 
 
 def _numeric_hyperparameter(
@@ -285,8 +271,7 @@ def scaling_exponent(part: Real) -> int:
     smallest = part.lower if part.log else largest
     if (1e-8 if part.log else 1e-3) <= smallest and largest <= 1e15:
         return 0
-    exponent = 1 - math.frexp(smallest)[1]
-    return min(exponent, 900 - math.frexp(largest)[1])
+    return min(1 - math.frexp(smallest)[1], 900 - math.frexp(largest)[1])
 
 
 def round_decimals(number: float) -> float:
@@ -315,7 +300,7 @@ def is_expressible(node: Hyperparameter) -> bool:
     if isinstance(node.prior, Normal):
         return _is_expressible(node.prior, node.domain)
     # ConfigSpace rounds logarithmic integers in a way of its own, which draws small ones less often.
-    is_uniform = not any(isinstance(part, Grid) and part.log for part in parts(node.domain))
+    is_uniform = not any(isinstance(part, Grid) and part.log for part in domains.parts(node.domain))
     return node.prior is None or (isinstance(node.prior, Uniform) and is_uniform)
 
 

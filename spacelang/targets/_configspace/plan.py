@@ -5,55 +5,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal
 
+from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, SimpleDomain, Union, contains, parts
-from spacelang.ir.expr import (
-    INACTIVE,
-    Active,
-    And,
-    Expr,
-    InactiveValue,
-    Is,
-    Lookup,
-    Not,
-    Or,
-    is_true,
-    nodes,
-    references,
-)
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.value import Value
 from spacelang.reductions.questions import VariableNames
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import Network
-from spacelang.targets._configspace.normal_form import (
-    ALWAYS,
-    NEVER,
-    Conjunction,
-    InexpressibleError,
-    MembershipTest,
-    NormalForm,
-    PairRelation,
-    ThresholdTest,
-    atom_normal_form,
-    conjunction,
-    disjunction,
-    membership_form,
-    tested_names,
-    with_activity_conditions,
-    without_implied_tests,
-)
-from spacelang.targets._configspace.pieces import (
-    EncodedDomain,
-    FlatHyperparameter,
-    FlatValue,
-    HyperparameterPiece,
-    UnsupportedRangeError,
-    draw_share,
-    encode_domain,
-    finite_hyperparameter,
-    normal_of,
-    weights_or_none,
-)
+from spacelang.targets._configspace import normal_form as dnf
+from spacelang.targets._configspace import pieces as cs
+from spacelang.targets._configspace.normal_form import ALWAYS, NEVER, Conjunction, NormalForm
 
 MAX_CELLS: Final = 12  # The maximum number of parts into which a range is cut
 MAX_CLAUSES: Final = 400
@@ -61,9 +22,9 @@ MAX_CLAUSES: Final = 400
 MAX_CLAUSES_PER_HYPERPARAMETER: Final = 50  # The maximum number of clauses per hyperparameter
 _SIGNS: Final[tuple[Literal["<", "==", ">"], ...]] = ("<", "==", ">")
 
-Values = dict[str, FlatValue]
-Reader = Callable[[Mapping[str, FlatValue]], tuple[str, Value] | None]
-Writer = Callable[[Lookup, Values], None]
+Values = dict[str, cs.FlatValue]
+Reader = Callable[[Mapping[str, cs.FlatValue]], tuple[str, Value] | None]
+Writer = Callable[[expr.Lookup, Values], None]
 
 
 @dataclass(frozen=True)
@@ -75,12 +36,12 @@ class Plan:
     value, only the first has a reader. A writer adds the encoded values of some variables of a configuration.
     """
 
-    parameters: dict[str, FlatHyperparameter]
+    parameters: dict[str, cs.FlatHyperparameter]
     conditions: dict[str, NormalForm]
     clauses: tuple[Conjunction, ...]
     readers: Mapping[str, Reader]
     writers: tuple[Writer, ...]
-    coded: tuple[tuple[Choice | Hyperparameter, EncodedDomain | FlatHyperparameter], ...]
+    coded: tuple[tuple[Choice | Hyperparameter, cs.EncodedDomain | cs.FlatHyperparameter], ...]
     unfolded: tuple[Network, ...]
 
     @cached_property
@@ -104,13 +65,13 @@ class PlanBuilder:
     structures: Structures
     suffix: str
     names: VariableNames
-    parameters: dict[str, FlatHyperparameter] = field(default_factory=dict)
+    parameters: dict[str, cs.FlatHyperparameter] = field(default_factory=dict)
     activity: dict[str, NormalForm] = field(default_factory=dict)
     clauses: list[Conjunction] = field(default_factory=list)
     readers: dict[str, Reader] = field(default_factory=dict)
     writers: list[Writer] = field(default_factory=list)
-    coded: list[tuple[Choice | Hyperparameter, EncodedDomain | FlatHyperparameter]] = field(default_factory=list)
-    decisions: dict[str, FlatHyperparameter] = field(default_factory=dict)
+    coded: list[tuple[Choice | Hyperparameter, cs.EncodedDomain | cs.FlatHyperparameter]] = field(default_factory=list)
+    decisions: dict[str, cs.FlatHyperparameter] = field(default_factory=dict)
     unfolded: list[Network] = field(default_factory=list)
     _depths: dict[tuple[str, NormalForm], int] = field(default_factory=dict)
 
@@ -125,11 +86,11 @@ class PlanBuilder:
         conditions = {name: self.order_independent(ways) if ways != ALWAYS else ways for name, ways in active}
         while never := {name for name, ways in conditions.items() if ways == NEVER}:
             left = ((name, ways) for name, ways in conditions.items() if name not in never)
-            conditions = {name: tuple(way for way in ways if not tested_names(way) & never) for name, ways in left}
-        clauses = tuple(dict.fromkeys(without_implied_tests(way, self.activity) for way in self.clauses))
+            conditions = {name: tuple(way for way in ways if not dnf.tested_names(way) & never) for name, ways in left}
+        clauses = tuple(dict.fromkeys(dnf.without_implied_tests(way, self.activity) for way in self.clauses))
         parameters = {name: self.parameters[name] for name in conditions}
         needed = {name: ways for name, ways in conditions.items() if ways != ALWAYS}
-        kept = tuple(way for way in clauses if tested_names(way) <= conditions.keys())
+        kept = tuple(way for way in clauses if dnf.tested_names(way) <= conditions.keys())
         lists = (tuple(self.writers), tuple(self.coded), tuple(self.unfolded))
         return Plan(parameters, needed, kept, self.readers, *lists)
 
@@ -138,31 +99,31 @@ class PlanBuilder:
         if not context:
             return ALWAYS
         owner, branch = context[-1]
-        return membership_form(self.decisions[owner], [branch], self.activity)
+        return dnf.membership_form(self.decisions[owner], [branch], self.activity)
 
     def preferred_name(self, node: Choice | Hyperparameter) -> str:
         """Return the preferred name of a variable; that of a decision ends with the suffix."""
         return self.names.name_of(node) + (self.suffix if isinstance(node, Choice) else "")
 
-    def add_hyperparameter(self, parameter: FlatHyperparameter, active: NormalForm) -> None:
+    def add_hyperparameter(self, parameter: cs.FlatHyperparameter, active: NormalForm) -> None:
         """Add a hyperparameter, and where it is active."""
         self.parameters[parameter.name] = parameter
         self.activity[parameter.name] = active
 
-    def add_domain(self, node: Hyperparameter, domain: Domain, active: NormalForm) -> EncodedDomain:
+    def add_domain(self, node: Hyperparameter, domain: Domain, active: NormalForm) -> cs.EncodedDomain:
         """Add a hyperparameter or a piece of its domain; raise UnsupportedHyperparameterError for impossible ranges."""
         try:
             several = parts(domain)
             is_cut = len(several) > 1 and domain != node.domain
-            shares = tuple(draw_share(part, node.domain) for part in several) if is_cut else None
+            shares = tuple(cs.draw_share(part, node.domain) for part in several) if is_cut else None
             name = self.preferred_name(node)
-            found = encode_domain(domain, name, self.names.make_unique, normal_of(node), shares)
-        except UnsupportedRangeError as error:
+            found = cs.encode_domain(domain, name, self.names.make_unique, cs.normal_of(node), shares)
+        except cs.UnsupportedRangeError as error:
             raise UnsupportedHyperparameterError(node) from error
         self.add_hyperparameter(found.parameters[0], active)
         for place, piece in enumerate(found.pieces):
-            if found.selector is not None and isinstance(piece, HyperparameterPiece):
-                taken = membership_form(found.selector, [found.selector.choices[place]], self.activity)
+            if found.selector is not None and isinstance(piece, cs.HyperparameterPiece):
+                taken = dnf.membership_form(found.selector, [found.selector.choices[place]], self.activity)
                 self.add_hyperparameter(piece.parameter, taken)
         self.readers[found.parameters[0].name] = lambda values: (node.key, found.decode(values))
         self.coded.append((node, found))
@@ -175,19 +136,20 @@ class PlanBuilder:
         inactive hyperparameter has been checked, its drawn value still counts. Raises InexpressibleError if ConfigSpace
         cannot express the condition.
         """
-        found = disjunction(tuple(without_implied_tests(way, self.activity) for way in ways))
-        depths = {self._depth(name) for way in found for name in tested_names(way)}
-        if len(depths) > 1:
-            found = disjunction(*(with_activity_conditions(way, self.activity) for way in found))
-        if any(isinstance(test, PairRelation) for way in found for test in way):
-            raise InexpressibleError
+        found = dnf.disjunction(tuple(dnf.without_implied_tests(way, self.activity) for way in ways))
+        if len({self._depth(name) for way in found for name in dnf.tested_names(way)}) > 1:
+            found = dnf.disjunction(*(dnf.with_activity_conditions(way, self.activity) for way in found))
+        if any(isinstance(test, dnf.PairRelation) for way in found for test in way):
+            raise dnf.InexpressibleError
         return found
 
     def _depth(self, name: str) -> int:
         """Return the depth of a hyperparameter in the condition graph of ConfigSpace, counted from 1."""
         key = (name, self.activity[name])
         if key not in self._depths:
-            named = {other for way in key[1] for other in tested_names(without_implied_tests(way, self.activity))}
+            named = {
+                other for way in key[1] for other in dnf.tested_names(dnf.without_implied_tests(way, self.activity))
+            }
             self._depths[key] = 1 + max((self._depth(other) for other in named), default=0)
         return self._depths[key]
 
@@ -200,7 +162,7 @@ class DirectNetworkConverter:
         self.network = network
         self.cells = network.cells
         self.members: Mapping[str, Variable] = {member.address: member for member in network.members}
-        self.codes: dict[str, EncodedDomain] = {}
+        self.codes: dict[str, cs.EncodedDomain] = {}
 
     def add_to_plan(self) -> None:
         """Add the network to the plan; raise InexpressibleError if ConfigSpace cannot express it."""
@@ -209,14 +171,14 @@ class DirectNetworkConverter:
         clauses = [way for constraint in self.network.constraints for way in self._clauses(constraint)]
         most = min(MAX_CLAUSES, MAX_CLAUSES_PER_HYPERPARAMETER * len(self.plan.parameters))
         if len(clauses) + len(self.plan.clauses) > most:
-            raise InexpressibleError
+            raise dnf.InexpressibleError
         self.plan.clauses.extend(clauses)
         self.plan.writers.append(self._write)
 
-    def _write(self, lookup: Lookup, values: dict[str, FlatValue]) -> None:
+    def _write(self, lookup: expr.Lookup, values: dict[str, cs.FlatValue]) -> None:
         for address in self.members:
             worth = lookup(address)
-            if isinstance(worth, InactiveValue):
+            if isinstance(worth, expr.InactiveValue):
                 continue
             if address in self.codes:
                 values.update(self.codes[address].encode(worth))
@@ -238,7 +200,7 @@ class DirectNetworkConverter:
             self._add_decision(node, active)
             return
         if node.condition is not None:
-            active = conjunction(active, self.normal_form(node.condition, True))
+            active = dnf.conjunction(active, self.normal_form(node.condition, True))
         self.codes[address] = self.plan.add_domain(node, self._cut_domain(node), active)
 
     def _cut_domain(self, node: Hyperparameter) -> Domain:
@@ -265,55 +227,55 @@ class DirectNetworkConverter:
         default = choice.branches[choice.default].name
         usual = default if default in branches else branches[0]
         name = plan.names.make_unique(plan.preferred_name(choice))
-        parameter = finite_hyperparameter(name, branches, usual, weights_or_none(weights))
+        parameter = cs.finite_hyperparameter(name, branches, usual, cs.weights_or_none(weights))
         plan.add_hyperparameter(parameter, active)
         plan.decisions[choice.address] = parameter
         plan.coded.append((choice, parameter))
-        known: dict[FlatValue, str] = {branch: branch for branch in branches}
+        known: dict[cs.FlatValue, str] = {branch: branch for branch in branches}
         plan.readers[name] = lambda values: (choice.key, known[values[name]])
 
     def _clauses(self, constraint: Constraint) -> NormalForm:
         """Return the forbidden clauses of a constraint, which applies where all variables that it names are active."""
-        applies = conjunction(*(self._where_active(address) for address in constraint.scope))
-        found = conjunction(applies, self.normal_form(constraint.expression, constraint.forbidden))
+        applies = dnf.conjunction(*(self._where_active(address) for address in constraint.scope))
+        found = dnf.conjunction(applies, self.normal_form(constraint.expression, constraint.forbidden))
         if frozenset() in found:
-            raise InexpressibleError
+            raise dnf.InexpressibleError
         return found
 
-    def normal_form(self, expression: Expr, truth: bool) -> NormalForm:
+    def normal_form(self, expression: expr.Expr, truth: bool) -> NormalForm:
         """Return the normal form of the configurations in which an expression has a truth value."""
         match expression:
-            case Not():
+            case expr.Not():
                 return self.normal_form(expression.term, not truth)
-            case And() | Or():
+            case expr.And() | expr.Or():
                 ways = [self.normal_form(term, truth) for term in expression.terms]
-                return conjunction(*ways) if isinstance(expression, And) is truth else disjunction(*ways)
-            case Is():
+                return dnf.conjunction(*ways) if isinstance(expression, expr.And) is truth else dnf.disjunction(*ways)
+            case expr.Is():
                 return self._branch_test(expression, truth)
-            case Active():
+            case expr.Active():
                 active = self._where_active(expression.address)
                 return active if truth else self._negation(active)
             case _:
                 return self._atom(expression, truth)
 
-    def _atom(self, atom: Expr, truth: bool) -> NormalForm:
-        named = references(atom)
+    def _atom(self, atom: expr.Expr, truth: bool) -> NormalForm:
+        named = expr.references(atom)
         if not named:
-            return ALWAYS if is_true(atom, lambda _: INACTIVE) is truth else NEVER
-        if any(isinstance(node, Is | Active) for node in nodes(atom)):
-            raise InexpressibleError
+            return ALWAYS if expr.is_true(atom, lambda _: expr.INACTIVE) is truth else NEVER
+        if any(isinstance(node, expr.Is | expr.Active) for node in expr.nodes(atom)):
+            raise dnf.InexpressibleError
         for address in named:
             self._add_variable(address)
-        found = atom_normal_form(atom, truth, self.codes, self.plan.activity)
+        found = dnf.atom_normal_form(atom, truth, self.codes, self.plan.activity)
         inactive = () if truth else (self._negation(self._where_active(address)) for address in named)
-        return found if truth else disjunction(*inactive, found)
+        return found if truth else dnf.disjunction(*inactive, found)
 
-    def _branch_test(self, test: Is, truth: bool) -> NormalForm:
+    def _branch_test(self, test: expr.Is, truth: bool) -> NormalForm:
         self._add_variable(test.address)
         parameter = self.plan.decisions[test.address]
         branches = [branch for branch in parameter.choices if (branch in test.branches) is truth]
-        found = membership_form(parameter, branches, self.plan.activity)
-        return found if truth else disjunction(self._negation(self.plan.activity[parameter.name]), found)
+        found = dnf.membership_form(parameter, branches, self.plan.activity)
+        return found if truth else dnf.disjunction(self._negation(self.plan.activity[parameter.name]), found)
 
     def _where_active(self, address: str) -> NormalForm:
         self._add_variable(address)
@@ -321,17 +283,17 @@ class DirectNetworkConverter:
         return self.plan.activity[known.name]
 
     def _negation(self, ways: NormalForm) -> NormalForm:
-        return conjunction(*(disjunction(*(self._test_negation(test) for test in way)) for way in ways))
+        return dnf.conjunction(*(dnf.disjunction(*(self._test_negation(test) for test in way)) for way in ways))
 
-    def _test_negation(self, test: MembershipTest | ThresholdTest | PairRelation) -> NormalForm:
-        if isinstance(test, PairRelation):
-            raise InexpressibleError
+    def _test_negation(self, test: dnf.MembershipTest | dnf.ThresholdTest | dnf.PairRelation) -> NormalForm:
+        if isinstance(test, dnf.PairRelation):
+            raise dnf.InexpressibleError
         parameter = self.plan.parameters[test.name]
-        if isinstance(test, MembershipTest):
+        if isinstance(test, dnf.MembershipTest):
             left = [value for value in parameter.choices if value not in test.values]
-            others = membership_form(parameter, left, self.plan.activity)
-            return disjunction(self._negation(self.plan.activity[test.name]), others)
+            others = dnf.membership_form(parameter, left, self.plan.activity)
+            return dnf.disjunction(self._negation(self.plan.activity[test.name]), others)
         is_possible = {"<": test.number > parameter.lower, "==": True, ">": test.number < parameter.upper}
         signs = [sign for sign in _SIGNS if sign != test.sign and is_possible[sign]]
-        others = disjunction(*((frozenset((replace(test, sign=sign),)),) for sign in signs))
-        return disjunction(self._negation(self.plan.activity[test.name]), others)
+        others = dnf.disjunction(*((frozenset((replace(test, sign=sign),)),) for sign in signs))
+        return dnf.disjunction(self._negation(self.plan.activity[test.name]), others)

@@ -11,62 +11,21 @@ from itertools import product
 from typing import Final
 
 from spacelang.grouping import group_by_key
-from spacelang.ir.domain import (
-    Categorical,
-    Domain,
-    Grid,
-    Ordinal,
-    Real,
-    SimpleDomain,
-    contains,
-    describe,
-    literal,
-    members,
-    parts,
-)
-from spacelang.ir.expr import (
-    InactiveValue,
-    Lookup,
-    Reference,
-    references,
-)
+from spacelang.ir import domain as domains
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain
+from spacelang.ir.expr import InactiveValue, Lookup, Reference, references
 from spacelang.ir.space import Choice, Context, Hyperparameter
 from spacelang.ir.value import Value, identity_key
+from spacelang.reductions import unfolding
 from spacelang.reductions.questions import VariableNames
-from spacelang.reductions.unfolding import (
-    Case,
-    Fork,
-    FreeHyperparameter,
-    Parts,
-    RangeComparison,
-    UnfoldedPart,
-    all_parts,
-    network_unfolder,
-    parts_on_path,
-)
+from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts, RangeComparison, UnfoldedPart
 from spacelang.solver.cells import probability_of_cell
 from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.model import Solver
 from spacelang.solver.network import Network, TooManyConnectedVariablesError
-from spacelang.targets._configspace.normal_form import (
-    NEVER,
-    InexpressibleError,
-    NormalForm,
-    atom_normal_form,
-    conjunction,
-    disjunction,
-    membership_form,
-)
-from spacelang.targets._configspace.pieces import (
-    MAX_LISTED,
-    EncodedDomain,
-    FlatHyperparameter,
-    FlatValue,
-    distinct_choices,
-    draw_share,
-    finite_hyperparameter,
-    weights_or_none,
-)
+from spacelang.targets._configspace import normal_form as dnf
+from spacelang.targets._configspace import pieces as cs
+from spacelang.targets._configspace.normal_form import NEVER, InexpressibleError, NormalForm
 from spacelang.targets._configspace.plan import DirectNetworkConverter, Plan, PlanBuilder
 
 MIN_ACCEPTANCE: Final = 0.02
@@ -96,7 +55,7 @@ class Planner:
     def __init__(self, structures: Structures, suffix: str) -> None:
         self.plan = PlanBuilder(structures, suffix, VariableNames(structures.space))
         self._structures = structures
-        self._unfold = network_unfolder(structures)
+        self._unfold = unfolding.network_unfolder(structures)
 
     def add_networks(self, context: Context) -> None:
         """Add all networks below a context, whose decisions are already in the plan as categoricals."""
@@ -156,9 +115,9 @@ class _AcceptanceProbability(CountWeights):
 class ForkCategorical:
     """The categorical of a fork: the choices of each case, and the values that the choices represent."""
 
-    parameter: FlatHyperparameter
-    choices: tuple[frozenset[FlatValue], ...]
-    values: Mapping[FlatValue, Value] | None
+    parameter: cs.FlatHyperparameter
+    choices: tuple[frozenset[cs.FlatValue], ...]
+    values: Mapping[cs.FlatValue, Value] | None
     """The value in configurations of each choice; None if other hyperparameters hold the value."""
 
     replaces_pieces: bool  # True if the categorical replaces the hyperparameters of its pieces
@@ -171,11 +130,11 @@ class ForkConverter:
         self.plan = plan
         self.roots = roots
         self.context = context
-        self.parts = tuple(all_parts(roots))
+        self.parts = tuple(unfolding.all_parts(roots))
         self.references = _incoming_cases(self.parts)
         self.mergeable = _mergeable_pieces(self.parts, roots)
         self.selectors: dict[int, ForkCategorical] = {}
-        self.codes: dict[int, EncodedDomain] = {}
+        self.codes: dict[int, cs.EncodedDomain] = {}
         self._activity: dict[int, NormalForm] = {}
 
     def add_to_plan(self) -> None:
@@ -187,10 +146,10 @@ class ForkConverter:
                 self.plan.clauses.extend(self._clauses(part))
         self.plan.writers.append(self._write)
 
-    def _write(self, lookup: Lookup, values: dict[str, FlatValue]) -> None:
+    def _write(self, lookup: Lookup, values: dict[str, cs.FlatValue]) -> None:
         if any(lookup(owner) != branch for owner, branch in self.context):
             return
-        for part, place in parts_on_path(self.roots, lookup):
+        for part, place in unfolding.parts_on_path(self.roots, lookup):
             if isinstance(part, Fork):
                 values[self.selectors[id(part)].parameter.name] = self._choice(part, place, lookup)
             elif id(part) in self.codes:
@@ -199,7 +158,7 @@ class ForkConverter:
                 assert not isinstance(worth, InactiveValue)
                 values.update(self.codes[id(part)].encode(worth))
 
-    def _choice(self, fork: Fork, place: int, lookup: Lookup) -> FlatValue:
+    def _choice(self, fork: Fork, place: int, lookup: Lookup) -> cs.FlatValue:
         selector = self.selectors[id(fork)]
         choices = selector.choices[place]
         if len(choices) == 1:
@@ -223,8 +182,8 @@ class ForkConverter:
             self._add_part(fork)
             selector = self.selectors[id(fork)]
             is_said = is_said or selector.replaces_pieces
-            leading.append(membership_form(selector.parameter, selector.choices[place], self.plan.activity))
-        active = self._activity[id(part)] = disjunction(*leading)
+            leading.append(dnf.membership_form(selector.parameter, selector.choices[place], self.plan.activity))
+        active = self._activity[id(part)] = dnf.disjunction(*leading)
         if isinstance(part, Fork):
             selector = self.selectors[id(part)] = self._selector(part)
             self._add_selector(part, selector, active)
@@ -250,37 +209,39 @@ class ForkConverter:
                 labels = [NOT_ACTIVE if case.branch is None else case.branch for case in fork.cases]
                 default = choice.branches[choice.default].name
                 first = labels.index(default) if default in labels else 0
-                values: dict[FlatValue, Value] = {label: label for label in labels if label != NOT_ACTIVE}
+                values: dict[cs.FlatValue, Value] = {label: label for label in labels if label != NOT_ACTIVE}
                 name = self.plan.names.make_unique(self.plan.preferred_name(choice))
-                return _labelled_categorical(name, labels, values, first, weights_or_none(fork.weights))
+                return _labelled_categorical(name, labels, values, first, cs.weights_or_none(fork.weights))
             case Hyperparameter() as node:
                 if any(id(case.parts[0]) in self.mergeable for case in fork.cases if case.domain is not None):
                     return self._merged_selector(fork, node)
                 return self._selector_of_pieces(fork, node)
 
     def _selector_of_pieces(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
-        labels = [NOT_ACTIVE if case.domain is None else describe(case.domain) for case in fork.cases]
-        weights = [1.0 if case.domain is None else draw_share(case.domain, node.domain) for case in fork.cases]
-        first = next((p for p, c in enumerate(fork.cases) if c.domain and contains(c.domain, node.default)), 0)
+        labels = [NOT_ACTIVE if case.domain is None else domains.describe(case.domain) for case in fork.cases]
+        weights = [1.0 if case.domain is None else cs.draw_share(case.domain, node.domain) for case in fork.cases]
+        first = next((p for p, c in enumerate(fork.cases) if c.domain and domains.contains(c.domain, node.default)), 0)
         name = self.plan.names.make_unique(f"{self.plan.preferred_name(node)}:part")
         return _labelled_categorical(name, labels, None, first, weights)
 
     def _merged_selector(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
         name = self.plan.names.make_unique(self.plan.preferred_name(node))
-        pieces = [piece for case in fork.cases if case.domain is not None for piece in parts(case.domain)]
-        values = [v for part in parts(node.domain) for v in _sorted_values(part, pieces)]
+        pieces = [piece for case in fork.cases if case.domain is not None for piece in domains.parts(case.domain)]
+        values = [v for part in domains.parts(node.domain) for v in _sorted_values(part, pieces)]
         is_optional = any(case.domain is None for case in fork.cases)
         ordered = not isinstance(node.domain, Categorical) or isinstance(node.domain, Ordinal)
-        is_alone = len(parts(node.domain)) == 1 and not is_optional
-        choices = (NOT_ACTIVE, *map(literal, values)) if is_optional else distinct_choices(values)
+        is_alone = len(domains.parts(node.domain)) == 1 and not is_optional
+        choices = (NOT_ACTIVE, *map(domains.literal, values)) if is_optional else cs.distinct_choices(values)
         table = dict(zip(choices[is_optional:], values, strict=True))
 
-        def covered(domain: Domain | None) -> list[FlatValue]:
-            return [NOT_ACTIVE] if domain is None else [c for c, value in table.items() if contains(domain, value)]
+        def covered(domain: Domain | None) -> list[cs.FlatValue]:
+            return (
+                [NOT_ACTIVE] if domain is None else [c for c, value in table.items() if domains.contains(domain, value)]
+            )
 
         cases = tuple(frozenset(covered(case.domain)) for case in fork.cases)
         default = next((c for c, v in table.items() if identity_key(v) == identity_key(node.default)), choices[0])
-        parameter = finite_hyperparameter(name, choices, default, ordered=ordered and is_alone)
+        parameter = cs.finite_hyperparameter(name, choices, default, ordered=ordered and is_alone)
         return ForkCategorical(parameter, cases, table, replaces_pieces=True)
 
     def _clauses(self, part: RangeComparison) -> NormalForm:
@@ -295,10 +256,10 @@ class ForkConverter:
             if (atom.relation, wanted) in (("==", True), ("!=", False)):
                 raise InexpressibleError
             codes = dict(zip(named, joint, strict=True))
-            found.append(conjunction(active, atom_normal_form(atom, not wanted, codes, self.plan.activity)))
-        return disjunction(*found)
+            found.append(dnf.conjunction(active, dnf.atom_normal_form(atom, not wanted, codes, self.plan.activity)))
+        return dnf.disjunction(*found)
 
-    def _codes_of(self, address: str) -> list[EncodedDomain]:
+    def _codes_of(self, address: str) -> list[cs.EncodedDomain]:
         forks = (part for part in self.parts if isinstance(part, Fork) and part.node and part.node.address == address)
         if any(id(fork) in self.selectors and self.selectors[id(fork)].replaces_pieces for fork in forks):
             raise InexpressibleError
@@ -309,11 +270,11 @@ class ForkConverter:
 def _labelled_categorical(
     name: str,
     labels: Sequence[str],
-    values: Mapping[FlatValue, Value] | None,
+    values: Mapping[cs.FlatValue, Value] | None,
     default: int,
     weights: Sequence[float] | None,
 ) -> ForkCategorical:
-    parameter = finite_hyperparameter(name, labels, labels[default], weights)
+    parameter = cs.finite_hyperparameter(name, labels, labels[default], weights)
     return ForkCategorical(parameter, tuple(frozenset((label,)) for label in labels), values, replaces_pieces=False)
 
 
@@ -347,10 +308,10 @@ def _mergeable_pieces(every: Sequence[UnfoldedPart], roots: Parts) -> frozenset[
 
 def _is_listable(whole: Domain, cases: Sequence[Case]) -> bool:
     sizes = [case.domain.size for case in cases if case.domain is not None]
-    has_logs = any(isinstance(part, Grid) and part.log for part in parts(whole))
-    return not has_logs and None not in sizes and sum(size or 0 for size in sizes) <= MAX_LISTED
+    has_logs = any(isinstance(part, Grid) and part.log for part in domains.parts(whole))
+    return not has_logs and None not in sizes and sum(size or 0 for size in sizes) <= cs.MAX_LISTED
 
 
 def _sorted_values(part: SimpleDomain, pieces: Sequence[SimpleDomain]) -> list[Value]:
-    found = [value for piece in pieces for value in members(piece) if contains(part, value)]
+    found = [value for piece in pieces for value in domains.members(piece) if domains.contains(part, value)]
     return sorted(found, key=part.index_of if isinstance(part, Categorical) else float)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias
 
 from spacelang.ir.domain import Grid, affine_integer_coefficients
 from spacelang.text import unique_name
@@ -120,8 +120,6 @@ def children(code: Code) -> tuple[Code, ...]:
             return (code.container, code.key)
         case CallNode() | ListNode() | DictNode():
             return tuple(item for _, item in _bracket_parts(code)[1])
-        case _:
-            assert_never(code)
 
 
 def _bracket_parts(code: CallNode | ListNode | DictNode) -> tuple[str, list[tuple[str, Code]], str]:
@@ -134,8 +132,6 @@ def _bracket_parts(code: CallNode | ListNode | DictNode) -> tuple[str, list[tupl
             return opening, [("", item) for item in code.items], closing
         case DictNode():
             return "{", [(f"{literal_source(key)}: ", item) for key, item in code.items], "}"
-        case _:
-            assert_never(code)
 
 
 def evaluate(code: Code, names: Mapping[str, Any]) -> Any:
@@ -167,8 +163,6 @@ def _evaluate_node(part: Code, value: Callable[[Code], Any], names: Mapping[str,
             return {key: value(item) for key, item in part.items}
         case ItemNode():
             return value(part.container)[value(part.key)]
-        case _:
-            assert_never(part)
 
 
 def _look_up(dotted: str, names: Mapping[str, Any]) -> Any:
@@ -229,16 +223,10 @@ def _post_order(code: Code) -> Iterator[Code]:
 
 def _shared_name(part: Code, taken: set[str]) -> str:
     """Return an unused variable name for shared code, made from the first string in it."""
-    label = next((each.value for each in _literals(part) if isinstance(each.value, str)), "")
+    literals = (each.value for each in _post_order(part) if isinstance(each, LiteralNode))
+    label = next((value for value in literals if isinstance(value, str)), "")
     word = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in label).strip("_") or "shared"
     return unique_name(f"_{word}", taken)
-
-
-def _literals(part: Code) -> Iterator[LiteralNode]:
-    if isinstance(part, LiteralNode):
-        yield part
-    for inner in children(part):
-        yield from _literals(inner)
 
 
 def _format(code: Code, names: Mapping[int, str], indent: int, before: int = 0, *, top: bool = False) -> str:
@@ -273,8 +261,6 @@ def _format_flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> 
             opening, items, closing = _bracket_parts(code)
             comma = "," * (isinstance(code, ListNode) and code.is_tuple and len(items) == 1)
             return f"{opening}{', '.join(f'{lead}{_format_flat(item, names)}' for lead, item in items)}{comma}{closing}"
-        case _:
-            assert_never(code)
 
 
 def _format_operand(code: Code, rank: int, names: Mapping[int, str]) -> str:

@@ -10,17 +10,10 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import describe
 from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import Value
+from spacelang.reductions import unfolding
 from spacelang.reductions.questions import DrawnPiece, FixedPiece, Questions
-from spacelang.reductions.unfolding import (
-    Case,
-    Fork,
-    FreeHyperparameter,
-    Parts,
-    RangeComparison,
-    UnfoldedPart,
-    count_combinations,
-)
-from spacelang.targets._exports.python_nodes import Code, DictNode, LiteralNode
+from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts, RangeComparison, UnfoldedPart
+from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._text_and_dot import digraph, quote_dot, wrap_words
 from spacelang.text import count_with_noun
 
@@ -156,7 +149,7 @@ def case_label(fork: Fork, case: Case) -> str:
     return f"way {fork.cases.index(case) + 1}" if fork.node is None else "inactive"
 
 
-ChoiceCode: TypeAlias = Callable[[str, Sequence[Code], Sequence[float] | None], Code]
+ChoiceCode: TypeAlias = Callable[[str, Sequence[py.Code], Sequence[float] | None], py.Code]
 """Makes code that chooses an option: takes the name of the choice, the options, and their shares unless equal."""
 FLATTEN_SOURCE: Final = '''def configuration(sample):
     """Return the configuration of a sample, in which every choice may add a nested dictionary."""
@@ -178,14 +171,14 @@ def flattened(sample: Mapping[str, object]) -> dict[str, Value]:
 class NestedCode:
     """A converter of parts into code: an option is a dictionary of what its case adds, or a plain value."""
 
-    def __init__(self, named: Questions, choice: ChoiceCode, draw: Callable[[FreeHyperparameter], Code]) -> None:
+    def __init__(self, named: Questions, choice: ChoiceCode, draw: Callable[[FreeHyperparameter], py.Code]) -> None:
         self._named, self._choice, self._draw = named, choice, draw
-        self._known: dict[int, Code] = {}
+        self._known: dict[int, py.Code] = {}
 
-    def entries(self, several: Parts, first: Sequence[tuple[str, Code]] = ()) -> DictNode:
+    def entries(self, several: Parts, first: Sequence[tuple[str, py.Code]] = ()) -> py.DictNode:
         """Return a dictionary of the entries that sibling parts add to a sample; `first` are entries to put first."""
         settled, open_parts = _split_settled(several)
-        found: dict[str, Code] = {**dict(first), **dict(settled)}
+        found: dict[str, py.Code] = {**dict(first), **dict(settled)}
         taken = {*found, *(self._key(part) for part in open_parts)}
         for part in open_parts:
             if (key := self._key(part)) is None:
@@ -196,7 +189,7 @@ class NestedCode:
                     key += "'"
                 taken.add(key)
             found[key] = self._part_code(part)
-        return DictNode(tuple(found.items()))
+        return py.DictNode(tuple(found.items()))
 
     def _key(self, part: Fork | FreeHyperparameter) -> str | None:
         """Return the key that the entry of a part must have, or None if any key will do."""
@@ -204,7 +197,7 @@ class NestedCode:
             return part.node.key
         return part.node.key if part.node is not None and self._named.names.has_own_key(part.node) else None
 
-    def _part_code(self, part: Fork | FreeHyperparameter) -> Code:
+    def _part_code(self, part: Fork | FreeHyperparameter) -> py.Code:
         if id(part) not in self._known and isinstance(part, Fork):
             options = [self._option_code(part, case) for case in part.cases]
             self._known[id(part)] = self._choice(self._named.forks[id(part)], options, case_shares(part))
@@ -212,7 +205,7 @@ class NestedCode:
             self._known[id(part)] = self._draw(part)  # type: ignore[arg-type]
         return self._known[id(part)]
 
-    def _option_code(self, fork: Fork, case: Case) -> Code:
+    def _option_code(self, fork: Fork, case: Case) -> py.Code:
         option = self.entries(case.parts, _branch(fork, case))
         match option.items:
             case ((key, value),) if key == self._key(fork):
@@ -227,9 +220,9 @@ def case_shares(fork: Fork) -> tuple[float, ...] | None:
     return tuple(weight / sum(weights) for weight in weights) if len(set(weights)) > 1 else None
 
 
-def _split_settled(several: Parts) -> tuple[list[tuple[str, Code]], list[Fork | FreeHyperparameter]]:
+def _split_settled(several: Parts) -> tuple[list[tuple[str, py.Code]], list[Fork | FreeHyperparameter]]:
     """Return the entries of sibling parts that involve no choice, and the parts that involve one."""
-    said: list[tuple[str, Code]] = []
+    said: list[tuple[str, py.Code]] = []
     left: list[Fork | FreeHyperparameter] = []
     for part in several:
         if isinstance(part, Fork) and len(part.cases) == 1:
@@ -242,10 +235,10 @@ def _split_settled(several: Parts) -> tuple[list[tuple[str, Code]], list[Fork | 
     return said, left
 
 
-def _branch(fork: Fork, case: Case) -> list[tuple[str, Code]]:
+def _branch(fork: Fork, case: Case) -> list[tuple[str, py.Code]]:
     if not isinstance(fork.node, Choice) or case.branch is None:
         return []
-    return [(fork.node.key, LiteralNode(case.branch))]
+    return [(fork.node.key, py.LiteralNode(case.branch))]
 
 
 Entry: TypeAlias = tuple[str, FreeHyperparameter | tuple[str, ...]]
@@ -267,7 +260,7 @@ def group_cases(fork: Fork) -> list[tuple[tuple[Entry, ...], Parts]]:
 
 def count_dictionaries(parts: Parts) -> int:
     """Return the number of products, without listing them."""
-    return count_combinations(parts, lambda fork: (inner for _, inner in group_cases(fork)))
+    return unfolding.count_combinations(parts, lambda fork: (inner for _, inner in group_cases(fork)))
 
 
 def iter_dictionaries(parts: Parts) -> Iterator[Dictionary]:

@@ -42,12 +42,8 @@ def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
         note = f"# The classes must be 0, 1, … for {codes_only}: encode other labels with a LabelEncoder.\n"
     elif writer.votes:
         note = f"# A vote of one member encodes the labels, because {codes_only} takes only the classes 0, 1, ….\n"
-    parts = [
-        writer.imports,
-        *([f"{module_code(one_hot_probability_classifier)}\n"] if writer.hard_votes else []),
-        f"{note}{name} = {text}",
-    ]
-    return "\n\n".join(parts) + "\n"
+    copied = [f"{module_code(one_hot_probability_classifier)}\n"] if writer.hard_votes else []
+    return "\n\n".join([writer.imports, *copied, f"{note}{name} = {text}"]) + "\n"
 
 
 def fit_line(reference: str, label: str, name: str = "pipeline", reading: ReadOptions = DEFAULT_OPTIONS) -> str | None:
@@ -92,9 +88,8 @@ class CodeWriter:
         entries = (catalogue(SKLEARN).get(name) for module, name in self.members.values() if module.startswith(SKLEARN))
         enabling = {entry.enabled_by for entry in entries if entry is not None and entry.enabled_by is not None}
         first = ["from {} import {}  # noqa: F401".format(*path.rsplit(".", 1)) for path in sorted(enabling)]
-        return "\n".join(
-            [*first, *(f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names))]
-        )
+        others = (f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names))
+        return "\n".join([*first, *others])
 
     def expression(self, value: Any, indent: str) -> str:
         """Return the expression for a value; if it is long, in lines that begin with `indent` after the first."""
@@ -136,10 +131,9 @@ class CodeWriter:
         from sklearn.compose import make_column_selector
 
         if isinstance(value, make_column_selector):
-            given = (
-                f"{name}={self.one_line(argument)}" for name, argument in vars(value).items() if argument is not None
-            )
-            return f"{self.class_name(value)}({', '.join(given)})"
+            given = ((name, argument) for name, argument in vars(value).items() if argument is not None)
+            texts = (f"{name}={self.one_line(argument)}" for name, argument in given)
+            return f"{self.class_name(value)}({', '.join(texts)})"
         if isinstance(value, StringColumnSelector | EachColumn):
             raise BuildError(NEEDS_DATA, "run the space on data")
         if not _is_estimator(value):
@@ -245,11 +239,10 @@ def _fill_lines(items: list[str], indent: str) -> str:
     lines = [indent + items[0]]
     for item in items[1:]:
         if len(lines[-1]) + len(item) + 3 > WIDTH:
-            lines[-1] += ","
             lines.append(indent + item)
         else:
             lines[-1] += f", {item}"
-    return "\n".join(lines) + ","
+    return ",\n".join(lines) + ","
 
 
 def _literal(value: str | float | None) -> str:

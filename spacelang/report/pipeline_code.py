@@ -11,18 +11,8 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.catalog.catalogue import Parameter
+from spacelang.ir import space as ir
 from spacelang.ir.domain import Categorical, Grid, Real, parts
-from spacelang.ir.space import (
-    SKIPPED_STEP,
-    Choice,
-    ColumnSelector,
-    Hyperparameter,
-    Node,
-    Operator,
-    Product,
-    Space,
-    subtree,
-)
 from spacelang.ir.value import Value
 from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter
 from spacelang.runtime.data.tables import TEXT_VALUES, is_free_text, is_mostly_different
@@ -73,9 +63,9 @@ class PipelineCode(PipelineWalk):
         """True if the code finds columns of text when a pipeline is fitted."""
         return bool(self.used & {STRINGS_CLASS, TRANSFORMER_FUNCTION})
 
-    def helpers(self, space: Space) -> Iterator[str]:
+    def helpers(self, space: ir.Space) -> Iterator[str]:
         """Yield the helper functions that the code needs, which do not depend on the space."""
-        operators = [each for each in subtree(space.root) if isinstance(each, Operator)]
+        operators = [each for each in ir.subtree(space.root) if isinstance(each, ir.Operator)]
         resamples = any(hasattr(class_of(each), "fit_resample") for each in operators)
         self.writer.import_name("Pipeline", Pipeline)
         if "union" in self.used:
@@ -115,18 +105,18 @@ class PipelineCode(PipelineWalk):
     def _single_step(self, name: str | None, part: Code) -> list[Code]:
         return [ListNode((LiteralNode(name), part), is_tuple=True)]
 
-    def _permutation(self, node: Product, order: Choice) -> list[Code]:
+    def _permutation(self, node: ir.Product, order: ir.Choice) -> list[Code]:
         """Return the steps of a permutation, to be unpacked into the surrounding list."""
         _, *steps = node.children
         several = ((label, ListNode(tuple(self.steps(step)))) for label, step in zip(node.labels, steps, strict=True))
         found = self.call_helper("ordered", _configuration_item(order.key), DictNode(tuple(several)))
         return [NameNode(f"*{expression_source(found, 4)}")]
 
-    def _decision(self, decision: Choice, operator: Operator | None = None) -> Code:
+    def _decision(self, decision: ir.Choice, operator: ir.Operator | None = None) -> Code:
         return CallNode(self.decision_function_name(decision, operator), (NameNode(GIVEN), NameNode(SEED)))
 
-    def _chain(self, node: Product) -> Code:
-        if node == SKIPPED_STEP:
+    def _chain(self, node: ir.Product) -> Code:
+        if node == ir.SKIPPED_STEP:
             return LiteralNode(None)
         return self.call_helper("chain", ListNode(tuple(self.steps(node))))
 
@@ -139,7 +129,7 @@ class PipelineCode(PipelineWalk):
     def _constant(self, value: Any) -> Code:
         return NameNode(self.writer.one_line(value))
 
-    def _column_transformer(self, node: Product) -> Code:
+    def _column_transformer(self, node: ir.Product) -> Code:
         """Return the `ColumnTransformer` that applies each part to the columns of its selector."""
         named: list[columns.Step] = []
         remainder: Code = LiteralNode("drop")
@@ -154,7 +144,7 @@ class PipelineCode(PipelineWalk):
         transformer = self.writer.import_name(ColumnTransformer.__name__, ColumnTransformer)
         return CallNode(transformer, (ListNode(tuple(entries)),), (("remainder", remainder),))
 
-    def column_selection(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> Code:
+    def column_selection(self, selector: ir.ColumnSelector, others: tuple[ir.ColumnSelector, ...]) -> Code:
         """Return the expression that selects columns when the pipeline is fitted."""
         if selector.kind == "all":
             return NameNode("slice(None)")
@@ -166,7 +156,7 @@ class PipelineCode(PipelineWalk):
             return call(name, pattern=selector.pattern)
         return call(name, dtype_include=ListNode(tuple(map(LiteralNode, DTYPES[selector.kind]))))
 
-    def decision_function_name(self, decision: Choice, operator: Operator | None = None) -> str:
+    def decision_function_name(self, decision: ir.Choice, operator: ir.Operator | None = None) -> str:
         """Return the name of a decision's function, written at first use; with an `operator`, of its parameter."""
         if id(decision) not in self.names:
             word = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in decision.key)
@@ -178,7 +168,7 @@ class PipelineCode(PipelineWalk):
             self.functions.append(self._function_text(name, decision, operator))
         return self.names[id(decision)]
 
-    def _function_text(self, name: str, decision: Choice, operator: Operator | None) -> str:
+    def _function_text(self, name: str, decision: ir.Choice, operator: ir.Operator | None) -> str:
         lines = [
             f"def {name}({GIVEN}: Mapping[str, Any], {SEED}: int | None) -> Any:",
             f"    match {GIVEN}[{literal_source(decision.key)}]:",
@@ -192,7 +182,7 @@ class PipelineCode(PipelineWalk):
         raised = f"            raise unknown(other, {literal_source(decision.key)})"
         return "\n".join([*lines, "        case other:", raised])
 
-    def _estimator(self, operator: Operator) -> Code:
+    def _estimator(self, operator: ir.Operator) -> Code:
         """Return the call of an operator's class."""
         found = class_of(operator)
         usual = runtime_arguments(operator, n_jobs=1, random_state=0)
@@ -202,7 +192,7 @@ class PipelineCode(PipelineWalk):
         arguments |= {name: self.fixed_value(operator, name, value) for name, value in operator.fixed}
         conditional: list[Code] = []
         for child in operator.children:
-            if isinstance(child, Choice):
+            if isinstance(child, ir.Choice):
                 arguments[child.name] = self._decision(child, operator)
             elif child.condition is None or _tuple_element(operator, child.name) is not None:
                 arguments[child.name] = self._hyperparameter_value(operator, child)
@@ -211,13 +201,13 @@ class PipelineCode(PipelineWalk):
         whole = _assemble_tuples(operator, arguments)
         return CallNode(self.writer.import_name(found.__name__, found), tuple(conditional), tuple(whole.items()))
 
-    def conditional_argument(self, operator: Operator, child: Hyperparameter, usual: Code | None) -> Code:
+    def conditional_argument(self, operator: ir.Operator, child: ir.Hyperparameter, usual: Code | None) -> Code:
         """Return a keyword argument that is given if the configuration has it; otherwise `usual`, if any, is given."""
         said = expression_source(DictNode(((child.name, self._hyperparameter_value(operator, child)),)))
         other = expression_source(DictNode(() if usual is None else ((child.name, usual),)))
         return NameNode(f"**({said} if {literal_source(child.key)} in {GIVEN} else {other})")
 
-    def _hyperparameter_value(self, operator: Operator, node: Hyperparameter) -> Code:
+    def _hyperparameter_value(self, operator: ir.Operator, node: ir.Hyperparameter) -> Code:
         """Return the value of a hyperparameter in the configuration, converted to what the library takes."""
         found = _configuration_item(node.key)
         part = _tuple_element(operator, node.name)
@@ -231,7 +221,7 @@ class PipelineCode(PipelineWalk):
             case _:
                 return self.converted_value(operator, node, found)
 
-    def converted_value(self, operator: Operator, node: Hyperparameter, found: Code) -> Code:
+    def converted_value(self, operator: ir.Operator, node: ir.Hyperparameter, found: Code) -> Code:
         """Return the value of a hyperparameter, with a lookup for values that the library takes in another form."""
         values = (value for part in parts(node.domain) if isinstance(part, Categorical) for value in part.values)
         others = {each: code for each in values if (code := self.replacement(operator, node, each)) is not None}
@@ -241,7 +231,7 @@ class PipelineCode(PipelineWalk):
         told = expression_source(found)
         return NameNode(f"{{{items}}}.get({told}, {told})")
 
-    def replacement(self, operator: Operator, node: Hyperparameter, value: Value) -> Code | None:
+    def replacement(self, operator: ir.Operator, node: ir.Hyperparameter, value: Value) -> Code | None:
         """Return the replacement of a value that the library does not take as it is; None if it needs none."""
         found: Code | None = None
         if isinstance(value, str) and value in node.named:
@@ -253,9 +243,9 @@ class PipelineCode(PipelineWalk):
         return found
 
 
-def _reads_text(node: Node) -> bool:
+def _reads_text(node: ir.Node) -> bool:
     """Return True if the node may contain an operator that takes a single column of text instead of a table."""
-    return any(catalogue_entry(each).module == READERS for each in subtree(node) if isinstance(each, Operator))
+    return any(catalogue_entry(each).module == READERS for each in ir.subtree(node) if isinstance(each, ir.Operator))
 
 
 def source_code_of(found: Any) -> str:
@@ -274,13 +264,13 @@ def _configuration_item(key: str) -> Code:
     return ItemNode(NameNode(GIVEN), LiteralNode(key))
 
 
-def _tuple_element(operator: Operator, parameter: str) -> Parameter | None:
+def _tuple_element(operator: ir.Operator, parameter: str) -> Parameter | None:
     """Return the catalogue entry of a parameter that is an element of a tuple parameter; otherwise None."""
     known = catalogue_entry(operator).parameters.get(parameter)
     return known if known is not None and known.part is not None else None
 
 
-def _assemble_tuples(operator: Operator, arguments: dict[str, Code]) -> dict[str, Code]:
+def _assemble_tuples(operator: ir.Operator, arguments: dict[str, Code]) -> dict[str, Code]:
     """Return the arguments with each tuple parameter assembled from its elements, as `join_elements` does."""
     known = catalogue_entry(operator)
     for whole in known.tuple_parameters:

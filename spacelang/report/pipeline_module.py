@@ -105,9 +105,8 @@ AS_CODE = "write the pipeline as Python code, to a file that ends in `.py`"
 def check_skops_installed() -> None:
     """Raise InputError if skops is not installed."""
     if find_spec("skops") is None:
-        raise InputError(
-            "writing a `.skops` file needs the package `skops`", f"install `spacelang[skops]`, or {AS_CODE}"
-        )
+        message = "writing a `.skops` file needs the package `skops`"
+        raise InputError(message, f"install `spacelang[skops]`, or {AS_CODE}")
 
 
 def dump_model(fitted: Any) -> tuple[bytes, list[str]]:
@@ -121,9 +120,8 @@ def dump_model(fitted: Any) -> tuple[bytes, list[str]]:
     except Exception as error:  # a foreign class may raise anything when it is serialized
         raise BuildError(f"skops cannot hold the pipeline: {describe_exception(error)}", AS_CODE) from error
     if own := [name for name in types if name.partition(".")[0] == "spacelang"]:
-        raise BuildError(
-            f"the pipeline has a part that is defined in spacelang only: `{own[0].rpartition('.')[2]}`", AS_CODE
-        )
+        part = own[0].rpartition(".")[2]
+        raise BuildError(f"the pipeline has a part that is defined in spacelang only: `{part}`", AS_CODE)
     return content, types
 
 
@@ -184,11 +182,9 @@ def builder_code(space: Space, beside: str = "") -> BuilderCode:
 
 
 def _check_names(writer: CodeWriter, code: str) -> None:
-    defined = {
-        each.name for each in ast.parse(code).body if isinstance(each, ast.ClassDef | ast.FunctionDef)
-    } | MODULE_NAMES
+    statements = ast.parse(code).body
+    defined = {each.name for each in statements if isinstance(each, ast.ClassDef | ast.FunctionDef)} | MODULE_NAMES
     for here, (package, name) in writer.members.items():
         if here in defined or (here in SKLEARN_NAMES and not package.startswith("sklearn")):
-            raise BuildError(
-                f"`{name}` of {package} has the same name as something that the module defines", "rename the class"
-            )
+            message = f"`{name}` of {package} has the same name as something that the module defines"
+            raise BuildError(message, "rename the class")

@@ -32,14 +32,8 @@ class LiveProgress(Closeable):
     """A progress bar with the trials, failures by kind, best loss and time left; it disappears at the end."""
 
     def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            SpinnerColumn(),
-            _BudgetBar(),
-            TextColumn("{task.fields[state]}", markup=False),
-            _TimeLeft(),
-            console=console,
-            transient=True,
-        )
+        state = TextColumn("{task.fields[state]}", markup=False)
+        self._progress = Progress(SpinnerColumn(), _BudgetBar(), state, _TimeLeft(), console=console, transient=True)
         self._task: TaskID | None = None
         self._counts = _Counts()
 

@@ -31,19 +31,19 @@ def space_text(space: Space, structures: int, configurations: int | None) -> str
     decisions = [*_outer_decisions(space.root)]
     width = max((len(make_visible(each.address)) for each in decisions), default=0)
     rows = [(make_visible(each.address), _alternatives(each, WIDTH - width - 4)) for each in decisions]
-    counts = [f"  {_counts(space, structures, configurations)}"]
-    return "\n".join((_cut(f"Space {make_visible(space.name)}{title}"), *_table(rows), *counts))
+    counts = f"  {_counts(space, structures, configurations)}"
+    return "\n".join((_cut(f"Space {make_visible(space.name)}{title}"), *_table(rows), counts))
 
 
 def result_text(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
     """Return the lines about a result: the best loss, the best configuration, and the `rows` about the search."""
     best = outcome.best
-    head = (
-        "Result: no trial succeeded" if best is None else f"Result: {metric} {best.trial.loss:.5g} (trial {best.index})"
-    )
+    head = "no trial succeeded" if best is None else f"{metric} {best.trial.loss:.5g} (trial {best.index})"
     values = [] if best is None else sorted(best.trial.request.configuration.items())
     table = [(make_visible(key), make_visible(literal(value))) for key, value in values]
-    return "\n".join((head, *_table(table, most=len(table)), *(_cut(f"  {name}: {said}") for name, said in rows)))
+    return "\n".join(
+        (f"Result: {head}", *_table(table, most=len(table)), *(_cut(f"  {name}: {said}") for name, said in rows))
+    )
 
 
 def result_rows(
@@ -57,27 +57,21 @@ def result_rows(
     failed = f", {outcome.failed:,} of them failed" if outcome.failed else ""
     kept = [] if store is None else [("stored in", make_visible(str(store)))]
     why = [("space", make_visible(chosen))] if chosen else []
-    of_one = [] if positive is None else [("positive class", _positive_text(positive))]
+    named = "" if positive is None else make_visible(f"{positive.label} (for {', '.join(positive.scorers)})")
+    of_one = [("positive class", named)] if named else []
     left = [("not searched", make_visible(searched.sentence))] if searched.sentence else []
     lost = [("approximated", make_visible(each)) for each in searched.lost]
     trials = f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"
     return [("trials", trials), *left, *lost, *of_one, *why, *kept]
 
 
-def _positive_text(positive: "PositiveClass") -> str:
-    return make_visible(f"{positive.label} (for {', '.join(positive.scorers)})")
-
-
 def _outer_decisions(root: Node) -> Iterator[Choice]:
     """Yield the decisions below a node that are not inside an alternative of another decision."""
-    match root:
-        case Choice():
-            yield root
-        case Product():
-            for child in root.children:
-                yield from _outer_decisions(child)
-        case _:
-            return
+    if isinstance(root, Choice):
+        yield root
+    elif isinstance(root, Product):
+        for child in root.children:
+            yield from _outer_decisions(child)
 
 
 def _alternatives(choice: Choice, width: int) -> str:
@@ -96,15 +90,9 @@ def _branch_text(branch: Branch, *, is_default: bool) -> str:
 
 def _counts(space: Space, structures: int, configurations: int | None) -> str:
     members = INFINITE if configurations is None else _number(configurations)
-    return ", ".join(
-        (
-            _count(structures, "structure"),
-            f"{members} configuration{'' if configurations == 1 else 's'}",
-            _count(len(space.hyperparameters), "hyperparameter"),
-            _count(len(space.conditions), "condition"),
-            _count(len(space.constraints), "constraint"),
-        )
-    )
+    others = {"hyperparameter": space.hyperparameters, "condition": space.conditions, "constraint": space.constraints}
+    counts = [_count(structures, "structure"), f"{members} configuration{'' if configurations == 1 else 's'}"]
+    return ", ".join([*counts, *(_count(len(parts), noun) for noun, parts in others.items())])
 
 
 def _count(number: int, what: str) -> str:
@@ -118,8 +106,7 @@ def _number(number: int) -> str:
 
 
 def _table(rows: Sequence[Row], most: int = MAX_LINES) -> Iterator[str]:
-    shown = rows[:most]
-    yield from (_cut(f"  {name}  {said}") for name, said in pad_columns(shown))
+    yield from (_cut(f"  {name}  {said}") for name, said in pad_columns(rows[:most]))
     if len(rows) > most:
         yield f"  and {len(rows) - most} more"
 

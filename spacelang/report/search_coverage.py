@@ -109,14 +109,10 @@ def unsupported_features(optimizer: Any, space: Space) -> tuple[str, ...]:
         raise InputError(error.message, error.help) from error
     except RefusedError as error:
         why = "; ".join(map(_entry_text, _entries_with(Preservation.REFUSED, error.report)))
-        raise InputError(
-            f"`{name}` cannot search `{space.name}`: {why}", "try another optimizer; `random` can search any space"
-        ) from error
-    return tuple(
-        _entry_text(entry)
-        for entry in _entries_with(Preservation.APPROXIMATED, report)
-        if entry.construct not in HANDLED_BY_RUNS
-    )
+        message = f"`{name}` cannot search `{space.name}`: {why}"
+        raise InputError(message, "try another optimizer; `random` can search any space") from error
+    lost = _entries_with(Preservation.APPROXIMATED, report)
+    return tuple(_entry_text(entry) for entry in lost if entry.construct not in HANDLED_BY_RUNS)
 
 
 def _entries_with(status: Preservation, report: Iterable[ReportEntry]) -> Iterator[ReportEntry]:

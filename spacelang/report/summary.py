@@ -9,7 +9,6 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import literal
 from spacelang.ir.task import Validation, describe_bound, describe_validation, describe_validation_rows
 from spacelang.ir.trial import UNIT_SCALE, Measurement, describe_scale, sort_key
 from spacelang.report.search_coverage import ENDINGS, SearchCoverage
@@ -21,6 +20,7 @@ from spacelang.report.trial_results import (
     most_frequent,
     score_document,
     sum_by_reason,
+    value_text,
 )
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.objective import PositiveClass
@@ -77,6 +77,7 @@ def document(
     """
     best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
+    kept = [] if run.searched is None or best is None else run.searched.keys_at_default(_configuration_of(best))
     return {
         "loss": None if best is None else best.trial.loss,
         "metric": run.metric.name,
@@ -110,9 +111,7 @@ def document(
         "ensemble": None if ensemble is None else dict(ensemble),
         "scale": None if scale is None else _attributes(scale, "origin", "width"),
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
-        "at_defaults": []
-        if run.searched is None or best is None
-        else run.searched.keys_at_default(_configuration_of(best)),
+        "at_defaults": kept,
         "initial": [] if run.searched is None else [each.to_dict() for each in run.searched.initial],
         "remarks": list(outcome.remarks),
         "lost": [] if run.searched is None else list(run.searched.lost),
@@ -149,20 +148,13 @@ def summary(outcome: Outcome, run: RunFacts) -> RenderableType:
     parts: list[RenderableType] = [_headline(outcome, run)]
     if outcome.best is not None and len(best := _configuration_of(outcome.best)) > 0:
         parts.append(_table(best, {} if run.searched is None else run.searched.value_remarks(best)))
-    parts.extend(_coverage_lines(run))
-    parts.extend(_initial_line(outcome, run))
-    parts.extend(_constraints(outcome))
-    parts.extend(_recorded_line(outcome))
+    parts += [*_coverage_lines(run), *_initial_line(outcome, run), *_constraints(outcome), *_recorded_line(outcome)]
     if run.positive is not None:
         parts.append(Text(f"{run.positive.description}."))
     if run.preparation:
         parts.append(Text(run.preparation))
-    parts.extend(_failures(outcome))
-    parts.extend(_scale(outcome))
-    parts.extend(Text(remark) for remark in outcome.remarks)
-    parts.extend(_overhead(outcome))
-    parts.append(_effort(outcome, run))
-    return Group(*parts)
+    parts += [*_failures(outcome), *_scale(outcome), *map(Text, outcome.remarks), *_overhead(outcome)]
+    return Group(*parts, _effort(outcome, run))
 
 
 def _headline(outcome: Outcome, run: RunFacts) -> Text:
@@ -188,12 +180,9 @@ def _configuration_of(record: TrialRecord) -> Configuration:
 
 def _table(configuration: Configuration, marks: Mapping[str, str]) -> Text:
     """Return the configuration with one line per key, without trailing blanks, so that it can be copied."""
-    # Printable strings, such as the alternative `none`, are shown without quotes.
-    values = (
-        each if isinstance(each, str) and each.isprintable() else literal(each) for each in configuration.values()
-    )
+    rows = [(key, value_text(value)) for key, value in configuration.items()]
     text = Text("\n")
-    for key, (name, value) in zip(configuration, pad_columns([*zip(configuration, values, strict=True)]), strict=True):
+    for key, (name, value) in zip(configuration, pad_columns(rows), strict=True):
         text.append(f"  {name}", style="cyan").append(f"  {value}")
         text.append(f"  ({marks[key]})\n" if key in marks else "\n", style="dim")
     return text
@@ -211,10 +200,8 @@ def _initial_line(outcome: Outcome, run: RunFacts) -> list[Text]:
     initial = () if run.searched is None else run.searched.initial
     if not initial:
         return []
-    whole = [
-        each for each in outcome.records if each.trial.request.fidelity is None and _configuration_of(each) in initial
-    ]
-    known = [each for each in whole if each.trial.loss is not None]
+    whole = [each for each in outcome.records if each.trial.request.fidelity is None]
+    known = [each for each in whole if each.trial.loss is not None and _configuration_of(each) in initial]
     text = f"Started from {_count(len(initial), 'given configuration')}"
     if known:
         best = min(known, key=lambda each: sort_key(each.trial))
@@ -279,11 +266,9 @@ def _failures(outcome: Outcome) -> list[Text]:
     shown, others = most_frequent(count_failures_by_reason(outcome.records))
     kinds = count_failures_by_status(outcome.records)
     which = f" ({describe_counts(kinds)})" if len(kinds) > 1 else ""
-    lines = [Text(f"{_count(outcome.failed, 'trial')} failed{which}:", style="yellow")]
-    lines.extend(Text(f"  {count} x {reason}") for reason, count in shown)
-    if others:
-        lines.append(Text(f"  and {_count(others, 'other reason')}"))
-    return lines
+    head = Text(f"{_count(outcome.failed, 'trial')} failed{which}:", style="yellow")
+    more = [Text(f"  and {_count(others, 'other reason')}")] if others else []
+    return [head, *(Text(f"  {count} x {reason}") for reason, count in shown), *more]
 
 
 def _scale(outcome: Outcome) -> list[Text]:
@@ -303,16 +288,13 @@ def _overhead(outcome: Outcome) -> list[Text]:
 
 
 def _effort(outcome: Outcome, run: RunFacts) -> Text:
-    trials = _count(len(outcome.records), "trial")
-    seconds = f"{outcome.seconds:.1f} s"
+    trials = f"{_count(len(outcome.records), 'trial')} in {outcome.seconds:.1f} s"
     ending = ENDINGS[outcome.ended] if run.searched is None else run.searched.end_reason_text(outcome.ended)
-    effort = f"{trials} in {seconds} with {run.optimizer}, seed {run.seed}: {ending}."
-    if outcome.unfinished:
-        verb = "was" if outcome.unfinished == 1 else "were"
-        effort += f" {_count(outcome.unfinished, 'trial')} {verb} still running."
-    if outcome.wasted_speculative:
-        verb = "was" if outcome.wasted_speculative == 1 else "were"
-        effort += f" {_count(outcome.wasted_speculative, 'speculative trial')} {verb} not used."
+    effort = f"{trials} with {run.optimizer}, seed {run.seed}: {ending}."
+    ends = (outcome.unfinished, "trial", "still running"), (outcome.wasted_speculative, "speculative trial", "not used")
+    for number, noun, end in ends:
+        if number:
+            effort += f" {_count(number, noun)} {'was' if number == 1 else 'were'} {end}."
     return Text(effort if run.store is None else f"{effort} Saved to {run.store}", style="dim")
 
 
@@ -364,5 +346,4 @@ def describe_weights(members: "Sequence[Member]") -> str:
     """Describe the weights of the members, the largest first: `weights: trial 2 9/16, trial 5 7/16`."""
     ranked = sorted(members, key=lambda member: (-member.votes, member.record.index))
     votes = sum(member.votes for member in members)
-    weights = (f"trial {member.record.index} {member.votes}/{votes}" for member in ranked)
-    return f"weights: {', '.join(weights)}"
+    return f"weights: {', '.join(f'trial {each.record.index} {each.votes}/{votes}' for each in ranked)}"

@@ -72,9 +72,8 @@ def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
 
 def merge_time_limits(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
     """Map each reason to the one that is shown: all time limits (`boasf` gives each trial another) become one range."""
-    limits = {
-        reason: found for reason in reasons if (found := LIMIT.fullmatch(reason[1])) and reason[0] is Status.TIMEOUT
-    }
+    timeouts = [reason for reason in reasons if reason[0] is Status.TIMEOUT]
+    limits = {reason: found for reason in timeouts if (found := LIMIT.fullmatch(reason[1]))}
     if len(limits) < 2:
         return {reason: reason for reason in reasons}
     least, *_, most = sorted(limits.values(), key=lambda limit: float(limit["number"]) * SECONDS[limit["unit"]])
@@ -110,9 +109,8 @@ def describe_interval(score: "TestScore", formula: str) -> str:
     if score.loss is None:
         return score.reason
     said = f"{formula} {score.loss:.3g}"
-    if score.low is None or score.high is None:
-        return f"{said}; {score.reason}"
-    return f"{said} [{score.low:.3g}, {score.high:.3g}]"
+    is_bare = score.low is None or score.high is None
+    return f"{said}; {score.reason}" if is_bare else f"{said} [{score.low:.3g}, {score.high:.3g}]"
 
 
 def _document(each: "UnseenMeasurement") -> dict[str, object]:

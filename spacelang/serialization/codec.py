@@ -244,6 +244,19 @@ class ObjectCodec(Generic[T]):
         }
 
 
+def named_object(
+    name: str,
+    description: str,
+    keys: tuple[ObjectKey, ...],
+    make: Callable[[Parts, str, ReadingContext], T],
+    take: Callable[[T], Mapping[str, Any]] | None = None,
+    **others: Any,
+) -> NamedCodec[T]:
+    """Return an `ObjectCodec` that has a name in the `$defs` of the schema."""
+    codec = ObjectCodec(description, keys, make, take, **others)
+    return NamedCodec(name, lambda: codec)
+
+
 def from_parts(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
     """Return a function that calls `kind` with the parts as keyword arguments."""
     return lambda parts, _, __: kind(**parts)
@@ -293,39 +306,29 @@ BOOLEAN: Final = ScalarCodec(json_documents.expect_boolean, {"type": "boolean"})
 FLOAT: Final = ScalarCodec(json_documents.expect_float, {"type": "number"})
 POSITIVE_NUMBER: Final = ScalarCodec(json_documents.expect_positive_number, {"type": "number", "exclusiveMinimum": 0})
 POSITIVE_FLOAT: Final = ScalarCodec(json_documents.expect_positive_float, POSITIVE_NUMBER.json_schema)
-VALUE: Final = NamedCodec(
-    "value",
-    lambda: ScalarCodec(
-        json_documents.expect_value,
-        {
-            "description": "A value of a hyperparameter: null, a boolean, a number, a string, or a list that stands "
-            "for a tuple of values.",
-            "anyOf": [
-                {"type": ["null", "boolean", "number", "string"]},
-                {"type": "array", "items": {"$ref": "#/$defs/value"}},
-            ],
-        },
-    ),
+_VALUE: Final = ScalarCodec(
+    json_documents.expect_value,
+    {
+        "description": "A value of a hyperparameter: null, a boolean, a number, a string, or a list that stands "
+        "for a tuple of values.",
+        "anyOf": [
+            {"type": ["null", "boolean", "number", "string"]},
+            {"type": "array", "items": {"$ref": "#/$defs/value"}},
+        ],
+    },
 )
+VALUE: Final = NamedCodec("value", lambda: _VALUE)
+_LINE: Final = ScalarCodec(
+    json_documents.expect_line_number,
+    {
+        "description": "A line number, counted from 1; `lines` has the text of the line.",
+        "type": "integer", "minimum": 1, "maximum": json_documents.MAX_LINES,
+    },
+)  # fmt: skip
+_LINE_ABOUT: Final = "The source line of this object; by default that of the enclosing object."
 POSITION_KEYS: Final = (
     ObjectKey("file", TEXT, "The file that contains the line; by default that of the enclosing object.", None),
-    ObjectKey(
-        "line",
-        NamedCodec(
-            "line",
-            lambda: ScalarCodec(
-                json_documents.expect_line_number,
-                {
-                    "description": "A line number, counted from 1; `lines` has the text of the line.",
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": json_documents.MAX_LINES,
-                },
-            ),
-        ),
-        "The source line of this object; by default that of the enclosing object.",
-        None,
-    ),
+    ObjectKey("line", NamedCodec("line", lambda: _LINE), _LINE_ABOUT, None),
 )
 
 

@@ -15,49 +15,21 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
+from spacelang.ir import task
 from spacelang.ir.space import Constraint, Space
-from spacelang.ir.task import (
-    UNLIMITED,
-    Bound,
-    CrossValidation,
-    DeclaredValidation,
-    Fidelity,
-    Goal,
-    Holdout,
-    Limits,
-    Measure,
-    Task,
-)
+from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import (
-    BOOLEAN,
-    NAME,
-    POSITIVE_FLOAT,
-    TEXT,
     ArrayCodec,
     JsonCodec,
     NamedCodec,
     ObjectCodec,
     ObjectKey,
-    Parts,
     ScalarCodec,
     UnionCodec,
-    from_parts,
-    from_parts_with_span,
-    integer_from,
-    one_of_words,
 )
 from spacelang.serialization.definition_hyperparameters import EXPRESSION
 from spacelang.serialization.definition_nodes import NODE
-from spacelang.serialization.json_documents import (
-    DefinitionError,
-    JsonObject,
-    ReadingContext,
-    WritingContext,
-    expect_float,
-    expect_positive_float,
-    read_source_lines,
-    validate,
-)
+from spacelang.serialization.json_documents import DefinitionError, JsonObject, ReadingContext, WritingContext
 from spacelang.text import NO_SPAN
 
 VERSION: Final = 1  # The version of compiled documents; it is raised by every change that an older reader would misread
@@ -65,50 +37,48 @@ MAX_NESTING: Final = 400
 """The maximal nesting depth of objects and lists. A text may nest 64 brackets, and each needs about five levels."""
 
 
-def _bound(parts: Parts, path: str, context: ReadingContext) -> Bound:
-    parts["measure"] = measure = Measure(parts["measure"])
+def _bound(parts: codec.Parts, path: str, context: ReadingContext) -> task.Bound:
+    parts["measure"] = measure = task.Measure(parts["measure"])
     for key in ("scorer", "column"):
-        if measure is Measure.DISPARITY and not parts[key]:
+        if measure is task.Measure.DISPARITY and not parts[key]:
             raise DefinitionError(path, f"has no `{key}`")
-        if measure is not Measure.DISPARITY and parts[key]:
-            raise DefinitionError(path, f"gives a scorer or a column, which only `{Measure.DISPARITY}` takes")
-    if parts["limit"] < 0 or (parts["limit"] == 0 and (measure is not Measure.DISPARITY or parts["strict"])):
+        if measure is not task.Measure.DISPARITY and parts[key]:
+            raise DefinitionError(path, f"gives a scorer or a column, which only `{task.Measure.DISPARITY}` takes")
+    if parts["limit"] < 0 or (parts["limit"] == 0 and (measure is not task.Measure.DISPARITY or parts["strict"])):
         raise DefinitionError(f"{path}.limit", "is a bound that no trial can satisfy")
-    return Bound(**parts, span=context.span())
+    return task.Bound(**parts, span=context.span())
 
 
-_BOUND: Final[JsonCodec[Bound]] = NamedCodec(
+_BOUND: Final[JsonCodec[task.Bound]] = codec.named_object(
     "bound",
-    lambda: ObjectCodec(
-        "A bound that trials should satisfy.",
-        (
-            ObjectKey("measure", one_of_words(*(measure.value for measure in Measure))),
-            ObjectKey(
-                "limit",
-                ScalarCodec(expect_float, {"type": "number", "minimum": 0}),
-                "The limit: seconds per row, bytes, or the unit of the score.",
-            ),
-            ObjectKey("strict", BOOLEAN, "True if the limit itself is excluded.", False),
-            ObjectKey("scorer", NAME, "The scorer of a disparity.", ""),
-            ObjectKey("column", TEXT, "The column of a disparity, whose values define the groups.", ""),
+    "A bound that trials should satisfy.",
+    (
+        ObjectKey("measure", codec.one_of_words(*(measure.value for measure in task.Measure))),
+        ObjectKey(
+            "limit",
+            ScalarCodec(json_documents.expect_float, {"type": "number", "minimum": 0}),
+            "The limit: seconds per row, bytes, or the unit of the score.",
         ),
-        _bound,
-        has_span=True,
+        ObjectKey("strict", codec.BOOLEAN, "True if the limit itself is excluded.", False),
+        ObjectKey("scorer", codec.NAME, "The scorer of a disparity.", ""),
+        ObjectKey("column", codec.TEXT, "The column of a disparity, whose values define the groups.", ""),
     ),
+    _bound,
+    has_span=True,
 )
 
 
-def _goal(direction: Any, about: str) -> ObjectCodec[Goal]:
-    from_one = ObjectKey("from_one", BOOLEAN, f"True if 1 minus the scorer is {direction}d.", False)
+def _goal(direction: Any, about: str) -> ObjectCodec[task.Goal]:
+    from_one = ObjectKey("from_one", codec.BOOLEAN, f"True if 1 minus the scorer is {direction}d.", False)
     return ObjectCodec(
         about,
-        (ObjectKey(direction, NAME, part="scorer"), from_one),
-        lambda parts, _, context: Goal(direction, **parts, span=context.span()),
+        (ObjectKey(direction, codec.NAME, part="scorer"), from_one),
+        lambda parts, _, context: task.Goal(direction, **parts, span=context.span()),
         has_span=True,
     )
 
 
-_GOAL: Final[JsonCodec[Goal]] = UnionCodec(
+_GOAL: Final[JsonCodec[task.Goal]] = UnionCodec(
     "A scorer to minimise or maximise.",
     "a goal",
     {"minimize": _goal("minimize", "A scorer to minimise."), "maximize": _goal("maximize", "A scorer to maximise.")},
@@ -117,70 +87,70 @@ _GOAL: Final[JsonCodec[Goal]] = UnionCodec(
 
 
 def _share(value: object, path: str) -> float:
-    share = expect_positive_float(value, path)
+    share = json_documents.expect_positive_float(value, path)
     if share >= 1:
         raise DefinitionError(path, "is not a fraction between 0 and 1")
     return share
 
 
 def _factor(value: object, path: str) -> float:
-    factor = expect_float(value, path)
+    factor = json_documents.expect_float(value, path)
     if factor <= 1:
         raise DefinitionError(path, "is not a number above 1")
     return factor
 
 
 _SHARE: Final = ScalarCodec(_share, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
-_VALIDATION: Final[JsonCodec[DeclaredValidation]] = UnionCodec(
+_VALIDATION: Final[JsonCodec[task.DeclaredValidation]] = UnionCodec(
     "The validation of trials.",
     "a validation",
     {
         "holdout": ObjectCodec(
             "A single split.",
             (ObjectKey("holdout", _SHARE, "The fraction of the rows that is held out.", part="share"),),
-            from_parts(Holdout),
+            codec.from_parts(task.Holdout),
         ),
         "cv": ObjectCodec(
             "Cross-validation.",
-            (ObjectKey("cv", integer_from(2), "The number of folds.", part="folds"),),
-            from_parts(CrossValidation),
+            (ObjectKey("cv", codec.integer_from(2), "The number of folds.", part="folds"),),
+            codec.from_parts(task.CrossValidation),
         ),
     },
-    lambda validation: "holdout" if isinstance(validation, Holdout) else "cv",
+    lambda validation: "holdout" if isinstance(validation, task.Holdout) else "cv",
 )
 _FIDELITY: Final = ObjectCodec(
     "The number of training rows as the fidelity.",
     (
-        ObjectKey("first", integer_from(1), "The number of rows of the first training."),
+        ObjectKey("first", codec.integer_from(1), "The number of rows of the first training."),
         ObjectKey(
             "factor",
             ScalarCodec(_factor, {"type": "number", "exclusiveMinimum": 1}),
             "The factor by which the number of rows grows from one training to the next.",
         ),
     ),
-    from_parts_with_span(Fidelity),
+    codec.from_parts_with_span(task.Fidelity),
     has_span=True,
 )
 _LIMITS: Final = ObjectCodec(
     "The limits of a single trial and of a whole run.",
-    tuple(ObjectKey(name, POSITIVE_FLOAT, default=None) for name in ("trial_seconds", "trial_bytes", "run_seconds")),
-    from_parts(Limits),
-)
-TASK: Final[JsonCodec[Task]] = NamedCodec(
-    "task",
-    lambda: ObjectCodec(
-        "The task of a search: its goal, the validation of trials, and limits.",
-        (
-            ObjectKey("kind", one_of_words("classification", "regression")),
-            ObjectKey("goal", _GOAL, default=None),
-            ObjectKey("bounds", ArrayCodec(_BOUND), default=()),
-            ObjectKey("validation", _VALIDATION, default=None),
-            ObjectKey("fidelity", _FIDELITY, default=None),
-            ObjectKey("limits", _LIMITS, default=UNLIMITED),
-        ),
-        from_parts_with_span(Task),
-        has_span=True,
+    tuple(
+        ObjectKey(name, codec.POSITIVE_FLOAT, default=None) for name in ("trial_seconds", "trial_bytes", "run_seconds")
     ),
+    codec.from_parts(task.Limits),
+)
+TASK: Final[JsonCodec[task.Task]] = codec.named_object(
+    "task",
+    "The task of a search: its goal, the validation of trials, and limits.",
+    (
+        ObjectKey("kind", codec.one_of_words("classification", "regression")),
+        ObjectKey("goal", _GOAL, default=None),
+        ObjectKey("bounds", ArrayCodec(_BOUND), default=()),
+        ObjectKey("validation", _VALIDATION, default=None),
+        ObjectKey("fidelity", _FIDELITY, default=None),
+        ObjectKey("limits", _LIMITS, default=task.UNLIMITED),
+    ),
+    codec.from_parts_with_span(task.Task),
+    has_span=True,
 )
 
 
@@ -212,10 +182,10 @@ def from_json(definition: object, path: str = "definition") -> Space:
         raise DefinitionError(path, f"is nested more than {MAX_NESTING} levels deep")
     try:
         given = definition if isinstance(definition, dict) else {}
-        lines = read_source_lines(given.get("lines", {}), f"{path}.lines")
-        context = ReadingContext((TEXT.convert(given.get("file", ""), f"{path}.file"), 0), *lines)
+        lines = json_documents.read_source_lines(given.get("lines", {}), f"{path}.lines")
+        context = ReadingContext((codec.TEXT.convert(given.get("file", ""), f"{path}.file"), 0), *lines)
         space = _DEFINITION.read(definition, path, context)
-        validate(space, context.paths)
+        json_documents.validate(space, context.paths)
     except RecursionError:
         raise DefinitionError(path, "is nested too deeply") from None
     return space
@@ -237,14 +207,14 @@ def _constraint_text(constraint: Constraint) -> str:
 
 
 def _constraint(kind: str, about: str) -> ObjectCodec[Constraint]:
-    def make(parts: Parts, path: str, context: ReadingContext) -> Constraint:
+    def make(parts: codec.Parts, path: str, context: ReadingContext) -> Constraint:
         context.paths.expressions.append((f"{path}.{kind}", parts["expression"]))
         span = context.span(parts["said"])
         return Constraint(replace(parts["expression"], span=span), kind == "forbid", span)
 
     keys = (
         ObjectKey(kind, EXPRESSION, part="expression"),
-        ObjectKey("text", TEXT, "The source text of the constraint.", "", "said"),
+        ObjectKey("text", codec.TEXT, "The source text of the constraint.", "", "said"),
     )
     return ObjectCodec(about, keys, make, lambda constraint: {"said": _constraint_text(constraint)}, has_span=True)
 
@@ -272,7 +242,7 @@ _LINES: Final[JsonObject] = {
 }
 
 
-def _space(parts: Parts, _: str, __: ReadingContext) -> Space:
+def _space(parts: codec.Parts, _: str, __: ReadingContext) -> Space:
     """Return the space; `from_json` has read `file` and `lines` before."""
     return Space(parts["name"], parts["root"], parts["constraints"], parts["title"], parts["task"])
 
@@ -281,9 +251,9 @@ _DEFINITION: Final = ObjectCodec(
     "The whole space after checking, with every name resolved and every bound a number. It can be loaded without "
     "its text.",
     (
-        ObjectKey("name", NAME, "The name of the space."),
-        ObjectKey("title", TEXT, "The title of the space.", ""),
-        ObjectKey("file", TEXT, "The source file of the space, as the user named it.", ""),
+        ObjectKey("name", codec.NAME, "The name of the space."),
+        ObjectKey("title", codec.TEXT, "The title of the space.", ""),
+        ObjectKey("file", codec.TEXT, "The source file of the space, as the user named it.", ""),
         ObjectKey("root", NODE, "The pipeline."),
         ObjectKey("constraints", ArrayCodec(_CONSTRAINT), default=()),
         ObjectKey("task", TASK, default=None),

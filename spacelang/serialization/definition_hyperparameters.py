@@ -5,65 +5,33 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final, TypeVar, assert_never
 
+from spacelang.ir import expr
 from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Ordinal, Real, Union, contains, describe, grid
-from spacelang.ir.expr import (
-    COMPARISON_FUNCTIONS,
-    VARIADIC_FUNCTIONS,
-    Active,
-    And,
-    Arithmetic,
-    Call,
-    Compare,
-    Constant,
-    Expr,
-    In,
-    Is,
-    Not,
-    Or,
-    Reference,
-)
 from spacelang.ir.prior import PRIORS, Prior, expected_arguments, name_and_parameters, parameter_names
 from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, Value, identity_key
+from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import (
-    BOOLEAN,
-    FLOAT,
-    NAME,
-    PARAMETER_NAME,
-    POSITIVE_FLOAT,
-    TEXT,
-    VALUE,
     ArrayCodec,
-    ConversionCodec,
     JsonCodec,
     NamedCodec,
     ObjectCodec,
     ObjectKey,
-    Parts,
     ScalarCodec,
     UnionCodec,
-    from_parts,
-    integer_from,
-    one_of_words,
 )
-from spacelang.serialization.json_documents import (
-    DefinitionError,
-    JsonObject,
-    ReadingContext,
-    expect_integer,
-    expect_number,
-)
+from spacelang.serialization.json_documents import DefinitionError, JsonObject, ReadingContext
 
-EXPRESSION: Final[JsonCodec[Expr]] = NamedCodec("expression", lambda: _EXPRESSION)
+EXPRESSION: Final[JsonCodec[expr.Expr]] = NamedCodec("expression", lambda: _EXPRESSION)
 T = TypeVar("T")
 
 
-def _integers(parts: Parts, path: str, _: ReadingContext) -> Grid | Real:
+def _integers(parts: codec.Parts, path: str, _: ReadingContext) -> Grid | Real:
     lower, upper = _read_bounds(parts, f"{path}.int")
     return _check_range(Grid(lower, upper, parts["log"], parts["step"]), path)
 
 
-def _floats(parts: Parts, path: str, _: ReadingContext) -> Grid | Real:
+def _floats(parts: codec.Parts, path: str, _: ReadingContext) -> Grid | Real:
     lower, upper = _read_bounds(parts, f"{path}.float")
     is_open, log, step = ("lower" in parts["open"], "upper" in parts["open"]), parts["log"], parts["step"]
     if step is None:
@@ -73,7 +41,7 @@ def _floats(parts: Parts, path: str, _: ReadingContext) -> Grid | Real:
     return _check_range(drawn_in if any(is_open) else Grid(lower, upper, log, step), path)
 
 
-def _read_bounds(parts: Parts, path: str) -> tuple[Any, Any]:
+def _read_bounds(parts: codec.Parts, path: str) -> tuple[Any, Any]:
     lower, upper = parts["ends"]
     if lower > upper:
         raise DefinitionError(path, "has no members: the bounds are reversed")
@@ -102,8 +70,8 @@ def _range(domain: Grid | Real) -> JsonObject:
     return {"ends": (domain.lower, domain.upper), "open": ends or (), "log": domain.log, "step": None}
 
 
-def _finite_set(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[Parts, str, ReadingContext], T]:
-    def make(parts: Parts, path: str, _: ReadingContext) -> T:
+def _finite_set(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[codec.Parts, str, ReadingContext], T]:
+    def make(parts: codec.Parts, path: str, _: ReadingContext) -> T:
         seen: set[object] = set()
         for place, each in enumerate(parts["values"]):
             if identity_key(each) in seen:
@@ -114,17 +82,21 @@ def _finite_set(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[P
     return make
 
 
-_LOG: Final = ObjectKey("log", BOOLEAN, "Spread evenly on the logarithmic scale.", False)
+_LOG: Final = ObjectKey("log", codec.BOOLEAN, "Spread evenly on the logarithmic scale.", False)
 _STEP: Final = "The step between members, counted from the lower bound; "
-_SIDES: Final = ArrayCodec(one_of_words("lower", "upper"), most=2)
-_SET: Final = ArrayCodec(VALUE, least=1, noun="values")
+_SIDES: Final = ArrayCodec(codec.one_of_words("lower", "upper"), most=2)
+_SET: Final = ArrayCodec(codec.VALUE, least=1, noun="values")
 _SIMPLE: Final[dict[str, JsonCodec[Any]]] = {
     "int": ObjectCodec(
         "The integers from the first to the second number, including both.",
         (
-            ObjectKey("int", ArrayCodec(ScalarCodec(expect_integer, {"type": "integer"}), 2, 2, "bounds"), part="ends"),
+            ObjectKey(
+                "int",
+                ArrayCodec(ScalarCodec(json_documents.expect_integer, {"type": "integer"}), 2, 2, "bounds"),
+                part="ends",
+            ),
             _LOG,
-            ObjectKey("step", integer_from(1), f"{_STEP}by default 1.", 1),
+            ObjectKey("step", codec.integer_from(1), f"{_STEP}by default 1.", 1),
         ),
         _integers,
         _grid,
@@ -132,11 +104,14 @@ _SIMPLE: Final[dict[str, JsonCodec[Any]]] = {
     "float": ObjectCodec(
         "The numbers from the first to the second.",
         (
-            ObjectKey("float", ArrayCodec(FLOAT, 2, 2, "bounds"), part="ends"),
+            ObjectKey("float", ArrayCodec(codec.FLOAT, 2, 2, "bounds"), part="ends"),
             ObjectKey("open", _SIDES, "The bounds that are excluded.", ()),
             _LOG,
             ObjectKey(
-                "step", POSITIVE_FLOAT, f"{_STEP}without a step, all numbers between the bounds are members.", None
+                "step",
+                codec.POSITIVE_FLOAT,
+                f"{_STEP}without a step, all numbers between the bounds are members.",
+                None,
             ),
         ),
         _floats,
@@ -179,14 +154,14 @@ DOMAIN: Final[JsonCodec[Domain]] = NamedCodec("domain", lambda: _DOMAIN)
 _UNION: Final = ObjectCodec(
     "The union of several disjoint domains.",
     (ObjectKey("union", ArrayCodec(_SIMPLE_DOMAIN, least=2, noun="parts"), part="parts"),),
-    from_parts(Union),
+    codec.from_parts(Union),
 )
 _DOMAIN: Final[JsonCodec[Domain]] = UnionCodec(
     "The values that a hyperparameter may have.", "a domain", {**_SIMPLE, "union": _UNION}, _kind_of_domain
 )
 
 
-def _prior(parts: Parts, path: str, _: ReadingContext) -> Prior:
+def _prior(parts: codec.Parts, path: str, _: ReadingContext) -> Prior:
     name, numbers = parts["distribution"], parts["parameters"]
     if (expected := expected_arguments(name, numbers)) is not None:
         raise DefinitionError(f"{path}.parameters", "does not fit the distribution", f"give {expected}")
@@ -205,36 +180,35 @@ def _distribution_schema(prior: type[Prior]) -> JsonObject:
     return {"properties": {"distribution": {"const": prior.name}, "parameters": {**limits, "maxItems": len(names)}}}
 
 
-PRIOR: Final[JsonCodec[Prior]] = NamedCodec(
+PRIOR: Final[JsonCodec[Prior]] = codec.named_object(
     "prior",
-    lambda: ObjectCodec(
-        "The prior distribution of good values, on the logarithmic scale if the domain is logarithmic. "
-        + "; ".join(f"`{prior.name}`: {prior.meaning}" for prior in PRIORS.values()),
-        (
-            ObjectKey("distribution", one_of_words(*PRIORS)),
-            ObjectKey("parameters", ArrayCodec(ScalarCodec(expect_number, {"type": "number"}))),
-        ),
-        _prior,
-        _prior_parts,
-        extra_schema={"oneOf": [*map(_distribution_schema, PRIORS.values())]},
+    "The prior distribution of good values, on the logarithmic scale if the domain is logarithmic. "
+    + "; ".join(f"`{prior.name}`: {prior.meaning}" for prior in PRIORS.values()),
+    (
+        ObjectKey("distribution", codec.one_of_words(*PRIORS)),
+        ObjectKey("parameters", ArrayCodec(ScalarCodec(json_documents.expect_number, {"type": "number"}))),
     ),
+    _prior,
+    _prior_parts,
+    extra_schema={"oneOf": [*map(_distribution_schema, PRIORS.values())]},
 )
 
 
-_EXPRESSION_KEYS: Final[dict[type[Expr], str]] = {
-    Constant: "", Reference: "hyperparameter", Is: "is", Active: "active", In: "in", Not: "not", And: "and", Or: "or",
+_EXPRESSION_KEYS: Final[dict[type[expr.Expr], str]] = {
+    expr.Constant: "", expr.Reference: "hyperparameter", expr.Is: "is", expr.Active: "active", expr.In: "in",
+    expr.Not: "not", expr.And: "and", expr.Or: "or",
 }  # fmt: skip
 
 
-def _key_of_expression(expression: Expr) -> str:
+def _key_of_expression(expression: expr.Expr) -> str:
     match expression:
-        case Compare(relation=sign) | Arithmetic(operation=sign) | Call(function=sign):
+        case expr.Compare(relation=sign) | expr.Arithmetic(operation=sign) | expr.Call(function=sign):
             return sign
         case _:
             return _EXPRESSION_KEYS[type(expression)]
 
 
-def _binary_codec(kind: Callable[..., Expr], sign: str, about: str) -> ObjectCodec[Expr]:
+def _binary_codec(kind: Callable[..., expr.Expr], sign: str, about: str) -> ObjectCodec[expr.Expr]:
     sides = ObjectKey(sign, ArrayCodec(EXPRESSION, 2, 2, "sides"), part="sides")
     return ObjectCodec(about, (sides,), lambda parts, _, __: kind(sign, *parts["sides"]), _sides)
 
@@ -243,55 +217,61 @@ def _sides(expression: Any) -> JsonObject:
     return {"sides": (expression.left, expression.right)}
 
 
-def _function_codec(function: Any) -> ObjectCodec[Expr]:
-    several = function in VARIADIC_FUNCTIONS
+def _function_codec(function: Any) -> ObjectCodec[expr.Expr]:
+    several = function in expr.VARIADIC_FUNCTIONS
     arguments = ArrayCodec(EXPRESSION, 2 if several else 1, None if several else 1, "arguments")
     about = "A function of several numbers." if several else "A function of a number."
     return ObjectCodec(
-        about, (ObjectKey(function, arguments, part="arguments"),), lambda parts, _, __: Call(function, **parts)
+        about, (ObjectKey(function, arguments, part="arguments"),), lambda parts, _, __: expr.Call(function, **parts)
     )
 
 
-def _object_codec(about: str, kind: Callable[..., Expr], *keys: ObjectKey) -> ObjectCodec[Expr]:
-    return ObjectCodec(about, keys, from_parts(kind))
+def _object_codec(about: str, kind: Callable[..., expr.Expr], *keys: ObjectKey) -> ObjectCodec[expr.Expr]:
+    return ObjectCodec(about, keys, codec.from_parts(kind))
 
 
 _ADDRESS: Final = "Its address."
 _TERMS: Final = ArrayCodec(EXPRESSION)
-_EXPRESSION: Final[JsonCodec[Expr]] = UnionCodec(
+_EXPRESSION: Final[JsonCodec[expr.Expr]] = UnionCodec(
     "An expression; a plain value is a constant. A comparison with an inactive hyperparameter is false.",
     "an expression",
     {
         "hyperparameter": _object_codec(
-            "The value of a hyperparameter.", Reference, ObjectKey("hyperparameter", NAME, _ADDRESS, part="address")
+            "The value of a hyperparameter.",
+            expr.Reference,
+            ObjectKey("hyperparameter", codec.NAME, _ADDRESS, part="address"),
         ),
         "is": _object_codec(
             "True if a decision takes one of these alternatives; false if the decision is not reached.",
-            Is,
-            ObjectKey("decision", NAME, _ADDRESS, part="address"),
-            ObjectKey("is", ArrayCodec(TEXT), part="branches"),
+            expr.Is,
+            ObjectKey("decision", codec.NAME, _ADDRESS, part="address"),
+            ObjectKey("is", ArrayCodec(codec.TEXT), part="branches"),
         ),
         "active": _object_codec(
-            "True if a hyperparameter is active.", Active, ObjectKey("active", NAME, _ADDRESS, part="address")
+            "True if a hyperparameter is active.",
+            expr.Active,
+            ObjectKey("active", codec.NAME, _ADDRESS, part="address"),
         ),
         "in": _object_codec(
             "True if a value is one of several.",
-            In,
+            expr.In,
             ObjectKey("item", EXPRESSION),
-            ObjectKey("in", ArrayCodec(VALUE), part="values"),
+            ObjectKey("in", ArrayCodec(codec.VALUE), part="values"),
         ),
-        "not": _object_codec("Negation.", Not, ObjectKey("not", EXPRESSION, part="term")),
-        "and": _object_codec("All of the terms.", And, ObjectKey("and", _TERMS, part="terms")),
-        "or": _object_codec("At least one of the terms.", Or, ObjectKey("or", _TERMS, part="terms")),
-        **{sign: _binary_codec(Compare, sign, "A comparison of two values.") for sign in COMPARISON_FUNCTIONS},
+        "not": _object_codec("Negation.", expr.Not, ObjectKey("not", EXPRESSION, part="term")),
+        "and": _object_codec("All of the terms.", expr.And, ObjectKey("and", _TERMS, part="terms")),
+        "or": _object_codec("At least one of the terms.", expr.Or, ObjectKey("or", _TERMS, part="terms")),
         **{
-            sign: _binary_codec(Arithmetic, sign, "An arithmetic operation on two numbers.")
+            sign: _binary_codec(expr.Compare, sign, "A comparison of two values.") for sign in expr.COMPARISON_FUNCTIONS
+        },
+        **{
+            sign: _binary_codec(expr.Arithmetic, sign, "An arithmetic operation on two numbers.")
             for sign in ARITHMETIC_OPERATIONS
         },
         **{function: _function_codec(function) for function in NUMERIC_FUNCTIONS},
     },
     _key_of_expression,
-    untagged=ConversionCodec(VALUE, Constant, attrgetter("value")),
+    untagged=codec.ConversionCodec(codec.VALUE, expr.Constant, attrgetter("value")),
 )
 
 
@@ -303,8 +283,8 @@ def naming_keys(kind: str, form: JsonCodec[str], about: str) -> tuple[ObjectKey,
     )
     return (
         ObjectKey(kind, form, about, part="name"),
-        ObjectKey("address", NAME, "Its name in expressions; unique in the space."),
-        ObjectKey("key", NAME, key, None),
+        ObjectKey("address", codec.NAME, "Its name in expressions; unique in the space."),
+        ObjectKey("key", codec.NAME, key, None),
     )
 
 
@@ -313,31 +293,29 @@ def key_if_not_address(node: Hyperparameter | Choice) -> str | None:
     return None if node.key == node.address else node.key
 
 
-def register_address(parts: Parts, path: str, context: ReadingContext) -> None:
+def register_address(parts: codec.Parts, path: str, context: ReadingContext) -> None:
     """Register the address, which is the default of the key; raise DefinitionError if another part has it."""
     context.paths.add(parts["address"], path)
     parts["key"] = parts["key"] or parts["address"]
 
 
-def _condition(parts: Parts, path: str, context: ReadingContext) -> Expr:
-    when: Expr = parts["when"]
+def _condition(parts: codec.Parts, path: str, context: ReadingContext) -> expr.Expr:
+    when: expr.Expr = parts["when"]
     context.paths.expressions.append((f"{path}.when", when))
     return replace(when, span=context.span())
 
 
-_CONDITION: Final[JsonCodec[Expr]] = NamedCodec(
+_CONDITION: Final[JsonCodec[expr.Expr]] = codec.named_object(
     "condition",
-    lambda: ObjectCodec(
-        "The condition under which a hyperparameter is active.",
-        (ObjectKey("when", EXPRESSION),),
-        _condition,
-        lambda each: {"when": each},
-        has_span=True,
-    ),
+    "The condition under which a hyperparameter is active.",
+    (ObjectKey("when", EXPRESSION),),
+    _condition,
+    lambda each: {"when": each},
+    has_span=True,
 )
 
 
-def _hyperparameter(parts: Parts, path: str, context: ReadingContext) -> Hyperparameter:
+def _hyperparameter(parts: codec.Parts, path: str, context: ReadingContext) -> Hyperparameter:
     domain = parts["domain"]
     parts["default"] = domain.find(parts["default"])
     if isinstance(parts["default"], NotFound):
@@ -349,23 +327,21 @@ def _hyperparameter(parts: Parts, path: str, context: ReadingContext) -> Hyperpa
     return Hyperparameter(**parts, span=context.span(parts["name"]))
 
 
-HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = NamedCodec(
+HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = codec.named_object(
     "hyperparameter",
-    lambda: ObjectCodec(
-        "One parameter of an operator; active if its operator is reached and its condition holds.",
-        (
-            *naming_keys("hyperparameter", PARAMETER_NAME, "The name of the parameter."),
-            ObjectKey("domain", DOMAIN),
-            ObjectKey("default", VALUE, "The default value, a member of the domain."),
-            ObjectKey("condition", _CONDITION, default=None),
-            ObjectKey(
-                "named", ArrayCodec(NAME), "The values that are names of functions or objects of the catalogue.", ()
-            ),
-            ObjectKey("prior", PRIOR, default=None),
-            ObjectKey("split", integer_from(1), "The number of parts into which the domain may be split.", None),
+    "One parameter of an operator; active if its operator is reached and its condition holds.",
+    (
+        *naming_keys("hyperparameter", codec.PARAMETER_NAME, "The name of the parameter."),
+        ObjectKey("domain", DOMAIN),
+        ObjectKey("default", codec.VALUE, "The default value, a member of the domain."),
+        ObjectKey("condition", _CONDITION, default=None),
+        ObjectKey(
+            "named", ArrayCodec(codec.NAME), "The values that are names of functions or objects of the catalogue.", ()
         ),
-        _hyperparameter,
-        lambda node: {"key": key_if_not_address(node)},
-        has_span=True,
+        ObjectKey("prior", PRIOR, default=None),
+        ObjectKey("split", codec.integer_from(1), "The number of parts into which the domain may be split.", None),
     ),
+    _hyperparameter,
+    lambda node: {"key": key_if_not_address(node)},
+    has_span=True,
 )

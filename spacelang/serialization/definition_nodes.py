@@ -8,56 +8,16 @@ from math import factorial
 from operator import attrgetter
 from typing import Any, Final, assert_never
 
-from spacelang.ir.space import (
-    COLUMN_KINDS,
-    MAX_PERMUTED_STEPS,
-    SKIPPED_STEP,
-    Branch,
-    Choice,
-    ColumnSelector,
-    FixedValue,
-    Hyperparameter,
-    NamedObject,
-    Node,
-    Operator,
-    Product,
-    ProductKind,
-    order_name,
-)
-from spacelang.serialization.codec import (
-    BOOLEAN,
-    NAME,
-    PARAMETER_NAME,
-    PLAIN_WORD,
-    POSITIVE_NUMBER,
-    TEXT,
-    VALUE,
-    ArrayCodec,
-    ConversionCodec,
-    JsonCodec,
-    MappingCodec,
-    NamedCodec,
-    ObjectCodec,
-    ObjectKey,
-    Parts,
-    ScalarCodec,
-    UnionCodec,
-    from_parts,
-    one_of_words,
-)
+from spacelang.ir import space as ir
+from spacelang.serialization import codec, json_documents
+from spacelang.serialization.codec import ArrayCodec, JsonCodec, NamedCodec, ObjectCodec, ObjectKey, UnionCodec
 from spacelang.serialization.definition_hyperparameters import (
     HYPERPARAMETER,
     key_if_not_address,
     naming_keys,
     register_address,
 )
-from spacelang.serialization.json_documents import (
-    DefinitionError,
-    JsonObject,
-    ReadingContext,
-    expect_parameter_name,
-    first_duplicate,
-)
+from spacelang.serialization.json_documents import DefinitionError, JsonObject, ReadingContext
 from spacelang.suggest import suggestion
 from spacelang.text import Span
 
@@ -65,41 +25,41 @@ DEFAULT_CATALOGUE: Final = "sklearn"  # The default library, which is left out o
 MAX_ORDERS: Final = 100_000  # The maximal number of orders of all permutations together
 
 
-def _kind_of(node: Node) -> str:
+def _kind_of(node: ir.Node) -> str:
     match node:
-        case Hyperparameter():
+        case ir.Hyperparameter():
             return "hyperparameter"
-        case Choice():
+        case ir.Choice():
             return "decision"
-        case Operator():
+        case ir.Operator():
             return "operator"
-        case Product():
+        case ir.Product():
             return node.kind.value
         case _:
             assert_never(node)
 
 
-NODE: Final[JsonCodec[Node]] = NamedCodec("node", lambda: _NODE)
+NODE: Final[JsonCodec[ir.Node]] = NamedCodec("node", lambda: _NODE)
 
 
-def _product(kind: ProductKind, about: str, *keys: ObjectKey) -> JsonCodec[Product]:
-    def make(parts: Parts, path: str, context: ReadingContext) -> Product:
-        if kind is ProductKind.COLUMNS:
+def _product(kind: ir.ProductKind, about: str, *keys: ObjectKey) -> JsonCodec[ir.Product]:
+    def make(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Product:
+        if kind is ir.ProductKind.COLUMNS:
             _check_same_length(parts, "selectors", path)
-        return Product(kind, **parts, span=context.span())
+        return ir.Product(kind, **parts, span=context.span())
 
     children = ObjectKey(kind.value, ArrayCodec(NODE), part="children")
     return NamedCodec(kind.value, lambda: ObjectCodec(about, (children, *keys), make, has_span=True))
 
 
-def _check_same_length(parts: Parts, of_each: str, path: str) -> None:
+def _check_same_length(parts: codec.Parts, of_each: str, path: str) -> None:
     found, wanted = len(parts[of_each]), len(parts["children"])
     if found != wanted:
         raise DefinitionError(f"{path}.{of_each}", f"has {found} members for {wanted} steps")
 
 
 def _pattern(value: object, path: str) -> str:
-    pattern = TEXT.convert(value, path)
+    pattern = codec.TEXT.convert(value, path)
     try:
         re.compile(pattern)
     except re.error as error:
@@ -107,91 +67,81 @@ def _pattern(value: object, path: str) -> str:
     return pattern
 
 
-_SELECTOR: Final[JsonCodec[ColumnSelector]] = UnionCodec(
+_PATTERN_SELECTOR: Final[JsonCodec[ir.ColumnSelector]] = ObjectCodec(
+    "The columns whose names match a regular expression (`re.search`).",
+    (ObjectKey("pattern", codec.ScalarCodec(_pattern, codec.TEXT.json_schema)),),
+    lambda parts, _, __: ir.ColumnSelector("pattern", **parts),
+)
+_SELECTOR: Final[JsonCodec[ir.ColumnSelector]] = UnionCodec(
     "",
     "a selector",
-    {
-        "pattern": ObjectCodec(
-            "The columns whose names match a regular expression (`re.search`).",
-            (ObjectKey("pattern", ScalarCodec(_pattern, TEXT.json_schema)),),
-            lambda parts, _, __: ColumnSelector("pattern", **parts),
-        )
-    },
+    {"pattern": _PATTERN_SELECTOR},
     lambda selector: "pattern" if selector.kind == "pattern" else "",
-    ConversionCodec(one_of_words(*COLUMN_KINDS), ColumnSelector, attrgetter("kind")),
+    codec.ConversionCodec(codec.one_of_words(*ir.COLUMN_KINDS), ir.ColumnSelector, attrgetter("kind")),
 )
 
 
-_FIRST: Final = ObjectKey("first", BOOLEAN, "True if the search should decide this before other decisions.", False)
+_FIRST_ABOUT: Final = "True if the search should decide this before other decisions."
+_FIRST: Final = ObjectKey("first", codec.BOOLEAN, _FIRST_ABOUT, False)
 
 
-def _decision(form: JsonCodec[str]) -> ObjectCodec[Choice]:
-    about = "The default alternative; the first one if it is left out."
-    alternatives = ObjectKey("alternatives", ArrayCodec(_ALTERNATIVE, 1, noun="alternatives"), part="branches")
+def _decision(form: JsonCodec[str]) -> ObjectCodec[ir.Choice]:
     keys = (
         *naming_keys("decision", form, "Its own name."),
-        alternatives,
-        ObjectKey("default", TEXT, about, None),
+        ObjectKey("alternatives", ArrayCodec(_ALTERNATIVE, 1, noun="alternatives"), part="branches"),
+        ObjectKey("default", codec.TEXT, "The default alternative; the first one if it is left out.", None),
         _FIRST,
     )
-    return ObjectCodec(
-        "A decision: exactly one of the alternatives is taken.", keys, _choice, _choice_parts, has_span=True
-    )
+    about = "A decision: exactly one of the alternatives is taken."
+    return ObjectCodec(about, keys, _choice, _choice_parts, has_span=True)
 
 
-_DECISION: Final[JsonCodec[Choice]] = NamedCodec("decision", lambda: _decision(PLAIN_WORD))
-_NESTED: Final[JsonCodec[Choice]] = NamedCodec("decision", lambda: _decision(PARAMETER_NAME))
+_DECISION: Final[JsonCodec[ir.Choice]] = NamedCodec("decision", lambda: _decision(codec.PLAIN_WORD))
+_NESTED: Final[JsonCodec[ir.Choice]] = NamedCodec("decision", lambda: _decision(codec.PARAMETER_NAME))
 
 
-def _choice_parts(node: Choice) -> JsonObject:
+def _choice_parts(node: ir.Choice) -> JsonObject:
     return {"key": key_if_not_address(node), "default": node.branches[node.default].name if node.default else None}
 
 
-def _choice(parts: Parts, path: str, context: ReadingContext) -> Choice:
+def _choice(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Choice:
     names = [branch.name for branch in parts["branches"]]
-    again = first_duplicate(names)
+    again = json_documents.first_duplicate(names)
     if again is not None:
-        raise DefinitionError(
-            f"{path}.alternatives[{again}]", f"is a second alternative with the name `{names[again]}`"
-        )
+        problem = f"is a second alternative with the name `{names[again]}`"
+        raise DefinitionError(f"{path}.alternatives[{again}]", problem)
     default = names[0] if parts["default"] is None else parts["default"]
     if default not in names:
         remedy = suggestion(default, names) or "use one of the alternatives"
         raise DefinitionError(f"{path}.default", f"is `{default}`, which is not an alternative", remedy)
     register_address(parts, path, context)
-    return Choice(**{**parts, "default": names.index(default)}, span=context.span(parts["name"]))
+    return ir.Choice(**{**parts, "default": names.index(default)}, span=context.span(parts["name"]))
 
 
-def _branch(parts: Parts, path: str, context: ReadingContext) -> Branch:
-    if parts["value"] is not None and parts["node"] != SKIPPED_STEP:
+def _branch(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Branch:
+    if parts["value"] is not None and parts["node"] != ir.SKIPPED_STEP:
         raise DefinitionError(f"{path}.value", "is given together with a `node`")
-    return Branch(**parts, span=context.span(parts["name"]))
+    return ir.Branch(**parts, span=context.span(parts["name"]))
 
 
-_ALTERNATIVE: Final[JsonCodec[Branch]] = NamedCodec(
+_WEIGHT_ABOUT: Final = "How good it is expected to be relative to the others; 1 if it is left out."
+_ALTERNATIVE: Final[JsonCodec[ir.Branch]] = codec.named_object(
     "alternative",
-    lambda: ObjectCodec(
-        "One alternative of a decision.",
-        (
-            ObjectKey("alternative", NAME, "Its name.", part="name"),
-            ObjectKey(
-                "weight",
-                POSITIVE_NUMBER,
-                "How good it is expected to be relative to the others; 1 if it is left out.",
-                1.0,
-            ),
-            ObjectKey("node", NODE, "The node that is used; the step is skipped if there is none.", SKIPPED_STEP),
-            ObjectKey(
-                "value",
-                VALUE,
-                "The plain value of a parameter whose other alternatives are operators; null if both this and the "
-                "node are left out.",
-                None,
-            ),
+    "One alternative of a decision.",
+    (
+        ObjectKey("alternative", codec.NAME, "Its name.", part="name"),
+        ObjectKey("weight", codec.POSITIVE_NUMBER, _WEIGHT_ABOUT, 1.0),
+        ObjectKey("node", NODE, "The node that is used; the step is skipped if there is none.", ir.SKIPPED_STEP),
+        ObjectKey(
+            "value",
+            codec.VALUE,
+            "The plain value of a parameter whose other alternatives are operators; null if both this and the "
+            "node are left out.",
+            None,
         ),
-        _branch,
-        has_span=True,
     ),
+    _branch,
+    has_span=True,
 )
 
 
@@ -199,8 +149,8 @@ _ALTERNATIVE: Final[JsonCodec[Branch]] = NamedCodec(
 class _OrderDecision:
     """The decision about the order of a permutation; `orders` are all orders as alternatives."""
 
-    choice: Choice
-    orders: tuple[Branch, ...]
+    choice: ir.Choice
+    orders: tuple[ir.Branch, ...]
 
     @property
     def span(self) -> Span:
@@ -215,127 +165,117 @@ class _OrderDecision:
         return {**called, **_choice_parts(self.choice), "branches": listed}
 
 
-def _orders(labels: Sequence[str]) -> tuple[Branch, ...]:
-    return tuple(Branch(order_name(order), SKIPPED_STEP) for order in permutations(labels))
+def _orders(labels: Sequence[str]) -> tuple[ir.Branch, ...]:
+    return tuple(ir.Branch(ir.order_name(order), ir.SKIPPED_STEP) for order in permutations(labels))
 
 
-def _permutation_parts(node: Product) -> JsonObject:
+def _permutation_parts(node: ir.Product) -> JsonObject:
     order, *steps = node.children
-    assert isinstance(order, Choice)
+    assert isinstance(order, ir.Choice)
     return {"children": steps, "order": _OrderDecision(order, _orders(node.labels))}
 
 
-def _permutation(parts: Parts, path: str, context: ReadingContext) -> Product:
+def _permutation(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Product:
     _check_same_length(parts, "labels", path)
     labels, order = parts["labels"], parts.pop("order")
     context.paths.order_count += factorial(len(labels))
     if context.paths.order_count > MAX_ORDERS:
-        raise DefinitionError(
-            path, f"exceeds the limit: the permutations have more than {MAX_ORDERS:,} orders of steps in total"
-        )
+        problem = f"exceeds the limit: the permutations have more than {MAX_ORDERS:,} orders of steps in total"
+        raise DefinitionError(path, problem)
     children = (order(_orders(labels)), *parts.pop("children"))
-    return Product(ProductKind.PERMUTATION, children, context.span(), **parts)
+    return ir.Product(ir.ProductKind.PERMUTATION, children, context.span(), **parts)
 
 
-def _deferred_order(parts: Parts, path: str, context: ReadingContext) -> Callable[[tuple[Branch, ...]], Choice]:
+def _deferred_order(
+    parts: codec.Parts, path: str, context: ReadingContext
+) -> Callable[[tuple[ir.Branch, ...]], ir.Choice]:
     """Return a function that creates the decision about an order from all possible orders."""
 
-    def order(orders: tuple[Branch, ...]) -> Choice:
-        listed = parts["branches"]
-        wrong = next((place for place, branch in enumerate(listed) if branch not in orders), None)
-        if wrong is not None:
-            raise DefinitionError(f"{path}.alternatives[{wrong}]", "is not an order of the labels")
-        return _choice(
-            {**parts, "branches": listed or tuple(replace(each, span=context.span()) for each in orders)}, path, context
-        )
+    def order(orders: tuple[ir.Branch, ...]) -> ir.Choice:
+        for place, branch in enumerate(parts["branches"]):
+            if branch not in orders:
+                raise DefinitionError(f"{path}.alternatives[{place}]", "is not an order of the labels")
+        listed = parts["branches"] or tuple(replace(each, span=context.span()) for each in orders)
+        return _choice({**parts, "branches": listed}, path, context)
 
     return order
 
 
-_ORDER: Final[JsonCodec[Any]] = NamedCodec(
+_ORDER: Final[JsonCodec[Any]] = codec.named_object(
     "order",
-    lambda: ObjectCodec(
-        "The decision about the order of a permutation. If the alternatives are left out, they are all orders of the "
-        "labels, each named by its labels with commas between them.",
-        (
-            *naming_keys("decision", PLAIN_WORD, "Its own name."),
-            ObjectKey("alternatives", ArrayCodec(_ALTERNATIVE, 1, noun="alternatives"), "", (), "branches"),
-            ObjectKey("default", TEXT, "The default order; the first one if it is left out.", None),
-            _FIRST,
-        ),
-        _deferred_order,
-        lambda order: order.parts,
-        has_span=True,
+    "The decision about the order of a permutation. If the alternatives are left out, they are all orders of the "
+    "labels, each named by its labels with commas between them.",
+    (
+        *naming_keys("decision", codec.PLAIN_WORD, "Its own name."),
+        ObjectKey("alternatives", ArrayCodec(_ALTERNATIVE, 1, noun="alternatives"), "", (), "branches"),
+        ObjectKey("default", codec.TEXT, "The default order; the first one if it is left out.", None),
+        _FIRST,
     ),
+    _deferred_order,
+    lambda order: order.parts,
+    has_span=True,
 )
-_PERMUTATION: Final[JsonCodec[Product]] = NamedCodec(
+_PERMUTATION: Final[JsonCodec[ir.Product]] = codec.named_object(
     "permutation",
-    lambda: ObjectCodec(
-        "Steps whose order is a decision.",
-        (
-            ObjectKey("permutation", ArrayCodec(NODE, most=MAX_PERMUTED_STEPS, noun="steps"), part="children"),
-            ObjectKey(
-                "labels",
-                ArrayCodec(NAME, most=MAX_PERMUTED_STEPS, noun="labels", distinct=True),
-                "The names of the steps in the orders.",
-            ),
-            ObjectKey("order", _ORDER),
+    "Steps whose order is a decision.",
+    (
+        ObjectKey("permutation", ArrayCodec(NODE, most=ir.MAX_PERMUTED_STEPS, noun="steps"), part="children"),
+        ObjectKey(
+            "labels",
+            ArrayCodec(codec.NAME, most=ir.MAX_PERMUTED_STEPS, noun="labels", distinct=True),
+            "The names of the steps in the orders.",
         ),
-        _permutation,
-        _permutation_parts,
-        has_span=True,
+        ObjectKey("order", _ORDER),
     ),
+    _permutation,
+    _permutation_parts,
+    has_span=True,
 )
 
 
-def _operator(parts: Parts, path: str, context: ReadingContext) -> Operator:
+def _operator(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Operator:
     names = [*(name for name, _ in parts["fixed"]), *(child.name for child in parts["children"])]
-    again = first_duplicate(names)
+    again = json_documents.first_duplicate(names)
     if again is not None:
         at = f"{path}.parameters[{again - len(parts['fixed'])}]"
         raise DefinitionError(at, f"is a second parameter with the name `{names[again]}`")
-    return Operator(**parts, span=context.span(parts["name"]))
+    return ir.Operator(**parts, span=context.span(parts["name"]))
 
 
-_OPERATOR: Final[JsonCodec[Operator]] = NamedCodec("operator", lambda: _OPERATOR_OBJECT)
-_NAMED: Final[JsonCodec[NamedObject]] = NamedCodec(
+_OPERATOR: Final[JsonCodec[ir.Operator]] = NamedCodec("operator", lambda: _OPERATOR_OBJECT)
+_NAMED: Final[JsonCodec[ir.NamedObject]] = codec.named_object(
     "named",
-    lambda: ObjectCodec(
-        "A function or object that the catalogue lists by its name.",
-        (ObjectKey("named", NAME, part="name"),),
-        from_parts(NamedObject),
-    ),
+    "A function or object that the catalogue lists by its name.",
+    (ObjectKey("named", codec.NAME, part="name"),),
+    codec.from_parts(ir.NamedObject),
 )
-_FIXED: Final[JsonCodec[FixedValue]] = UnionCodec(
+_FIXED: Final[JsonCodec[ir.FixedValue]] = UnionCodec(
     "",
     "an operator or a named object",
     {"operator": _OPERATOR, "named": _NAMED},
-    lambda value: "operator" if isinstance(value, Operator) else "named" if isinstance(value, NamedObject) else "",
-    VALUE,
+    lambda value: {ir.Operator: "operator", ir.NamedObject: "named"}.get(type(value), ""),
+    codec.VALUE,
 )
-_OPERATOR_OBJECT: Final[JsonCodec[Operator]] = ObjectCodec(
+_PARAMETER: Final[JsonCodec[ir.Hyperparameter | ir.Choice]] = UnionCodec(
+    "", "a hyperparameter or a decision", {"hyperparameter": HYPERPARAMETER, "decision": _NESTED}, _kind_of
+)
+_FIXED_PARAMETERS: Final = codec.MappingCodec(_FIXED, json_documents.expect_parameter_name)
+_OPERATOR_OBJECT: Final[JsonCodec[ir.Operator]] = ObjectCodec(
     "A step provided by a library.",
     (
-        ObjectKey("operator", PLAIN_WORD, "The name of the operator's class.", part="name"),
+        ObjectKey("operator", codec.PLAIN_WORD, "The name of the operator's class.", part="name"),
         ObjectKey(
             "library",
-            NAME,
+            codec.NAME,
             "The catalogue that contains it, or `abstract` for an operator that the space declares itself; `sklearn` "
             "if it is left out.",
             DEFAULT_CATALOGUE,
             "catalogue",
         ),
-        ObjectKey("fixed", MappingCodec(_FIXED, expect_parameter_name), "Parameters with fixed values, by name.", ()),
+        ObjectKey("fixed", _FIXED_PARAMETERS, "Parameters with fixed values, by name.", ()),
         ObjectKey(
             "parameters",
-            ArrayCodec(
-                UnionCodec(
-                    "",
-                    "a hyperparameter or a decision",
-                    {"hyperparameter": HYPERPARAMETER, "decision": _NESTED},
-                    _kind_of,
-                )
-            ),
+            ArrayCodec(_PARAMETER),
             "Parameters that the search varies; a decision chooses between operators.",
             (),
             "children",
@@ -344,17 +284,17 @@ _OPERATOR_OBJECT: Final[JsonCodec[Operator]] = ObjectCodec(
     _operator,
     has_span=True,
 )
-_NODE: Final[JsonCodec[Node]] = UnionCodec(
+_NODE: Final[JsonCodec[ir.Node]] = UnionCodec(
     "A part of the pipeline.",
     "a node",
     {
         "operator": _OPERATOR,
         "decision": _DECISION,
         "hyperparameter": HYPERPARAMETER,
-        "sequence": _product(ProductKind.SEQUENCE, "One step after the other."),
-        "parallel": _product(ProductKind.PARALLEL, "Steps side by side, with their features concatenated."),
+        "sequence": _product(ir.ProductKind.SEQUENCE, "One step after the other."),
+        "parallel": _product(ir.ProductKind.PARALLEL, "Steps side by side, with their features concatenated."),
         "columns": _product(
-            ProductKind.COLUMNS,
+            ir.ProductKind.COLUMNS,
             "Steps side by side, each for some of the columns of the data.",
             ObjectKey("selectors", ArrayCodec(_SELECTOR), "The columns that each step takes."),
         ),

@@ -5,24 +5,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
+from spacelang.ir import space as ir
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.expr import Is, rename_addresses
 from spacelang.ir.prior import describe as describe_prior
-from spacelang.ir.space import (
-    Branch,
-    Choice,
-    Constraint,
-    Context,
-    FixedValue,
-    Hyperparameter,
-    NamedObject,
-    Node,
-    Operator,
-    Product,
-    ProductKind,
-    Space,
-    Variable,
-)
 from spacelang.ir.task import task_lines as describe_task
 from spacelang.serialization.syntax_nodes import show_expression
 from spacelang.solver.counting import Structures
@@ -94,7 +80,7 @@ def compare(first: Structures, second: Structures) -> SpaceDifference:
 # ---- what differs
 
 
-def differences(first: Space, second: Space) -> tuple[Difference, ...]:
+def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
     """Return the facts that differ, the first space's first; not those inside a part that only one space has."""
     # This import brings in the syntax tree of the language, which nothing else here needs.
     from spacelang.serialization.syntax_nodes import spell_branch, spelled_names, with_spelled_names
@@ -133,12 +119,11 @@ def _is_implied(address: str, aspect: Aspect, one: str | None, other: str | None
     if aspect in (Aspect.DECISION, Aspect.HYPERPARAMETER) and one is not None and other is not None:
         return True
     parts = address.split(".")
-    return (address in lone and aspect not in _EXISTENCE) or any(
-        ".".join(parts[:length]) in lone for length in range(1, len(parts))
-    )
+    is_part_of_lone = any(".".join(parts[:length]) in lone for length in range(1, len(parts)))
+    return is_part_of_lone or (address in lone and aspect not in _EXISTENCE)
 
 
-def _facts(space: Space) -> Iterator[tuple[_FactKey, str]]:
+def _facts(space: ir.Space) -> Iterator[tuple[_FactKey, str]]:
     yield ("", Aspect.PIPELINE), _outline(space.root)
     yield from _facts_of(space.root, "")
     for constraint in space.constraints:
@@ -148,25 +133,25 @@ def _facts(space: Space) -> Iterator[tuple[_FactKey, str]]:
         yield (line, Aspect.TASK), line
 
 
-def _facts_of(node: Node, inside: str) -> Iterator[tuple[_FactKey, str]]:
+def _facts_of(node: ir.Node, inside: str) -> Iterator[tuple[_FactKey, str]]:
     """Yield the facts of a node and everything below it; `inside` is the address of the enclosing alternative."""
     match node:
-        case Hyperparameter():
+        case ir.Hyperparameter():
             yield from _facts_of_hyperparameter(node)
-        case Choice():
+        case ir.Choice():
             yield (node.address, Aspect.DECISION), " | ".join(quote_if_list(branch.name) for branch in node.branches)
             yield (node.address, Aspect.DEFAULT), quote_if_list(node.branches[node.default].name)
             if node.first:
                 yield (node.address, Aspect.ANNOTATION), "@first"
             for branch in node.branches:
                 yield from _facts_of_branch(branch, f"{node.address}.{branch.name}")
-        case Operator():
+        case ir.Operator():
             yield (inside or node.name, Aspect.OPERATOR), f"{node.catalogue}.{node.name}"
             for part in node.children:
                 yield from _facts_of(part, inside)
             for name, value in node.fixed:
                 yield from _facts_of_fixed(value, f"{inside}.{name}" if inside else name)
-        case Product():
+        case ir.Product():
             for child in node.children:
                 yield from _facts_of(child, inside)
         case _:
@@ -178,7 +163,7 @@ def quote_if_list(name: str) -> str:
     return f'"{name}"' if ", " in name else name
 
 
-def _facts_of_hyperparameter(node: Hyperparameter) -> Iterator[tuple[_FactKey, str]]:
+def _facts_of_hyperparameter(node: ir.Hyperparameter) -> Iterator[tuple[_FactKey, str]]:
     domain, default = describe(node.domain), literal(node.default)
     condition = show_expression(node.condition) if node.condition is not None else None
     whole = f"{domain} = {default}" + (f" when {condition}" if condition is not None else "")
@@ -194,35 +179,37 @@ def _facts_of_hyperparameter(node: Hyperparameter) -> Iterator[tuple[_FactKey, s
         yield (node.address, Aspect.ANNOTATION), " ".join(annotations)
 
 
-def _facts_of_branch(branch: Branch, address: str) -> Iterator[tuple[_FactKey, str]]:
+def _facts_of_branch(branch: ir.Branch, address: str) -> Iterator[tuple[_FactKey, str]]:
     yield (address, Aspect.ALTERNATIVE), branch.name if branch.value is None else literal(branch.value)
     if branch.weight != 1:
         yield (address, Aspect.ANNOTATION), f"@weight({literal(branch.weight)})"
-    if not isinstance(branch.node, Operator | Product) or (isinstance(branch.node, Product) and branch.node.children):
+    if not isinstance(branch.node, ir.Operator | ir.Product) or (
+        isinstance(branch.node, ir.Product) and branch.node.children
+    ):
         yield (address, Aspect.PIPELINE), _outline(branch.node)
     yield from _facts_of(branch.node, address)
 
 
-def _facts_of_fixed(value: FixedValue, address: str) -> Iterator[tuple[_FactKey, str]]:
+def _facts_of_fixed(value: ir.FixedValue, address: str) -> Iterator[tuple[_FactKey, str]]:
     match value:
-        case Operator():
+        case ir.Operator():
             yield from _facts_of(value, address)
-        case NamedObject(name=name):
+        case ir.NamedObject(name=name):
             yield (address, Aspect.FIXED), name
         case _:
             yield (address, Aspect.FIXED), literal(value)
 
 
-def _outline(node: Node) -> str:
+def _outline(node: ir.Node) -> str:
     match node:
-        case Choice() | Hyperparameter() | Operator():
+        case ir.Choice() | ir.Hyperparameter() | ir.Operator():
             return node.name
-        case Product(kind=kind, children=children, selectors=selectors):
+        case ir.Product(kind=kind, children=children, selectors=selectors):
             parts = [_outline(child) for child in children]
             if selectors:
                 names = (f'"{each.pattern}"' if each.pattern else each.kind for each in selectors)
                 parts = [f"{name}: {part}" for name, part in zip(names, parts, strict=True)]
-            sign = {ProductKind.SEQUENCE: " -> ", ProductKind.PARALLEL: " & "}.get(kind)
+            sign = {ir.ProductKind.SEQUENCE: " -> ", ir.ProductKind.PARALLEL: " & "}.get(kind)
             if sign is not None:
                 return f"({sign.join(parts)})" if len(parts) != 1 else parts[0]
             return f"{kind}({', '.join(parts)})"
@@ -233,7 +220,7 @@ def _outline(node: Node) -> str:
 # ---- common structures
 
 
-def count_common(first: Space, second: Space) -> int | None:
+def count_common(first: ir.Space, second: ir.Space) -> int | None:
     """Return the number of structures that both spaces have; None if they are too intertwined to be counted.
 
     The function counts the structures of a union space. It has the decisions of both spaces, and forbids what only one
@@ -248,16 +235,16 @@ def count_common(first: Space, second: Space) -> int | None:
         return None
 
 
-_Contexts: TypeAlias = tuple[Context, Context]
+_Contexts: TypeAlias = tuple[ir.Context, ir.Context]
 """The contexts (decisions with branches) of one place in the first space and in the second."""
 
 
 class _SpaceUnion:
     """The union of two spaces; decisions are shared where the same branches lead to them."""
 
-    def __init__(self, spaces: tuple[Space, Space]) -> None:
+    def __init__(self, spaces: tuple[ir.Space, ir.Space]) -> None:
         self.spaces = spaces
-        self.forbidden: list[Constraint] = []
+        self.forbidden: list[ir.Constraint] = []
         self.names = tuple(
             {address: f"{number} {address}" for address in each.variables} for number, each in enumerate(spaces)
         )
@@ -274,7 +261,7 @@ class _SpaceUnion:
             for key, variable in ours.items()
         )
 
-    def space(self) -> Space:
+    def space(self) -> ir.Space:
         """Return the space whose admissible structures are exactly the common ones."""
         self._share_names(((), ()))
         root = self._shared_node(((), ()))
@@ -283,7 +270,7 @@ class _SpaceUnion:
             for space, names in zip(self.spaces, self.names, strict=True)
             for constraint in space.constraints
         ]
-        return Space("", root, (*self.forbidden, *constraints))
+        return ir.Space("", root, (*self.forbidden, *constraints))
 
     def _share_names(self, contexts: _Contexts) -> None:
         ours, theirs = self._decisions(contexts)
@@ -294,23 +281,23 @@ class _SpaceUnion:
                 if self.may_share_structure(inside := _contexts_below(variable, theirs[key], name)):
                     self._share_names(inside)
 
-    def _shared_node(self, contexts: _Contexts) -> Node:
+    def _shared_node(self, contexts: _Contexts) -> ir.Node:
         """Return the node below two contexts: the shared decisions, and the hyperparameters of both spaces."""
         ours, theirs = self._decisions(contexts)
         choices = [self._shared_choice(variable, theirs[key]) for key, variable in ours.items()]
-        return Product(
-            ProductKind.SEQUENCE,
+        return ir.Product(
+            ir.ProductKind.SEQUENCE,
             (*choices, *self._hyperparameters(0, contexts[0]), *self._hyperparameters(1, contexts[1])),
         )
 
-    def _shared_choice(self, ours: Variable, theirs: Variable) -> Choice:
+    def _shared_choice(self, ours: ir.Variable, theirs: ir.Variable) -> ir.Choice:
         """Return a decision with the branches of both spaces; forbid the branches that no common structure has."""
         address = self.names[0][ours.address]
-        branches: list[Branch] = []
+        branches: list[ir.Branch] = []
         for name in dict.fromkeys((*ours.choice.branch_indices, *theirs.choice.branch_indices)):
             inside = _contexts_below(ours, theirs, name)
             if name in _shared_branches(ours, theirs) and self.may_share_structure(inside):
-                branches.append(Branch(name, self._shared_node(inside)))
+                branches.append(ir.Branch(name, self._shared_node(inside)))
                 continue
             # The branch is kept, so that expressions that refer to something inside it keep their meaning.
             own = [
@@ -318,41 +305,41 @@ class _SpaceUnion:
                 for number, each in enumerate((ours, theirs))
                 if name in each.choice.branch_indices
             ]
-            branches.append(Branch(name, Product(ProductKind.SEQUENCE, tuple(own))))
-            self.forbidden.append(Constraint(Is(address, (name,)), forbidden=True))
-        return Choice(ours.node.name, address, address, tuple(branches))
+            branches.append(ir.Branch(name, ir.Product(ir.ProductKind.SEQUENCE, tuple(own))))
+            self.forbidden.append(ir.Constraint(Is(address, (name,)), forbidden=True))
+        return ir.Choice(ours.node.name, address, address, tuple(branches))
 
-    def _unshared_node(self, number: int, context: Context) -> Node:
+    def _unshared_node(self, number: int, context: ir.Context) -> ir.Node:
         choices = []
         for variable in self.spaces[number].by_context.get(context, ()):
-            if isinstance(variable.node, Choice):
+            if isinstance(variable.node, ir.Choice):
                 address = self.names[number][variable.address]
                 branches = tuple(
-                    Branch(name, self._unshared_node(number, (*context, (variable.address, name))))
+                    ir.Branch(name, self._unshared_node(number, (*context, (variable.address, name))))
                     for name in variable.choice.branch_indices
                 )
-                choices.append(Choice(variable.node.name, address, address, branches))
-        return Product(ProductKind.SEQUENCE, (*choices, *self._hyperparameters(number, context)))
+                choices.append(ir.Choice(variable.node.name, address, address, branches))
+        return ir.Product(ir.ProductKind.SEQUENCE, (*choices, *self._hyperparameters(number, context)))
 
-    def _hyperparameters(self, number: int, context: Context) -> Iterator[Hyperparameter]:
+    def _hyperparameters(self, number: int, context: ir.Context) -> Iterator[ir.Hyperparameter]:
         names = self.names[number]
         for variable in self.spaces[number].by_context.get(context, ()):
             node = variable.node
-            if isinstance(node, Hyperparameter):
+            if isinstance(node, ir.Hyperparameter):
                 condition = rename_addresses(node.condition, names) if node.condition is not None else None
                 yield replace(node, address=names[node.address], key=names[node.address], condition=condition)
 
-    def _decisions(self, contexts: _Contexts) -> tuple[dict[str, Variable], dict[str, Variable]]:
+    def _decisions(self, contexts: _Contexts) -> tuple[dict[str, ir.Variable], dict[str, ir.Variable]]:
         ours, theirs = (
-            {each.key: each for each in space.by_context.get(context, ()) if isinstance(each.node, Choice)}
+            {each.key: each for each in space.by_context.get(context, ()) if isinstance(each.node, ir.Choice)}
             for space, context in zip(self.spaces, contexts, strict=True)
         )
         return ours, theirs
 
 
-def _contexts_below(ours: Variable, theirs: Variable, branch: str) -> _Contexts:
+def _contexts_below(ours: ir.Variable, theirs: ir.Variable, branch: str) -> _Contexts:
     return (*ours.owners, (ours.address, branch)), (*theirs.owners, (theirs.address, branch))
 
 
-def _shared_branches(ours: Variable, theirs: Variable) -> list[str]:
+def _shared_branches(ours: ir.Variable, theirs: ir.Variable) -> list[str]:
     return [name for name in ours.choice.branch_indices if name in theirs.choice.branch_indices]

@@ -60,15 +60,14 @@ def check_keys(given: Collection[str], path: str, known: Collection[str]) -> Ite
 
 def find_tag(value: object, path: str, kinds: Collection[str], what: str) -> str:
     """Return the only one of the keys `kinds` that an object has, which states its kind; else raise DefinitionError."""
-    if not isinstance(value, dict):
-        raise DefinitionError(path, f"is {describe_json_value(value)}, expected {what}")
-    found = [kind for kind in kinds if kind in value]
+    given = expect_type(value, path, dict, what)
+    found = [kind for kind in kinds if kind in given]
     if len(found) == 1:
         return found[0]
     listed = ", ".join(f"`{kind}`" for kind in kinds)
     if found:
         raise DefinitionError(path, f"has both `{found[0]}` and `{found[1]}`", "give only one of them")
-    meant = next(filter(None, (suggestion(key, kinds) for key in value)), "")
+    meant = next(filter(None, (suggestion(key, kinds) for key in given)), "")
     raise DefinitionError(path, f"is not {what}", meant or f"give one of the keys {listed}")
 
 
@@ -317,9 +316,8 @@ class ReadingContext:
             number = expect_line_number(given["line"], f"{path}.line")
             if (file, number) not in self.known_lines:
                 problem = f"is a line of `{file}` whose text is missing in `lines`"
-                raise DefinitionError(
-                    f"{path}.line", problem, "add the text of the line to `lines`, or leave out `line`"
-                )
+                remedy = "add the text of the line to `lines`, or leave out `line`"
+                raise DefinitionError(f"{path}.line", problem, remedy)
         return ReadingContext((file, number), self.sources, self.known_lines, self.paths)
 
     def span(self, said: str = "") -> Span:
@@ -437,6 +435,5 @@ def _check_conditions(space: Space, paths: DocumentPaths) -> None:
         TopologicalSorter(after).prepare()
     except CycleError as error:
         circle = list(reversed(error.args[1]))
-        names = " on ".join(f"`{address}`" for address in circle)
-        problem = f"creates a cycle of conditions: {names}"
+        problem = f"creates a cycle of conditions: {' on '.join(f'`{address}`' for address in circle)}"
         raise DefinitionError(f"{paths.nodes[circle[0]]}.condition", problem) from None

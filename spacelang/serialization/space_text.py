@@ -9,28 +9,10 @@ from collections.abc import Sequence
 from itertools import groupby, permutations
 from typing import Final, Literal, TypeAlias
 
+from spacelang.ir import space as ir
 from spacelang.ir.domain import is_bare_word
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
-from spacelang.ir.space import (
-    ABSTRACT_CATALOGUE,
-    RANGE_NAME,
-    SKIPPED_STEP,
-    Branch,
-    Choice,
-    ColumnSelector,
-    FixedValue,
-    Hyperparameter,
-    NamedObject,
-    Node,
-    Operator,
-    Product,
-    ProductKind,
-    Space,
-    operators,
-    order_name,
-    value_name,
-)
 from spacelang.ir.task import Task, describe_bound, describe_limits, describe_validation, format_number
 from spacelang.ir.walk import PIPELINE_GROUP, is_sequence, join_address, operator_address, step_groups
 from spacelang.serialization.syntax_nodes import ExpressionNames, domain_node
@@ -54,7 +36,7 @@ def _unwritable(what: str) -> UnwritableSpaceError:
     return UnwritableSpaceError(f"the language cannot express {what}")
 
 
-def as_text(space: Space) -> str:
+def as_text(space: ir.Space) -> str:
     """Return the space as text that reads back to the same configurations, defaults and annotations.
 
     Decisions, constraints and the orders of permutations may come in a different order. An order that a permutation of
@@ -73,16 +55,14 @@ def as_text(space: Space) -> str:
 class _SpaceWriter:
     """A writer for one space, in reading order, so that automatically numbered names get the same numbers again."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: ir.Space) -> None:
         self._space = space
         self._wording = ExpressionNames(space)
         self._stages: dict[str, list[ast.Item]] = {}
         """The items of each stage by its name; an empty list while the alternatives of the stage are being written."""
         self._forbidden: list[ast.Item] = []
-        self._used_names: dict[str, set[str]] = {}
-        """The names already taken, by the address of the place."""
-        self._required_names: dict[str, set[str]] = {}
-        """The names that addresses require, by the address of the place."""
+        self._used_names: dict[str, set[str]] = {}  # The names already taken, by the address of the place
+        self._required_names: dict[str, set[str]] = {}  # The names that addresses require, by the address of the place
         for variable in space.variables.values():
             before, words = self._wording.split_address(variable.address)
             for each in words:
@@ -97,9 +77,9 @@ class _SpaceWriter:
         head: list[ast.Item] = []
         if is_bare_word(space.name):
             head.append(ast.SpaceName(make_word(space.name), called, NO_SPAN))
-        used = {(operator.catalogue, operator.name) for operator in operators(space.root)}
-        packages = sorted({name for name, _ in used} - {DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE})
-        abstract = sorted(name for catalogue, name in used if catalogue == ABSTRACT_CATALOGUE)
+        used = {(operator.catalogue, operator.name) for operator in ir.operators(space.root)}
+        packages = sorted({name for name, _ in used} - {DEFAULT_CATALOGUE, ir.ABSTRACT_CATALOGUE})
+        abstract = sorted(name for catalogue, name in used if catalogue == ir.ABSTRACT_CATALOGUE)
         head += [ast.CatalogueUse(make_dotted_name(each), NO_SPAN) for each in packages]
         head += [ast.AbstractOperator(make_word(name), None, NO_SPAN) for name in abstract]
         pipeline = ast.Pipeline(self._step(space.root, ""), NO_SPAN)
@@ -111,25 +91,25 @@ class _SpaceWriter:
         task = [] if space.task is None else [_task_block(space.task)]
         return ast.File((*head, *stages, pipeline, *self._forbidden, *rules, *task), NO_SPAN)
 
-    def _structure(self, node: Node, prefix: str) -> ast.Structure:
+    def _structure(self, node: ir.Node, prefix: str) -> ast.Structure:
         match node:
-            case Operator():
+            case ir.Operator():
                 return self._operator(node, prefix)
-            case Choice():
+            case ir.Choice():
                 return self._choice(node, prefix)
-            case Product(kind=ProductKind.SEQUENCE):
+            case ir.Product(kind=ir.ProductKind.SEQUENCE):
                 return self._sequence(node.children, prefix)
-            case Product(kind=ProductKind.PARALLEL):
+            case ir.Product(kind=ir.ProductKind.PARALLEL):
                 return _joined("&", [self._step(child, prefix) for child in node.children])
-            case Product(kind=ProductKind.COLUMNS):
+            case ir.Product(kind=ir.ProductKind.COLUMNS):
                 parts = (self._step(child, prefix) for child in node.children)
                 return ast.Columns(tuple(zip(map(_selector, node.selectors), parts, strict=True)), (), NO_SPAN)
-            case Product(kind=ProductKind.PERMUTATION):
+            case ir.Product(kind=ir.ProductKind.PERMUTATION):
                 return self._permutation(node, prefix)
             case _:
                 raise _unwritable("a hyperparameter outside of any operator")
 
-    def _sequence(self, children: Sequence[Node], prefix: str) -> ast.Structure:
+    def _sequence(self, children: Sequence[ir.Node], prefix: str) -> ast.Structure:
         """Return steps joined by `->`; neighbouring steps whose addresses share a group name form a named group."""
         parts: list[ast.Structure] = []
         runs = groupby(zip(step_groups(children, prefix), children, strict=True), lambda run: run[0])
@@ -146,31 +126,31 @@ class _SpaceWriter:
             parts.append(_group(inner if _joining_sign(inner) in ("->", "&") else _joined("->", [inner, _NONE]), name))
         return _joined("->", parts) if parts else _NONE
 
-    def _step(self, node: Node, prefix: str) -> ast.Structure:
+    def _step(self, node: ir.Node, prefix: str) -> ast.Structure:
         """Return the structure for a step, as a group if the addresses inside the step share a group name."""
         return self._structure(node, prefix) if is_sequence(node) else self._sequence((node,), prefix)
 
-    def _permutation(self, node: Product, prefix: str) -> ast.Structure:
+    def _permutation(self, node: ir.Product, prefix: str) -> ast.Structure:
         """Return a `permute(...)` written in the default order; forbid the orders that the space does not have."""
         order, *steps = node.children
-        assert isinstance(order, Choice)
+        assert isinstance(order, ir.Choice)
         if order.first or any(branch.weight != 1.0 for branch in order.branches):
             raise _unwritable(f"an annotation of the orders of `{order.key}`")
         natural = self._reserve_name("order", order.name, order.address, prefix)
-        labels = next(e for e in permutations(node.labels) if order_name(e) == order.branches[order.default].name)
+        labels = next(e for e in permutations(node.labels) if ir.order_name(e) == order.branches[order.default].name)
         parts = tuple(self._step(steps[node.labels.index(label)], prefix) for label in labels)
         given = (
             None if unique_name(title(part), labels[:place]) == label else make_word(label)
             for place, (part, label) in enumerate(zip(parts, labels, strict=True))
         )
-        names = dict.fromkeys(map(order_name, permutations(labels)))
+        names = dict.fromkeys(map(ir.order_name, permutations(labels)))
         if missing := [each for each in names if each not in order.branch_indices]:
             forbidden = make_choice_test(self._wording.path_of(order.address), missing)
             self._forbidden.append(ast.ConstraintStatement(True, forbidden, NO_SPAN))
         written = ast.Permute(parts, (), NO_SPAN, tuple(given))
         return written if natural else _group(written, order.name)
 
-    def _choice(self, choice: Choice, prefix: str) -> ast.Structure:
+    def _choice(self, choice: ir.Choice, prefix: str) -> ast.Structure:
         if choice.address in self._stage_of:
             return self._stage(choice)
         natural = self._reserve_name(FIRST_CHOICE_NAME, choice.name, choice.address, prefix) and not choice.first
@@ -182,7 +162,7 @@ class _SpaceWriter:
         rest = _joined("|", written[1:])
         return ast.OptionalStructure(_group(rest) if _joining_sign(rest) else rest, NO_SPAN)
 
-    def _stage(self, choice: Choice) -> ast.Structure:
+    def _stage(self, choice: ir.Choice) -> ast.Structure:
         """Return a reference to the stage of a decision; declare the stage at the first reference."""
         called = choice.address
         if not is_bare_word(called):
@@ -197,23 +177,23 @@ class _SpaceWriter:
         alias = None if name == called else make_word(called)
         return ast.OperatorReference(make_dotted_name(name), alias, None, (), NO_SPAN)
 
-    def _alternatives(self, choice: Choice) -> tuple[Alternative, ...]:
+    def _alternatives(self, choice: ir.Choice) -> tuple[Alternative, ...]:
         return tuple(self._alternative(branch, choice) for branch in choice.branches)
 
-    def _alternative(self, branch: Branch, choice: Choice) -> Alternative:
+    def _alternative(self, branch: ir.Branch, choice: ir.Choice) -> Alternative:
         is_default = branch is choice.branches[choice.default] and choice.default > 0
         marks = _annotations(weight=branch.weight, default=is_default)
         prefix, node = f"{choice.address}.{branch.name}", branch.node
         if branch.value is not None:
             raise _unwritable(f"the plain value `{branch.name}` as an alternative of `{choice.key}`")
-        if isinstance(node, Product) and not node.children and branch.name == "none":
+        if isinstance(node, ir.Product) and not node.children and branch.name == "none":
             return ast.NoneStep(marks, NO_SPAN)
-        if isinstance(node, Operator) and operator_address(node) in ("", prefix):
+        if isinstance(node, ir.Operator) and operator_address(node) in ("", prefix):
             # The name of an alternative leaves out the package of its operator.
             alias = None if node.name == branch.name else make_word(branch.name)
             return ast.OperatorReference(_operator_name(node), alias, self._body(node, prefix), marks, NO_SPAN)
         own = self._structure(node, prefix)
-        if title(own) != branch.name or isinstance(node, Operator) or _joining_sign(own) in ("|", "?"):
+        if title(own) != branch.name or isinstance(node, ir.Operator) or _joining_sign(own) in ("|", "?"):
             # With a single pair of brackets the name would apply to the operator or decision itself.
             return _group(own if _joining_sign(own) in ("->", "&") else _group(own), branch.name, marks)
         # Annotations after the name of a stage apply to the stage; after a name in brackets, to the alternative.
@@ -221,31 +201,33 @@ class _SpaceWriter:
             return own
         return _group(own, None, marks)
 
-    def _nested_alternative(self, branch: Branch, choice: Choice) -> ast.Domain:
+    def _nested_alternative(self, branch: ir.Branch, choice: ir.Choice) -> ast.Domain:
         if branch.value is not None:
             return self._value(branch, choice)
-        if isinstance(branch.node, Hyperparameter):
+        if isinstance(branch.node, ir.Hyperparameter):
             return self._range(branch, branch.node, choice)
         return self._alternative(branch, choice)
 
-    def _value(self, branch: Branch, choice: Choice) -> ast.Domain:
+    def _value(self, branch: ir.Branch, choice: ir.Choice) -> ast.Domain:
         """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
-        if branch.weight != 1.0 or branch.name != value_name(branch.value) or not _has_structures(choice):
+        if branch.weight != 1.0 or branch.name != ir.value_name(branch.value) or not _has_structures(choice):
             raise _unwritable(f"the value `{branch.name}` of `{choice.key}` with its name and weight")
         return ast.Values((make_value(branch.value),), False, NO_SPAN)
 
-    def _range(self, branch: Branch, node: Hyperparameter, choice: Choice) -> ast.Domain:
+    def _range(self, branch: ir.Branch, node: ir.Hyperparameter, choice: ir.Choice) -> ast.Domain:
         """Return a range, which has no annotations; if it is not the default, its own default is the implied middle."""
         is_plain = (node.condition, node.prior, node.split, branch.weight) == (None, None, None, 1.0)
         is_usual = choice.branches[choice.default] is branch or node.default == node.domain.representative
-        is_own = node.address == f"{choice.address}.{RANGE_NAME}.value" and _has_structures(choice)
+        is_own = node.address == f"{choice.address}.{ir.RANGE_NAME}.value" and _has_structures(choice)
         if not (is_own and is_plain and is_usual):
             raise _unwritable(f"the range of `{choice.key}` with its default and annotations")
         return domain_node(node.domain)
 
     def _stage_names(self) -> dict[str, str]:
         """Return the decisions that become stages, by address, with stage names that no operator has."""
-        operators_ = {name for operator in operators(self._space.root) for name in (operator.name, operator.catalogue)}
+        operators_ = {
+            name for operator in ir.operators(self._space.root) for name in (operator.name, operator.catalogue)
+        }
         found: dict[str, str] = {}
         for choice in self._space.decisions:
             is_inline = choice.name.startswith("choice_") and not self._space.variables[choice.address].owners
@@ -269,31 +251,31 @@ class _SpaceWriter:
         taken.add(called)
         return name == called
 
-    def _operator(self, operator: Operator, prefix: str) -> ast.OperatorReference:
+    def _operator(self, operator: ir.Operator, prefix: str) -> ast.OperatorReference:
         base = operator_address(operator)
         called = base.removeprefix(f"{prefix}.") if base else self._free_name(operator, prefix)
         natural = self._reserve_name(operator.name, called, base or join_address(prefix, called), prefix)
         alias = None if natural else make_word(called)
         return ast.OperatorReference(_operator_name(operator), alias, self._body(operator, base), (), NO_SPAN)
 
-    def _free_name(self, operator: Operator, prefix: str) -> str:
+    def _free_name(self, operator: ir.Operator, prefix: str) -> str:
         needed = {*self._required_names.get(prefix, ()), *self._used_names.get(prefix, ()), *self._stage_of.values()}
         return unique_name(operator.name, needed)
 
-    def _body(self, operator: Operator, base: str) -> ast.Body | None:
-        siblings = {child.name for child in operator.children if isinstance(child, Hyperparameter)}
+    def _body(self, operator: ir.Operator, base: str) -> ast.Body | None:
+        siblings = {child.name for child in operator.children if isinstance(child, ir.Hyperparameter)}
         shadowing = siblings | {child.name for child in operator.children} | {name for name, _ in operator.fixed}
         members: list[ast.Member] = [self._member(child, siblings, shadowing) for child in operator.children]
         for name, fixed in operator.fixed:
             members.append(synthetic_nodes.make_fixed_parameter(name, self._fixed(fixed, join_address(base, name))))
         return ast.Body(tuple(members), NO_SPAN) if members else None
 
-    def _member(self, child: Hyperparameter | Choice, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
+    def _member(self, child: ir.Hyperparameter | ir.Choice, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
         name = make_word(child.name)
-        if isinstance(child, Choice):
+        if isinstance(child, ir.Choice):
             parts = tuple(self._nested_alternative(branch, child) for branch in child.branches)
             usual = child.branches[child.default]
-            plain = usual.node.default if isinstance(usual.node, Hyperparameter) else usual.value
+            plain = usual.node.default if isinstance(usual.node, ir.Hyperparameter) else usual.value
             default = None if plain is None else make_value(plain)
             several = parts[0] if len(parts) == 1 else ast.UnionDomain(parts, NO_SPAN)
             return ast.Parameter(name, several, default, None, (), NO_SPAN)
@@ -308,20 +290,22 @@ class _SpaceWriter:
         marks = _annotations(prior=child.prior, split=child.split)
         return ast.Parameter(name, domain_node(child.domain), make_value(child.default), condition, marks, NO_SPAN)
 
-    def _fixed(self, fixed: FixedValue, base: str) -> ast.Value:
+    def _fixed(self, fixed: ir.FixedValue, base: str) -> ast.Value:
         match fixed:
-            case Operator():
+            case ir.Operator():
                 body = self._body(fixed, base) or ast.Body((), NO_SPAN)
                 return ast.OperatorValue(_operator_name(fixed), body, NO_SPAN)
-            case NamedObject():
+            case ir.NamedObject():
                 return make_value(fixed.name)
             case _:
                 return make_value(fixed)
 
 
-def _has_structures(choice: Choice) -> bool:
+def _has_structures(choice: ir.Choice) -> bool:
     """Return True if an alternative is an operator or a pipeline: otherwise the text would be a domain of values."""
-    return any(each.node != SKIPPED_STEP and not isinstance(each.node, Hyperparameter) for each in choice.branches)
+    return any(
+        each.node != ir.SKIPPED_STEP and not isinstance(each.node, ir.Hyperparameter) for each in choice.branches
+    )
 
 
 def _joining_sign(structure: ast.Structure) -> str:
@@ -363,12 +347,12 @@ def _annotations(
     return tuple(ast.Annotation(make_word(name), arguments, NO_SPAN) for name, arguments in found)
 
 
-def _operator_name(operator: Operator) -> ast.DottedName:
-    is_plain = operator.catalogue in (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
+def _operator_name(operator: ir.Operator) -> ast.DottedName:
+    is_plain = operator.catalogue in (DEFAULT_CATALOGUE, ir.ABSTRACT_CATALOGUE)
     return make_dotted_name(operator.name if is_plain else f"{operator.catalogue}.{operator.name}")
 
 
-def _selector(selector: ColumnSelector) -> ast.Word | ast.Text:
+def _selector(selector: ir.ColumnSelector) -> ast.Word | ast.Text:
     return ast.Text(selector.pattern, NO_SPAN) if selector.kind == "pattern" else make_word(selector.kind)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias, assert_never
 
+from spacelang.ir import expr
 from spacelang.ir.domain import (
     BOOLEANS,
     DATA_SIZE_NAMES,
@@ -17,23 +18,6 @@ from spacelang.ir.domain import (
     literal,
     parts,
     quoted,
-)
-from spacelang.ir.expr import (
-    Active,
-    And,
-    Arithmetic,
-    Call,
-    Compare,
-    Constant,
-    Expr,
-    In,
-    Is,
-    Not,
-    Or,
-    Reference,
-    rename_addresses,
-    scope,
-    with_children,
 )
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import are_same
@@ -96,17 +80,19 @@ class ExpressionNames:
         """Return the name of an address in expressions."""
         return _dotted(self._paths[address])
 
-    def find_shadowed(self, expression: Expr, siblings: Collection[str]) -> str | None:
+    def find_shadowed(self, expression: expr.Expr, siblings: Collection[str]) -> str | None:
         """Return the first address in an expression that would mean a sibling inside the operator, or None."""
-        return next((address for address in scope(expression) if address in siblings), None)
+        return next((address for address in expr.scope(expression) if address in siblings), None)
 
-    def expression_node(self, expression: Expr, around: str = "", siblings: Collection[str] = ()) -> ast.Expression:
+    def expression_node(
+        self, expression: expr.Expr, around: str = "", siblings: Collection[str] = ()
+    ) -> ast.Expression:
         """Return the syntax node of an expression as a condition of the operator at the address `around`.
 
         Parameters of the same operator (`siblings`) are written by their own names where these are unambiguous. Without
         `around`, the expression is written as for the top level of a file.
         """
-        names = {address: self._paths[address] for address in scope(expression)}
+        names = {address: self._paths[address] for address in expr.scope(expression)}
         if around:
             words = {*DATA_SIZE_NAMES, *self._string_values(names)}
             for address in names:
@@ -125,42 +111,40 @@ class ExpressionNames:
                         yield from (each for each in part.values if isinstance(each, str))
 
 
-def _logical_node(expression: Expr, names: Mapping[str, Path], paths: Mapping[str, Path]) -> ast.Expression:
+def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mapping[str, Path]) -> ast.Expression:
     """Return the syntax node of an expression, with `names` for addresses and full paths after a constant."""
     match expression:
-        case And(terms) | Or(terms):
-            is_all = isinstance(expression, And)
+        case expr.And(terms) | expr.Or(terms):
+            is_all = isinstance(expression, expr.And)
+            if not terms:
+                return ast.NamedConstant(is_all, NO_SPAN)
             written = tuple(_logical_node(term, names, paths) for term in terms)
-            return (
-                ast.Logical("and" if is_all else "or", written, NO_SPAN)
-                if terms
-                else ast.NamedConstant(is_all, NO_SPAN)
-            )
-        case Not(term):
+            return ast.Logical("and" if is_all else "or", written, NO_SPAN)
+        case expr.Not(term):
             return ast.Unary("not", _logical_node(term, names, paths), NO_SPAN)
-        case Compare(relation, left, right):
-            names = names if isinstance(left, Reference) and not isinstance(right, Reference) else paths
-            is_constant = isinstance(left, Constant) and isinstance(right, Constant)
+        case expr.Compare(relation, left, right):
+            names = names if isinstance(left, expr.Reference) and not isinstance(right, expr.Reference) else paths
+            is_constant = isinstance(left, expr.Constant) and isinstance(right, expr.Constant)
             side = _lone_operand if is_constant else _arithmetic_node
             return ast.Binary(relation, side(left, names), side(right, names), NO_SPAN)
-        case In(item, values):
+        case expr.In(item, values):
             one = _lone_operand(item, names)
             # An empty set of values is written as `x != x`, which is never true.
             nothing = ast.Binary("!=", one, one, NO_SPAN)
             return ast.Membership(one, tuple(map(make_value, values)), NO_SPAN) if values else nothing
-        case Is(address, branches):
+        case expr.Is(address, branches):
             return make_choice_test(_dotted(names[address]), branches)
-        case Active(address):
+        case expr.Active(address):
             return ast.Binary("==", _dotted(names[address]), _dotted(names[address]), NO_SPAN)
-        case Constant() | Reference() | Arithmetic() | Call():
+        case expr.Constant() | expr.Reference() | expr.Arithmetic() | expr.Call():
             return _arithmetic_node(expression, names)
         case _:
             assert_never(expression)
 
 
-def _lone_operand(expression: Expr, names: Mapping[str, Path]) -> ast.Expression:
+def _lone_operand(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Expression:
     """Return the node of an operand without a hyperparameter next to it, so that strings need quotes."""
-    if isinstance(expression, Constant) and isinstance(expression.value, str):
+    if isinstance(expression, expr.Constant) and isinstance(expression.value, str):
         return ast.Text(expression.value, NO_SPAN)
     return _arithmetic_node(expression, names)
 
@@ -169,18 +153,17 @@ def _dotted(path: Path) -> ast.DottedName:
     return ast.DottedName(path, NO_SPAN)
 
 
-def _arithmetic_node(expression: Expr, names: Mapping[str, Path]) -> ast.Expression:
+def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Expression:
     match expression:
-        case Constant():
+        case expr.Constant():
             return make_value(expression.value)
-        case Reference(address):
+        case expr.Reference(address):
             return _dotted(names[address])
-        case Arithmetic(operation, left, right):
+        case expr.Arithmetic(operation, left, right):
             return ast.Binary(operation, _arithmetic_node(left, names), _arithmetic_node(right, names), NO_SPAN)
-        case Call(function, arguments):
-            return ast.FunctionCall(
-                make_word(function), tuple(_arithmetic_node(each, names) for each in arguments), NO_SPAN
-            )
+        case expr.Call(function, arguments):
+            several = tuple(_arithmetic_node(each, names) for each in arguments)
+            return ast.FunctionCall(make_word(function), several, NO_SPAN)
         case _:
             return _logical_node(expression, names, names)
 
@@ -191,18 +174,18 @@ def spelled_names(space: Space) -> dict[str, str]:
     return {address: spell_reference(wording.path_of(address)) for address in space.variables}
 
 
-def expression_speller(space: Space) -> Callable[[Expr], Expr]:
+def expression_speller(space: Space) -> Callable[[expr.Expr], expr.Expr]:
     """Return a function that, for display only, writes names as texts do in place of addresses."""
     names = spelled_names(space)
 
-    def spell(expression: Expr) -> Expr:
+    def spell(expression: expr.Expr) -> expr.Expr:
         match expression:
-            case And() | Or() | Not():
-                return with_children(expression, spell)
-            case Is(address, branches):
-                return Is(names[address], tuple(map(spell_branch, branches)))
+            case expr.And() | expr.Or() | expr.Not():
+                return expr.with_children(expression, spell)
+            case expr.Is(address, branches):
+                return expr.Is(names[address], tuple(map(spell_branch, branches)))
             case _:
-                return rename_addresses(expression, names)
+                return expr.rename_addresses(expression, names)
 
     return spell
 
@@ -227,59 +210,49 @@ _OR, _AND, _NOT, _TEST, _SUM, _PRODUCT = range(1, 7)
 _PRECEDENCES: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
 
 
-def show_expression(expression: Expr) -> str:
+def show_expression(expression: expr.Expr) -> str:
     """Return an expression as text, with addresses as names and only the necessary parentheses."""
     return _parenthesized(expression, 0)
 
 
-def _parenthesized(expression: Expr, around: int) -> str:
+def _parenthesized(expression: expr.Expr, around: int) -> str:
     text, strength = _text_and_precedence(expression)
     return f"({text})" if strength is not None and strength < around else text
 
 
-def _text_and_precedence(expression: Expr) -> tuple[str, int | None]:
+def _text_and_precedence(expression: expr.Expr) -> tuple[str, int | None]:
     """Return the text of an expression and its precedence; None for an expression that never needs parentheses."""
     match expression:
-        case Or() | And() | Not():
+        case expr.Or() | expr.And() | expr.Not():
             return _logical(expression)
-        case Is():
+        case expr.Is():
             is_one = len(expression.branches) == 1
             tested = f"is {expression.branches[0]}" if is_one else f"in {_set(expression.branches)}"
             return f"{expression.address} {tested}", _TEST
-        case In():
+        case expr.In():
             values = _set(tuple(map(literal, expression.values)))
             return f"{_parenthesized(expression.item, _SUM)} in {values}", _TEST
-        case Compare():
+        case expr.Compare():
             sides = (_parenthesized(side, _SUM) for side in (expression.left, expression.right))
             return f" {expression.relation} ".join(sides), _TEST
-        case Arithmetic():
+        case expr.Arithmetic():
             strength = _PRECEDENCES[expression.operation]
             left, right = _parenthesized(expression.left, strength), _parenthesized(expression.right, strength + 1)
             return f"{left} {expression.operation} {right}", strength
-        case Call() | Active() | Reference() | Constant():
-            return _atom(expression), None
+        case expr.Call():
+            return f"{expression.function}({', '.join(map(show_expression, expression.arguments))})", None
+        case expr.Active():
+            return f"active({expression.address})", None
+        case expr.Reference() | expr.Constant():
+            return expression.address if isinstance(expression, expr.Reference) else literal(expression.value), None
         case _:
             assert_never(expression)
 
 
-def _atom(expression: Call | Active | Reference | Constant) -> str:
-    match expression:
-        case Call():
-            return f"{expression.function}({', '.join(map(show_expression, expression.arguments))})"
-        case Active():
-            return f"active({expression.address})"
-        case Reference():
-            return expression.address
-        case Constant():
-            return literal(expression.value)
-        case _:
-            assert_never(expression)
-
-
-def _logical(expression: Or | And | Not) -> tuple[str, int]:
-    if isinstance(expression, Not):
+def _logical(expression: expr.Or | expr.And | expr.Not) -> tuple[str, int]:
+    if isinstance(expression, expr.Not):
         return f"not {_parenthesized(expression.term, _NOT)}", _NOT
-    word, strength = (" and ", _AND) if isinstance(expression, And) else (" or ", _OR)
+    word, strength = (" and ", _AND) if isinstance(expression, expr.And) else (" or ", _OR)
     return word.join(_parenthesized(term, strength + 1) for term in expression.terms), strength
 
 

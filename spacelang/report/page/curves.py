@@ -108,16 +108,13 @@ def _axes(runs: Sequence[RunData], *more: float) -> tuple[TimeAxis, Axis]:
 
 def _line(run_data: RunData, number: int, x: TimeAxis, y: Axis) -> CurveLine:
     curve, end = run_data.run.curve, run_data.summary.seconds
-    found = run_data.run.test
-    whisker = None
+    found, whisker = run_data.run.test, None
     if found is not None and found.score.loss is not None and isfinite(found.score.loss):
         score = found.score
         ends = (score.loss if value is None else value for value in (score.low, score.high))
         whisker = ErrorBar(*(100 - y.position(value) for value in (score.loss, *ends) if value is not None))
-    rows = [
-        (format_seconds(each.seconds), f"{each.trial}", format_number(each.loss))
-        for each in evenly_spaced(curve, LINES)
-    ]
+    shown = evenly_spaced(curve, LINES)
+    rows = [(format_seconds(each.seconds), f"{each.trial}", format_number(each.loss)) for each in shown]
     path, said = _steps(curve, end, x, y), _description(curve, end)
     return CurveLine(number, f"Run {number}", path, said, tuple(rows), x.position(end), whisker)
 

@@ -9,7 +9,7 @@ everything below it, so that no configuration has the values of one alternative 
 `permutation_importance` permutes single columns in all rows, and is not used for that reason.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -110,9 +110,8 @@ def importances(run_data: RunData) -> Importances | None:
     rows.sort(key=lambda each: -each.mean)
     shown = rows[:SHOWN]
     axis = Axis(min(0.0, *(each.low for each in shown)), max(0.01, *(each.high for each in shown)))
-    return Importances(
-        len(known), len(used), explained, tuple(_with_positions(shown, axis)), len(rows) - len(shown), axis=axis
-    )
+    placed = tuple(_with_position(each, axis) for each in shown)
+    return Importances(len(known), len(used), explained, placed, len(rows) - len(shown), axis=axis)
 
 
 def _encode(run_data: RunData, used: Array) -> tuple[Array, Sequence[VariableColumns]]:
@@ -150,9 +149,8 @@ def _repeat(points: Array, ranks: Array, groups: Sequence[Array], rng: np.random
     if not whole:
         return 0.0, np.zeros(len(groups))
     errors = (target - before) ** 2
-    lost = [
-        float(np.sum((target[at] - new) ** 2 - errors[at])) / whole for (at, _), new in zip(changed, after, strict=True)
-    ]
+    places = (at for at, _ in changed)
+    lost = [float(np.sum((target[at] - new) ** 2 - errors[at])) / whole for at, new in zip(places, after, strict=True)]
     return 1 - float(errors.sum()) / whole, np.array(lost)
 
 
@@ -171,8 +169,6 @@ def _variable_importance(field: VariableColumns, points: Array, lost: Array) -> 
     return VariableImportance(variable.address, is_decision, active, float(lost.mean()), float(low), float(high))
 
 
-def _with_positions(rows: Sequence[VariableImportance], axis: Axis) -> Iterator[VariableImportance]:
-    for each in rows:
-        yield replace(
-            each, middle=axis.position(each.mean), left=axis.position(each.low), right=axis.position(each.high)
-        )
+def _with_position(each: VariableImportance, axis: Axis) -> VariableImportance:
+    middle, left, right = map(axis.position, (each.mean, each.low, each.high))
+    return replace(each, middle=middle, left=left, right=right)

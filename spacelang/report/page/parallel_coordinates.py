@@ -1,6 +1,6 @@
 """Parallel coordinates: trials as lines across the axes of the most important variables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -80,8 +80,7 @@ def _axis_fields(
     coding = VectorEncoding(run_data.space)
     points = coding.encode([members.records[row].trial.request.configuration for row in drawn])
     active = {each.variable.address: np.count_nonzero(~np.isnan(points[:, each.start])) for each in coding.fields}
-    found = () if importance is None else importance.rows
-    order = {each.address: place for place, each in enumerate(found)}
+    order = {} if importance is None else {each.address: place for place, each in enumerate(importance.rows)}
     wanted = sorted((name for name in active if active[name]), key=lambda name: (order.get(name, 99), -active[name]))
     chosen = {*wanted[:MAX_AXES]}
     return [each for each in coding.fields if each.variable.address in chosen], points
@@ -112,23 +111,18 @@ def _heights_of(field: VariableColumns, points: Array) -> Array:
 
 
 def _axis(field: VariableColumns, place: int, count: int, points: Array) -> ParallelAxis:
-    address = field.variable.address
-    owners = [branch for _, branch in field.variable.owners]
-    name = field.variable.node.name
+    variable = field.variable
+    owner = _cut(variable.owners[-1][1] if variable.owners else "")
     has_inactive = bool(np.isnan(points[:, field.start]).any())
-    ticks = tuple(_ticks(domain_of(field.variable)))
-    return ParallelAxis(
-        100 * place / count, _cut(owners[-1] if owners else ""), _cut(name), address, ticks, has_inactive
-    )
+    at, ticks = 100 * place / count, tuple(_ticks(domain_of(variable)))
+    return ParallelAxis(at, owner, _cut(variable.node.name), variable.address, ticks, has_inactive)
 
 
-def _ticks(domain: Domain) -> list[Tick]:
+def _ticks(domain: Domain) -> Iterator[Tick]:
     several = parts(domain)
-    found = []
     for place, part in enumerate(several):
         for share, label in _part_labels(part):
-            found.append(Tick(VALUES_END * (1 - (place + share) / len(several)), _cut(label)))
-    return found
+            yield Tick(VALUES_END * (1 - (place + share) / len(several)), _cut(label))
 
 
 def _part_labels(part: Categorical | Grid | Real) -> list[tuple[float, str]]:

@@ -53,9 +53,7 @@ class RunData:
         try:
             columns = tabulator.build([each.trial.request.configuration for each in found])
         except (LookupError, TypeError, ValueError, OverflowError, AssertionError):
-            found = tuple(
-                each for each in found if first_exclusion(self.space, each.trial.request.configuration) is None
-            )
+            found = tuple(e for e in found if first_exclusion(self.space, e.trial.request.configuration) is None)
             columns = tabulator.build([each.trial.request.configuration for each in found])
         return TrialsInSpace(found, columns) if found else None
 

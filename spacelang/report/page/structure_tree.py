@@ -95,11 +95,11 @@ class _AlternativeStatistics:
 
 
 def _rows(node: Node, counting: _AlternativeStatistics, depth: int) -> Iterator[TreeRow]:
-    if not isinstance(node, Choice):
+    if isinstance(node, Choice):
+        yield TreeRow(min(depth, MAX_DEPTH), spell_parameter_name(node.name))
+        for place, branch in enumerate(node.branches):
+            yield counting.line(node, place, depth + 1)
+            yield from _rows(branch.node, counting, depth + 2)
+    else:
         for child in children_of(node):
             yield from _rows(child, counting, depth)
-        return
-    yield TreeRow(min(depth, MAX_DEPTH), spell_parameter_name(node.name))
-    for place, branch in enumerate(node.branches):
-        yield counting.line(node, place, depth + 1)
-        yield from _rows(branch.node, counting, depth + 2)

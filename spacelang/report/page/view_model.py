@@ -14,8 +14,7 @@ from spacelang.report.page.ranking import RankedPipeline, constraints_on_test_se
 from spacelang.report.page.run_data import RunData
 from spacelang.report.page.structure_tree import StructureTree, searched_tree, tree_of_decisions
 from spacelang.report.stored_runs import count_failures_by_status, next_steps, setting_rows
-from spacelang.report.trial_results import describe_counts as told_failures
-from spacelang.report.trial_results import describe_interval
+from spacelang.report.trial_results import describe_counts, describe_interval
 from spacelang.runtime.storage.header import SHOWN_DIGITS
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary
@@ -133,15 +132,14 @@ def _figures(run_data: RunData) -> Iterator[Statistic]:
     yield Statistic("best loss on held-out rows" if run_data.has_rows else "best loss", best, header.metric)
     test, best_one = run_data.run.test, run_data.run.best
     if test is not None and test.score.loss is not None:
-        score = test.score
+        score, said = test.score, test.score.reason
         whose = "its loss" if best_one is not None and best_one[0] == test.trial else f"loss of trial {test.trial}"
-        between = (
-            "" if score.low is None or score.high is None else f"95 % interval: {score.low:.3g} to {score.high:.3g}"
-        )
-        yield Statistic(f"{whose} on the test set", f"{score.loss:.3g}", between or score.reason)
+        if score.low is not None and score.high is not None:
+            said = f"95 % interval: {score.low:.3g} to {score.high:.3g}"
+        yield Statistic(f"{whose} on the test set", f"{score.loss:.3g}", said)
     counts = count_failures_by_status(run_data.run.failures)
-    yield Statistic("trials", f"{found.trials:,}", told_failures(counts) or "none failed")
-    if run_data.run.header.bounds and run_data.succeeded:
+    yield Statistic("trials", f"{found.trials:,}", describe_counts(counts) or "none failed")
+    if header.bounds and run_data.succeeded:
         keeping, count = sum(each.trial.is_feasible for each in run_data.succeeded), len(run_data.succeeded)
         yield Statistic("feasible", f"{100 * keeping / count:.3g} %", f"of {count:,} successful trials")
     started = f"started {found.started[:16].replace('T', ' ')} UTC" if found.started else ""
@@ -172,13 +170,10 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
         rows = f"{found.rows:,} held-out rows"
         yield f"Brackets are approximate 95 % intervals of the loss of a pipeline, from its loss and the {rows}."
         yield "They ignore selection bias, so the best losses are optimistic."
-    if test is None:
-        return
-    is_best = best is not None and best[0] == test.trial
-    if is_best:
-        yield f"Trial {test.trial} was fitted on all other rows and scored on the test set; no other trial was."
-    else:
-        yield f"Trial {test.trial} was fitted on all other rows and scored on the test set, but is no longer the best."
+    if test is not None:
+        is_best = best is not None and best[0] == test.trial
+        end = "; no other trial was" if is_best else ", but is no longer the best"
+        yield f"Trial {test.trial} was fitted on all other rows and scored on the test set{end}."
 
 
 def space_lines(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:
@@ -287,9 +282,8 @@ def _group(runs: "Sequence[tuple[int, RunData]]") -> ComparableRuns:
     header = runs[0][1].run.header
     title = f"{header.data.name}, {header.metric}, {header.validation}"
     numbers = tuple(number for number, _ in runs)
-    return ComparableRuns(
-        title, header.metric, numbers, curves_of(runs), tuple(_differences([run_data for _, run_data in runs]))
-    )
+    found = tuple(_differences([run_data for _, run_data in runs]))
+    return ComparableRuns(title, header.metric, numbers, curves_of(runs), found)
 
 
 def _differences(runs: "Sequence[RunData]") -> "Iterator[tuple[str, tuple[str, ...]]]":

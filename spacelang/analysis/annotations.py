@@ -34,11 +34,7 @@ class AnnotationValues:
 def read_annotations(
     annotations: Sequence[ast.Annotation], place: str, report: DiagnosticCollector
 ) -> AnnotationValues:
-    """Return the values of the annotations at a place and report mistakes.
-
-    `place` says what the annotations mark, as the values of `MARKED_CONSTRUCTS` do. Any other text means that no
-    annotation is allowed there.
-    """
+    """Return the annotations at a place and report mistakes; `place` is what they mark, as in `MARKED_CONSTRUCTS`."""
     known: dict[str, ast.Annotation] = {}
     for annotation in annotations:
         name = annotation.name.text

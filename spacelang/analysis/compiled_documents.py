@@ -1,8 +1,4 @@
-"""Reading compiled spaces: the document of `compile --format json` is turned back into its space.
-
-No text is parsed. Operators and values are checked against the catalogues like those of a text: the document may come
-from an untrusted source, and libraries change.
-"""
+"""Reading of compiled spaces: as they may be untrusted or outdated, the catalogues check them like a text."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
@@ -17,13 +13,8 @@ from spacelang.analysis.tasks import ScorerReader
 from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
+from spacelang.diagnostics import files as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
-from spacelang.diagnostics.files import (
-    CompiledUnbound,
-    DifferentBinding,
-    InvalidCompiledDocument,
-    UnsupportedFormatVersion,
-)
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.domain import BOOLEANS, DATA_SIZE_NAMES, Categorical, Grid, NotFound, Real, describe, literal, parts
 from spacelang.ir.membership import is_violated
@@ -60,13 +51,13 @@ def check(
             report.add(to_diagnostic(each, start))
     free = [symbol for symbol, number in bound.items() if number is None]
     if free and not report.has_errors:
-        report.add(CompiledUnbound(start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0]))
+        report.add(problems.CompiledUnbound(start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0]))
     return None if report.has_errors else structures, sorted_unique([*_with_positions(report.found, start)]), bound
 
 
-def to_diagnostic(error: DefinitionError, start: Span) -> InvalidCompiledDocument:
+def to_diagnostic(error: DefinitionError, start: Span) -> problems.InvalidCompiledDocument:
     """Return the diagnostic for a mistake in a compiled document."""
-    return InvalidCompiledDocument(start, path=error.path, problem=error.problem, remedy=error.remedy)
+    return problems.InvalidCompiledDocument(start, path=error.path, problem=error.problem, remedy=error.remedy)
 
 
 def _with_positions(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic]:
@@ -89,7 +80,7 @@ def _has_known_version(document: Mapping[str, Any], start: Span, report: Diagnos
         raise DefinitionError("version", "is missing", f"this version of spacelang writes `version` {VERSION}")
     version = expect_integer(document["version"], "version", 1)
     if version != VERSION:
-        report.add(UnsupportedFormatVersion(start, version=version, known=VERSION))
+        report.add(problems.UnsupportedFormatVersion(start, version=version, known=VERSION))
     return version == VERSION
 
 
@@ -114,7 +105,7 @@ def _read_bindings(
             known = bound[symbol]
             stored = f"without a number for `{symbol}`" if known is None else f"for {known}"
             reason = f"the space was compiled {stored}"
-            report.add(DifferentBinding(start, symbol=symbol, number=wanted, reason=reason))
+            report.add(problems.DifferentBinding(start, symbol=symbol, number=wanted, reason=reason))
     return bound
 
 

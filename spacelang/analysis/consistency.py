@@ -27,10 +27,7 @@ MAX_SHOWN: Final = 8
 
 
 def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures | None:
-    """Report useless conditions and constraints, and return the structures of the space, with an admissible default.
-
-    Return None if an expression cannot be decided exactly, or if too many decisions are related.
-    """
+    """Report useless conditions and constraints; return structures with an admissible default (None: undecidable)."""
     try:
         structures = Structures(space)
         blamed = [*_check_alternatives(structures, draft, report)]

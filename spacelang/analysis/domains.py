@@ -50,9 +50,7 @@ class DomainReader:
             return self._simple(domain)
         parts = [self._simple(part) for part in domain.parts]
         found = [part for part in parts if part is not None]
-        if len(found) < len(parts) or not self._disjoint(domain, found):
-            return None
-        return Union(tuple(found))
+        return None if len(found) < len(parts) or not self._disjoint(domain, found) else Union(tuple(found))
 
     def _simple(self, domain: ast.Domain) -> SimpleDomain | None:
         match domain:

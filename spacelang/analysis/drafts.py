@@ -217,10 +217,7 @@ def _case_constraints(presence: DecisionCondition, known: Variable, case: Condit
 
 
 def with_fallback_defaults(space: Space, presences: Sequence[DecisionCondition]) -> Space:
-    """Return the space with fallbacks as defaults where the other defaults do not satisfy the condition.
-
-    Conditions have no cycles, so the loop ends after at most as many rounds as they are nested.
-    """
+    """Return the space with fallbacks as defaults where the others violate the conditions, which have no cycles."""
     written = {variable.address: variable.node for variable in space.variables.values()}
     while True:
         defaults = {each.address: _default_index(each, space, written[each.address]) for each in presences}

@@ -126,7 +126,9 @@ class ExpressionReader:
         if not uses and not self._names.is_incompletely_read(choice.address, self._operands.scope):
             self._report.add(
                 UnknownAlternative(
-                    operator.span if operator is not None else _end_of(written.span, len("none")),
+                    operator.span
+                    if operator is not None
+                    else Span(written.span.source, written.span.end - len("none"), written.span.end),
                     name=name,
                     stage=choice.key,
                     alternatives=", ".join(f"`{branch.name}`" for branch in choice.branches),
@@ -311,7 +313,3 @@ def _alternative_name(value: ast.DottedName | ast.Text | ast.NamedConstant) -> a
             return ast.DottedName((ast.Word(value.value, value.span),), value.span)
         case ast.NamedConstant():
             return None
-
-
-def _end_of(span: Span, length: int) -> Span:
-    return Span(span.source, span.end - length, span.end)

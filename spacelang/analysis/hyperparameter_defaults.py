@@ -204,10 +204,7 @@ def read_value(
 
 
 def read_fixed_value(written: ast.Value | ast.Expression, report: DiagnosticCollector) -> ast.Value | InvalidValue:
-    """Return the finite constant that a parameter is fixed to, or `NO_VALUE` after reporting a mistake.
-
-    A whole result is a float if an operand is written as a float: `2 * 0.5` is 1.0.
-    """
+    """Return the finite constant after `=` (a float if an operand is: `2 * 0.5` is 1.0), or `NO_VALUE` if reported."""
     found = read_value(written, report, what=_FIXED)
     if not isinstance(found, ast.Number) or isinstance(written, ast.Number):
         return found

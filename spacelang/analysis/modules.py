@@ -24,10 +24,7 @@ Declared = TypeVar("Declared", ast.Stage, ast.ParameterGroup, ast.AbstractOperat
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """One file: its declarations and imported modules by name.
-
-    Names in `damaged` could not be parsed; if `is_torn`, neither could some part that may declare any name.
-    """
+    """One file with its imports; unparsed parts may declare the names in `damaged`, and any name if `is_torn`."""
 
     source: Source
     file: ast.File

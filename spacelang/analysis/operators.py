@@ -5,18 +5,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeGuard
 
-from spacelang.analysis import alternatives, annotations, hyperparameter_defaults, parameter_checks
+from spacelang.analysis import alternatives, annotations, drafts, hyperparameter_defaults, parameter_checks
 from spacelang.analysis.alternatives import Alternative
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import DomainReader, domain_text
-from spacelang.analysis.drafts import (
-    AddressPrefix,
-    Draft,
-    PendingCondition,
-    PendingConstraint,
-    PendingDecisionCondition,
-    Scope,
-)
 from spacelang.analysis.groups import BodyMember, GroupReader
 from spacelang.analysis.modules import Module
 from spacelang.analysis.parameter_checks import ParameterChecker
@@ -39,8 +31,10 @@ from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import parameter_name_problem
 
-ReadOperator = Callable[[ast.DottedName, ast.Body | None, AddressPrefix], ir.Operator]
-ReadAlternatives = Callable[[Sequence[Alternative], AddressPrefix, ReadOperator], tuple[tuple[ir.Branch, ...], int]]
+ReadOperator = Callable[[ast.DottedName, ast.Body | None, drafts.AddressPrefix], ir.Operator]
+ReadAlternatives = Callable[
+    [Sequence[Alternative], drafts.AddressPrefix, ReadOperator], tuple[tuple[ir.Branch, ...], int]
+]
 MAX_LISTED: Final = 12
 
 
@@ -51,7 +45,7 @@ class OperatorReader:
         self,
         module: Module,
         catalogue: Catalogues,
-        draft: Draft,
+        draft: drafts.Draft,
         report: DiagnosticCollector,
         groups: GroupReader | None = None,
     ) -> None:
@@ -80,7 +74,7 @@ class OperatorReader:
         return self.is_operator(name) or rest in home.stages or rest in home.imports
 
     def read_value(
-        self, name: ast.DottedName, body: ast.Body | None, place: AddressPrefix, parameter: Parameter | None
+        self, name: ast.DottedName, body: ast.Body | None, place: drafts.AddressPrefix, parameter: Parameter | None
     ) -> ir.Operator:
         """Return the operator at a place where a parameter could also have a domain of plain values."""
         word, hint = name.text, None
@@ -92,7 +86,7 @@ class OperatorReader:
         self,
         name: ast.DottedName,
         body: ast.Body | None,
-        place: AddressPrefix,
+        place: drafts.AddressPrefix,
         hint: str | None = None,
         others: Collection[str] = (),
     ) -> ir.Operator:
@@ -116,7 +110,7 @@ class OperatorReader:
         self,
         name: ast.DottedName,
         body: ast.Body | None,
-        place: AddressPrefix,
+        place: drafts.AddressPrefix,
         home: Module,
         declaration: ast.AbstractOperator,
     ) -> ir.Operator:
@@ -136,7 +130,7 @@ class OperatorReader:
     def check_group_members(self, members: Sequence[BodyMember]) -> None:
         """Check the plain domains in a group: nothing else can be checked before an operator includes it."""
         simple = [given for given in members if given.through is None and _has_plain_domain(given.member)]
-        BodyReader(self, None, AddressPrefix("", "")).read(simple)
+        BodyReader(self, None, drafts.AddressPrefix("", "")).read(simple)
 
     def _find(
         self, name: ast.DottedName, home: Module, word: str, hint: str | None, others: Collection[str]
@@ -179,7 +173,7 @@ class BodyReader:
         self,
         operators: "OperatorReader",
         entry: CatalogueEntry | None,
-        place: AddressPrefix,
+        place: drafts.AddressPrefix,
         declaration: ast.AbstractOperator | None = None,
         declared: Collection[str] = (),
     ) -> None:
@@ -194,7 +188,7 @@ class BodyReader:
         self._place = place
         self.names: dict[str, ast.Word] = {}
         branches = operators.draft.branches
-        self._body_scope = Scope(place.address, names=place.names, branch=branches[-1] if branches else None)
+        self._body_scope = drafts.Scope(place.address, names=place.names, branch=branches[-1] if branches else None)
         self.scope = self._body_scope
         self.children: list[ir.Hyperparameter | ir.Choice] = []
         self.fixed: list[tuple[str, ir.FixedValue]] = []
@@ -224,7 +218,7 @@ class BodyReader:
             case ast.FixedParameter():
                 self._fixed(member)
             case ast.ConstraintStatement():
-                self._operators.draft.rules.append(PendingConstraint(member, self.scope))
+                self._operators.draft.rules.append(drafts.PendingConstraint(member, self.scope))
 
     def _checker_of(self, name: ast.Word) -> ParameterChecker:
         self.names[name.text] = name
@@ -259,7 +253,7 @@ class BodyReader:
         self._report.symbols.record_domain(written.name.span, written.domain)
         advice = annotations.read_annotations(written.annotations, "hyperparameters", self._report)
         if written.condition is not None:
-            pending = PendingCondition(place.address, written.condition, self.scope)
+            pending = drafts.PendingCondition(place.address, written.condition, self.scope)
             self._operators.draft.conditions.append(pending)
         if domain is None:
             self.scope.dubious.add(written.name.text)
@@ -388,7 +382,7 @@ class BodyReader:
         value = default.name if isinstance(default, NamedObjectDefault) else default
         name = ir.value_name(value)
         is_own = any(branch.name == name for branch in branches)
-        pending = PendingDecisionCondition(address, written.condition, self.scope, name, is_own, written.span)
+        pending = drafts.PendingDecisionCondition(address, written.condition, self.scope, name, is_own, written.span)
         self._operators.draft.pending_decision_conditions.append(pending)
         return branches if is_own else (*branches, ir.Branch(name, ir.SKIPPED_STEP, span=span, value=value))
 

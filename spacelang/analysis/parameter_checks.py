@@ -106,7 +106,9 @@ class ParameterChecker:
                 else:
                     self._check_node(branch.node, branch, entry_of)
             return
-        alone = next((branch for branch in branches if not _is_parallel(branch.node)), None)
+        alone = next(
+            (b for b in branches if not (isinstance(b.node, Product) and b.node.kind is ProductKind.PARALLEL)), None
+        )
         if alone is not None:
             # Report it once, even if several alternatives have this mistake.
             self._report.add(SingleEstimatorInsteadOfList(alone.span, operator=entry.name, parameter=parameter.name))
@@ -170,10 +172,6 @@ class ParameterChecker:
                 kind="such operator" if is_such else "operator",
             )
         )
-
-
-def _is_parallel(node: Node) -> bool:
-    return isinstance(node, Product) and node.kind is ProductKind.PARALLEL
 
 
 def _meant_value(value: Value, written: str, parameter: Parameter) -> str | None:

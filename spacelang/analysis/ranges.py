@@ -78,9 +78,7 @@ class RangeReader:
         # If the lower bound varies, the members of the grid move with it, so any number may be a member.
         step = readers[0]._step(written) if lower.value == max(end.value for end in lowers) else None
         bare = replace(written, step=step, log=written.log if lower.value > 0 else None)
-        if lower.value > upper.value:
-            return None
-        return _members(bare, lower, upper)
+        return None if lower.value > upper.value else _members(bare, lower, upper)
 
     # ---- bounds
 

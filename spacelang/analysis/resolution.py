@@ -4,19 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
+from spacelang.analysis import drafts
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import (
-    MAX_CASES,
-    BranchKey,
-    DecisionCondition,
-    Draft,
-    DraftConstraint,
-    Scope,
-    condition_constraints,
-    stage_of,
-    with_conditions,
-    with_fallback_defaults,
-)
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.operands import NameResolver
 from spacelang.diagnostics.conditions import ConditionCycle, Undecidable
@@ -28,11 +17,11 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 
-def resolve(space: Space, draft: Draft, report: DiagnosticCollector) -> Space:
+def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> Space:
     """Return the space with its conditions and constraints. Those in left-out stages are read only for mistakes."""
     declared = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared))).variables
-    reached = {stage_of(address) for address in space.variables}
-    left_out = {stage_of(address) for address in declared} - reached if draft.is_whole else set()
+    reached = {drafts.stage_of(address) for address in space.variables}
+    left_out = {drafts.stage_of(address) for address in declared} - reached if draft.is_whole else set()
     names = NameResolver(declared, draft, frozenset(left_out), report.symbols)
     reader = ExpressionReader(names, report)
     read = {each.address: _read(each.expression, each.scope, reader, report) for each in draft.conditions}
@@ -42,26 +31,28 @@ def resolve(space: Space, draft: Draft, report: DiagnosticCollector) -> Space:
         conditions | {each.address: each.condition for each in draft.decision_conditions.values()}, declared, report
     )
     constraints = _constraints(draft, reader, space, left_out, report)
-    found = Space(space.name, with_conditions(space.root, conditions), constraints, space.title, space.task)
+    found = Space(space.name, drafts.with_conditions(space.root, conditions), constraints, space.title, space.task)
     return _with_decision_conditions(found, draft.decision_conditions.values(), report)
 
 
 def _read_decision_conditions(
-    draft: Draft, reader: ExpressionReader, report: DiagnosticCollector
-) -> dict[str, DecisionCondition]:
+    draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector
+) -> dict[str, drafts.DecisionCondition]:
     read = (
         (pending, _read(pending.expression, pending.scope, reader, report))
         for pending in draft.pending_decision_conditions
     )
     return {
-        pending.address: DecisionCondition(pending.address, condition, pending.left, pending.is_own, pending.span)
+        pending.address: drafts.DecisionCondition(
+            pending.address, condition, pending.left, pending.is_own, pending.span
+        )
         for pending, condition in read
         if condition is not None
     }
 
 
 def _with_decision_conditions(
-    space: Space, declared: Iterable[DecisionCondition], report: DiagnosticCollector
+    space: Space, declared: Iterable[drafts.DecisionCondition], report: DiagnosticCollector
 ) -> Space:
     presences = [presence for presence in declared if presence.address in space.variables]
     # After an error, the space may lack what a condition names.
@@ -69,29 +60,28 @@ def _with_decision_conditions(
         return space
     found = list(space.constraints)
     for presence in presences:
-        said = condition_constraints(presence, space.variables)
+        said = drafts.condition_constraints(presence, space.variables)
         if said is None:
-            reason = (
-                f"the hyperparameters that it names can be active and inactive in more than {MAX_CASES} combinations"
-            )
+            limit = f"more than {drafts.MAX_CASES} combinations"
+            reason = f"the hyperparameters that it names can be active and inactive in {limit}"
             remedy = "remove parts of the condition that follow from its other parts"
             report.add(Undecidable(presence.condition.span, kind="condition", reason=reason, remedy=remedy))
         found.extend(said or ())
-    return with_fallback_defaults(replace(space, constraints=tuple(found)), presences)
+    return drafts.with_fallback_defaults(replace(space, constraints=tuple(found)), presences)
 
 
 def _constraints(
-    draft: Draft, reader: ExpressionReader, space: Space, left_out: set[str], report: DiagnosticCollector
+    draft: drafts.Draft, reader: ExpressionReader, space: Space, left_out: set[str], report: DiagnosticCollector
 ) -> tuple[Constraint, ...]:
     found: list[Constraint] = []
     for pending in draft.rules:
         rule, scope = pending.rule, pending.scope
         expression = _read(rule.expression, scope, reader, report)
-        if expression is not None and stage_of(scope.place) not in left_out:
+        if expression is not None and drafts.stage_of(scope.place) not in left_out:
             constraint = Constraint(expression, rule.forbidden, rule.span)
             # After an error, the space may lack the branch of the body, and its constraints are not used.
             constraint, said = (
-                (constraint, DraftConstraint(expression))
+                (constraint, drafts.DraftConstraint(expression))
                 if report.has_errors
                 else restrict_to_branch(constraint, scope.branch, space)
             )
@@ -101,7 +91,7 @@ def _constraints(
 
 
 def _read(
-    expression: ast.Expression, scope: Scope, reader: ExpressionReader, report: DiagnosticCollector
+    expression: ast.Expression, scope: drafts.Scope, reader: ExpressionReader, report: DiagnosticCollector
 ) -> Expr | None:
     before = len(report.found)
     found = reader.read(expression, scope)
@@ -146,8 +136,8 @@ def find_cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]
 
 
 def restrict_to_branch(
-    written: Constraint, branch: BranchKey | None, space: Space
-) -> tuple[Constraint, DraftConstraint]:
+    written: Constraint, branch: drafts.BranchKey | None, space: Space
+) -> tuple[Constraint, drafts.DraftConstraint]:
     """Return the constraint restricted to the innermost branch around its body (None: no branch), and as written.
 
     No test is added if its hyperparameters are active in that branch only, or if it excludes nothing elsewhere.
@@ -155,8 +145,8 @@ def restrict_to_branch(
     owners = () if branch is None else _enclosing_branches(branch, space.variables)
     named = {owner for address in references(written.expression) for owner in space.variables[address].owners}
     if not owners or owners[-1] in named:
-        return written, DraftConstraint(written.expression)
-    said = DraftConstraint(written.expression, owners)
+        return written, drafts.DraftConstraint(written.expression)
+    said = drafts.DraftConstraint(written.expression, owners)
     below = frozenset(each for each in scope(written.expression) if owners[-1] in space.variables[each].owners)
     if assume_inactive(written.expression, below) == Constant(not written.forbidden):
         return written, said
@@ -165,7 +155,7 @@ def restrict_to_branch(
     return replace(written, expression=within), said
 
 
-def _enclosing_branches(branch: BranchKey, variables: Mapping[str, Variable]) -> Context:
+def _enclosing_branches(branch: drafts.BranchKey, variables: Mapping[str, Variable]) -> Context:
     """Return the branches that lead to a branch, outermost first, without innermost ones that have no alternative."""
     found = [*variables[branch[0]].owners, branch]
     while found:

@@ -1,7 +1,4 @@
-"""Checks of the roles of pipeline steps: transformers first, estimators of one kind last.
-
-Also a check that `columns(…)` stands only where the columns have names.
-"""
+"""Checks of the roles of pipeline steps (transformers, then estimators of one kind) and of places of `columns(…)`."""
 
 from collections.abc import Iterator
 from functools import reduce

@@ -104,9 +104,7 @@ class StageReader:
                 self._circles.add(frozenset(path))
             self.mark_incomplete()
             return None
-        if self._exceeds_limits(written.name.span):
-            return None
-        return self._read_use(home, stage, written)
+        return None if self._exceeds_limits(written.name.span) else self._read_use(home, stage, written)
 
     def _exceeds_limits(self, span: Span) -> bool:
         """Return True after reporting stages nested too deeply or used too often: few lines can ask for millions."""

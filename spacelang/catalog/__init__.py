@@ -1,8 +1,4 @@
-"""Catalogues of the operators and parameters of libraries: bundled snapshots, and introspection to refresh them.
-
-`load` reads a catalogue without importing the library that it describes; only `introspect` and `packages` import it.
-`rules` describes the accepted values and ranges, `parameter_restrictions` what a space may not set.
-"""
+"""Catalogues of the operators and parameters of libraries; only `introspect` and `packages` import the libraries."""
 
 from spacelang.catalog.catalogue import (
     Catalogue,

@@ -1,8 +1,4 @@
-"""Catalogues of libraries: their operators, the parameters of these, and the values that a parameter accepts.
-
-Everything here is answered from data, without importing the library. Checking a stranger's file is fast and runs none
-of the library's code.
-"""
+"""Catalogues of libraries: operators, parameters and accepted values, all from data, without any code of a library."""
 
 import os
 import sys
@@ -12,18 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
-from spacelang.catalog.rules import (
-    AllowedValues,
-    HasMethods,
-    InstanceOf,
-    Interval,
-    NumberKind,
-    NumberRange,
-    Rule,
-    covers,
-    describe_rules,
-    legal_ranges,
-)
+from spacelang.catalog import rules
 from spacelang.frozen import frozen
 from spacelang.ir.value import Value
 
@@ -99,7 +84,7 @@ class Parameter:
 
     name: str
     default: Default
-    accepts: tuple[Rule, ...] | None = None
+    accepts: tuple[rules.Rule, ...] | None = None
     named: tuple[str, ...] = ()
     takes_operators: bool = False
     deprecated: Deprecation | None = None
@@ -115,20 +100,22 @@ class Parameter:
     @property
     def accepted_values(self) -> tuple[Value, ...]:
         """All accepted single values: strings, `true`, `none`, numbers."""
-        options = (value for rule in self.accepts or () if isinstance(rule, AllowedValues) for value in rule.values)
+        options = (
+            value for rule in self.accepts or () if isinstance(rule, rules.AllowedValues) for value in rule.values
+        )
         return (*self.named, *options)
 
     @property
     def takes_operator_list(self) -> bool:
         """True if the value is a list of estimators, such as `estimators` of a voting ensemble."""
-        return self.name == "estimators" and self.accepts == (InstanceOf(("objects",)),)
+        return self.name == "estimators" and self.accepts == (rules.InstanceOf(("objects",)),)
 
     @property
     def expected(self) -> str:
         """A description of the accepted values, such as "an integer from 1 or `none`"."""
         if self.refused is not None:
             return f"no value, because {self.refused}"
-        return "any literal" if self.accepts is None else describe_rules(self.accepts, self.named)
+        return "any literal" if self.accepts is None else rules.describe_rules(self.accepts, self.named)
 
     def refusal_reason(self, value: Value) -> str | None:
         """Return the reason why a space may not use a value that the library would accept; None if it may."""
@@ -152,19 +139,19 @@ class Parameter:
             return self.expected
         if self.accepts is None:
             return None
-        wanted = NumberRange(lower, upper, lower_open, upper_open)
-        return None if covers(self.accepts, wanted, integer=integer) else self.expected
+        wanted = rules.NumberRange(lower, upper, lower_open, upper_open)
+        return None if rules.covers(self.accepts, wanted, integer=integer) else self.expected
 
-    def longest_legal_range(self, wanted: NumberRange, *, integer: bool) -> NumberRange | None:
+    def longest_legal_range(self, wanted: rules.NumberRange, *, integer: bool) -> rules.NumberRange | None:
         """Return the longest subrange that a single rule accepts, or None if none accepts more than one number."""
-        parts = [part for rule in self.accepts or () for part in legal_ranges(rule, wanted, integer=integer)]
+        parts = [part for rule in self.accepts or () for part in rules.legal_ranges(rule, wanted, integer=integer)]
         return max(parts, key=lambda part: part.upper - part.lower, default=None)
 
     def check_operator(self, operator: "CatalogueEntry") -> str | None:
         """Return None if an operator can be the value (or one in a list), else a description of the legal values."""
         if self.takes_operator_list:
             suits = operator.methods.issuperset(_PREDICTOR_METHODS.methods)
-            return None if suits else describe_rules((_PREDICTOR_METHODS,), ())
+            return None if suits else rules.describe_rules((_PREDICTOR_METHODS,), ())
         if self.refused is not None or not self.takes_operators:
             return self.expected
         if self.accepts is None or any(_fits(operator, rule) for rule in self.accepts):
@@ -175,7 +162,8 @@ class Parameter:
     def takes_transformers(self) -> bool:
         """True if the value may be a transformer that does not predict."""
         suits = self.accepts is None or any(
-            isinstance(rule, HasMethods) and {"transform", "fit"}.issuperset(rule.methods) for rule in self.accepts
+            isinstance(rule, rules.HasMethods) and {"transform", "fit"}.issuperset(rule.methods)
+            for rule in self.accepts
         )
         return self.takes_operators and suits
 
@@ -183,7 +171,7 @@ class Parameter:
         """Return the Python object for a legal value: a list for a tuple if the library accepts only lists."""
         if not isinstance(value, tuple) or self.accepts is None:
             return value
-        types = {name for rule in self.accepts if isinstance(rule, InstanceOf) for name in rule.names}
+        types = {name for rule in self.accepts if isinstance(rule, rules.InstanceOf) for name in rule.names}
         return list(value) if "list" in types and not types & {"tuple", "array-like"} else value
 
 
@@ -192,15 +180,15 @@ ACCEPTS_REGRESSORS: Final = frozenset(
     {("OneVsRestClassifier", "estimator"), ("OneVsOneClassifier", "estimator"), ("StackingClassifier", "estimators")}
 )
 """Parameters of classifiers that accept regressors too, according to the library's documentation."""
-_PREDICTOR_METHODS: Final = HasMethods(("fit", "predict"))
+_PREDICTOR_METHODS: Final = rules.HasMethods(("fit", "predict"))
 """The methods that ensembles require of each of their estimators."""
 
 
-def _fits(operator: "CatalogueEntry", rule: Rule) -> bool:
+def _fits(operator: "CatalogueEntry", rule: rules.Rule) -> bool:
     match rule:
-        case HasMethods(methods):
+        case rules.HasMethods(methods):
             return operator.methods.issuperset(methods)
-        case InstanceOf(names):
+        case rules.InstanceOf(names):
             return operator.name in names or any(OPERATOR_TYPES.get(name) in operator.roles for name in names)
         case _:
             return False
@@ -393,7 +381,7 @@ class Catalogues:
         return found
 
 
-_SHARE: Final = (Interval(NumberKind.REAL, 0, 1, "both"),)
+_SHARE: Final = (rules.Interval(rules.NumberKind.REAL, 0, 1, "both"),)
 _PERCENT: Final = TupleElement("quantile_range", 100.0)
 TUPLE_PARAMETERS: Final[Mapping[tuple[str, str], tuple[Parameter, ...]]] = {
     # The names and the fractions are those of auto-sklearn.

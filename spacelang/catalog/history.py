@@ -126,11 +126,7 @@ _SENTENCE: Final = re.compile(r"(?<=[a-z0-9`])\. +(?=[A-Z`])")
 
 
 def deprecated_parameters(docstring: str | None) -> dict[str, Deprecation]:
-    """Return the deprecation of each parameter that the docstring declares deprecated as a whole.
-
-    A note about single values ("`None` is deprecated") or about the future ("will be deprecated") does not deprecate
-    the parameter.
-    """
+    """Return the deprecation of each parameter deprecated as a whole, not of single values or in the future."""
     found = {}
     for name, entry in _entries(_parameters(docstring)):
         for directive in _DIRECTIVE.finditer(entry):

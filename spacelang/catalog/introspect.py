@@ -9,17 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from spacelang.catalog import catalogue as entries
-from spacelang.catalog import parameter_restrictions
+from spacelang.catalog import history, parameter_restrictions
 from spacelang.catalog.boosting import with_supplements
 from spacelang.catalog.constraints import translate
-from spacelang.catalog.history import (
-    OPERATOR_REMEDIES,
-    REMEDIES,
-    Remedy,
-    deprecated_class,
-    deprecated_parameters,
-    removals,
-)
 from spacelang.catalog.rules import SEQUENCES, AllowedValues, HasMethods, InstanceOf, Rule
 from spacelang.catalog.snapshot import BUNDLED, dump, user_file
 from spacelang.files import replace_atomically
@@ -144,8 +136,8 @@ def _kernels() -> Iterator[tuple[str, type]]:
 def _operator(name: str, operator: type, library: str, version: str) -> entries.CatalogueEntry:
     tags = _tags(operator) if library == "sklearn" else _tags_if_any(operator)
     parameters = {parameter.name: parameter for parameter in _parameters(name, operator, version)}
-    removed = removals(name, version) if library == "sklearn" else {}
-    deprecated = deprecated_class(operator.__doc__)
+    removed = history.removals(name, version) if library == "sklearn" else {}
+    deprecated = history.deprecated_class(operator.__doc__)
     return entries.CatalogueEntry(
         name=name,
         module=_public_module(operator),
@@ -155,7 +147,7 @@ def _operator(name: str, operator: type, library: str, version: str) -> entries.
         accepts_categories=_accepts_categories(name, tags, parameters),
         methods=frozenset(method for method in METHODS if hasattr(operator, method)),
         removed={parameter: text for parameter, text in removed.items() if parameter not in parameters},
-        deprecated=_with_remedy(deprecated, OPERATOR_REMEDIES.get(name)),
+        deprecated=_with_remedy(deprecated, history.OPERATOR_REMEDIES.get(name)),
         enabled_by=EXPERIMENTS.get(name),
     )
 
@@ -263,7 +255,7 @@ def _defaults(operator: type) -> Iterator[tuple[str, Any]]:
 
 def _parameters(name: str, operator: type, version: str) -> Iterator[entries.Parameter]:
     declared = getattr(operator, "_parameter_constraints", {})
-    documented = deprecated_parameters(operator.__doc__)
+    documented = history.deprecated_parameters(operator.__doc__)
     for parameter, default in _defaults(operator):
         rules = _rules(name, parameter, declared.get(parameter))
         deprecated = documented.get(parameter)
@@ -276,7 +268,7 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[entries.Par
             accepts=rules,
             named=named,
             takes_operators=_takes_operators(name, parameter, rules),
-            deprecated=_with_remedy(deprecated, REMEDIES.get((name, parameter))),
+            deprecated=_with_remedy(deprecated, history.REMEDIES.get((name, parameter))),
             refused=_refusal_reason(parameter, rules, named),
             withheld=parameter_restrictions.REFUSED_VALUES.get(parameter, ()),
         )
@@ -361,7 +353,7 @@ def _literal(default: Any) -> "Value | entries.OpaqueDefault":
             return entries.OpaqueDefault(repr(default))
 
 
-def _with_remedy(deprecated: entries.Deprecation | None, remedy: Remedy | None) -> entries.Deprecation | None:
+def _with_remedy(deprecated: entries.Deprecation | None, remedy: history.Remedy | None) -> entries.Deprecation | None:
     if deprecated is None or remedy is None:
         return deprecated
     return entries.Deprecation(deprecated.since, remedy.replacement, remedy.note)

@@ -1,8 +1,4 @@
-"""Read and write catalogues as JSON: bundled snapshots and those that a user has refreshed.
-
-Each line holds one operator. So a new version of the library gives a readable diff, and an operator can be decoded when
-it is first needed.
-"""
+"""Read and write catalogues as JSON, bundled or refreshed by a user: one operator a line, decoded on demand."""
 
 import json
 import math

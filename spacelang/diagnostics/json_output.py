@@ -4,16 +4,10 @@ import re
 from collections.abc import Iterable
 from typing import Final, TypedDict
 
+from spacelang.diagnostics import parameters as problems
 from spacelang.diagnostics.conditions import AlwaysTrue, BadBound, NeverTogether, NeverTrue, WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic, Fix
 from spacelang.diagnostics.names import DuplicateValue
-from spacelang.diagnostics.parameters import (
-    DeprecatedOperator,
-    DeprecatedParameter,
-    MissingParameter,
-    RefusedParameter,
-    RemovedParameter,
-)
 from spacelang.diagnostics.syntax import ForeignSyntax, MissingSeparator, UnclosedString, UnexpectedText
 from spacelang.diagnostics.tasks import ReversedGoal
 from spacelang.text import Span
@@ -120,12 +114,13 @@ def _fixes_by_kind(diagnostic: Diagnostic) -> list[Fix | None]:
         case BadBound(remedy=str() as remedy):
             return [_replace(place, number) for number in re.findall(r"(?:write|or) (-?\d+)\b", remedy)]
         case (
-            DeprecatedParameter(replacement=str(near), note=None) | DeprecatedOperator(replacement=str(near), note=None)
+            problems.DeprecatedParameter(replacement=str(near), note=None)
+            | problems.DeprecatedOperator(replacement=str(near), note=None)
         ):
             return [_replace(place, near)]
-        case RefusedParameter() | RemovedParameter():
+        case problems.RefusedParameter() | problems.RemovedParameter():
             return [_remove_member(place)]
-        case MissingParameter(parameter=parameter, example=str() as example):
+        case problems.MissingParameter(parameter=parameter, example=str() as example):
             return [_add_body(place, f"{parameter} = {example}")]
         case _:
             return _removals_of_redundant(diagnostic)

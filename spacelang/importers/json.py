@@ -5,13 +5,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
+from spacelang.diagnostics import other_tools as problems
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.other_tools import (
-    ContradictoryDeclaration,
-    GuidanceDropped,
-    NotExpressible,
-    UnreadableDeclaration,
-)
 from spacelang.importers import _foreign_space as foreign
 from spacelang.importers._json_positions import PositionedValue, parse_json
 from spacelang.ir.value import Value
@@ -38,7 +33,7 @@ class _ProblemError(Exception):
 
 
 def _unreadable(span: Span, problem: str, expected: str = "") -> _ProblemError:
-    return _ProblemError(UnreadableDeclaration(span, problem=problem, expected=expected))
+    return _ProblemError(problems.UnreadableDeclaration(span, problem=problem, expected=expected))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +45,7 @@ class Json:
     def read(self, source: Source) -> foreign.ForeignSpace:
         """Return the contents of a file, with diagnostics for invalid declarations."""
         document = parse_json(source)
-        if isinstance(document, UnreadableDeclaration):
+        if isinstance(document, problems.UnreadableDeclaration):
             return foreign.ForeignSpace("", (), (), (), (document,))
         return _DocumentReader().read(document)
 
@@ -114,7 +109,7 @@ class _DocumentReader:
                 raise _unreadable(_member(item, "type").span, f"unknown hyperparameter type `{kind}`")
         if _optional(item, "meta"):
             span = _member(item, "meta").span
-            self._diagnostics.append(GuidanceDropped(span, what="the metadata", name=name))
+            self._diagnostics.append(problems.GuidanceDropped(span, what="the metadata", name=name))
         return foreign.ForeignParameter(name, domain, _default(item, domain), item.span, prior)
 
     def _range(self, item: PositionedValue, name: str, is_integer: bool) -> foreign.ForeignRange:
@@ -124,7 +119,7 @@ class _DocumentReader:
             bound = _optional(item, end)
             if bound is None:
                 what = f"the range of `{name}`, which has no {end} bound"
-                raise _ProblemError(NotExpressible(item.span, what=what, remedy="give it both bounds"))
+                raise _ProblemError(problems.NotExpressible(item.span, what=what, remedy="give it both bounds"))
             bounds.append(_number(item, end, is_integer=is_integer))
         domain = foreign.ForeignRange("int" if is_integer else "float", bounds[0], bounds[1], log)
         return domain if _optional(item, "q") is None else _with_step(item, name, domain)
@@ -137,7 +132,7 @@ class _DocumentReader:
             return (_number(item, "mu"), deviation) if deviation > 0 else None
         if family != "uniform":
             what = f"the {family} distribution"
-            self._diagnostics.append(GuidanceDropped(item.span, what=what, name=name))
+            self._diagnostics.append(problems.GuidanceDropped(item.span, what=what, name=name))
         return None
 
 
@@ -174,7 +169,7 @@ def _with_step(item: PositionedValue, name: str, domain: foreign.ForeignRange) -
     if q <= 0 or domain.log or (upper - lower) % q or lower % q:
         what = f"the quantization of `{name}`"
         remedy = "choose a `q` that divides both bounds, without `log`"
-        raise _ProblemError(NotExpressible(_member(item, "q").span, what=what, remedy=remedy))
+        raise _ProblemError(problems.NotExpressible(_member(item, "q").span, what=what, remedy=remedy))
     if domain.kind == "int" and step == int(step):
         step = int(step)
     return foreign.ForeignRange(domain.kind, domain.lower, domain.upper, step=step)
@@ -229,7 +224,7 @@ def _combinations(item: PositionedValue) -> list[_Literals]:
 def _product(left: list[_Literals], right: list[_Literals], span: Span) -> list[_Literals]:
     if len(left) * len(right) > MAX_COMBINATIONS:
         what = f"a clause that stands for more than {MAX_COMBINATIONS:,} combinations"
-        raise _ProblemError(NotExpressible(span, what=what))
+        raise _ProblemError(problems.NotExpressible(span, what=what))
     return [one + other for one in left for other in right]
 
 
@@ -279,13 +274,13 @@ def _number(item: PositionedValue, name: str, *, is_integer: bool = False) -> fl
         raise _unreadable(found.span, f"`{name}` is not a number")
     if is_integer:
         if read != int(read):
-            raise _ProblemError(ContradictoryDeclaration(found.span, problem=f"`{name}` is not an integer"))
+            raise _ProblemError(problems.ContradictoryDeclaration(found.span, problem=f"`{name}` is not an integer"))
         return int(read)
     try:
         return float(read)
     except OverflowError:
         problem = f"`{name}` is too large"
-        raise _ProblemError(ContradictoryDeclaration(found.span, problem=problem)) from None
+        raise _ProblemError(problems.ContradictoryDeclaration(found.span, problem=problem)) from None
 
 
 def _values(item: PositionedValue) -> tuple[Value, ...]:
@@ -297,7 +292,7 @@ def _values(item: PositionedValue) -> tuple[Value, ...]:
 def _value(item: PositionedValue) -> Value:
     match item.value:
         case dict():
-            raise _ProblemError(NotExpressible(item.span, what="an object as a value"))
+            raise _ProblemError(problems.NotExpressible(item.span, what="an object as a value"))
         case list(items):
             return tuple(map(_value, items))
         case value:

@@ -1,8 +1,4 @@
-"""Domains: the sets of values that hyperparameters may take.
-
-The classes are `Real`, `Grid`, `Categorical`, `Ordinal` and `Union`. Two domains are equal if their fields are equal.
-`find` looks a value up, and `size` is the exact number of values (None for an infinite set).
-"""
+"""Domains: the sets of values of hyperparameters, with `find` for values and an exact `size` (None: infinite)."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -172,7 +172,8 @@ def is_true(expression: Expr, lookup: Lookup) -> bool:
         case Active():
             return lookup(expression.address) is not INACTIVE
         case Compare():
-            return _is_comparison_true(expression, lookup)
+            left, right = evaluate(expression.left, lookup), evaluate(expression.right, lookup)
+            return _is_relation_true(expression.relation, left, right)
         case In():
             item = evaluate(expression.item, lookup)
             return any(_is_relation_true("==", item, value) for value in expression.values)
@@ -195,10 +196,6 @@ def evaluate(expression: Expr, lookup: Lookup) -> ComputedValue:
             return _apply(NUMERIC_FUNCTIONS[expression.function], arguments)
         case And() | Or() | Not() | Is() | Active() | Compare() | In():
             return is_true(expression, lookup)
-
-
-def _is_comparison_true(expression: Compare, lookup: Lookup) -> bool:
-    return _is_relation_true(expression.relation, evaluate(expression.left, lookup), evaluate(expression.right, lookup))
 
 
 def _is_relation_true(relation: ComparisonSign, left: ComputedValue, right: ComputedValue) -> bool:

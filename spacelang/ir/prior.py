@@ -1,8 +1,4 @@
-"""Prior distributions: where the author of a space expects good values of a hyperparameter.
-
-A prior is one class: its `name` in spaces and in JSON, its parameters as fields, the check of the parameters, the
-distribution, and the sentence that documents it. A new prior is a new class here and an entry of `PRIORS`.
-"""
+"""Prior distributions, one class each, listed in `PRIORS`: where the author of a space expects good values."""
 
 import math
 from collections.abc import Sequence
@@ -86,10 +82,7 @@ class Normal(Prior):
         return places.clip(start, end)
 
     def _standardise(self, start: float, end: float) -> tuple[float, float, int]:
-        """Return the ends in deviations from the mean and the sign of the axis.
-
-        An interval above the mean is mirrored, since logarithms of lower tails are exact and those of upper tails not.
-        """
+        """Return ends in deviations from the mean and a sign, mirrored above it: logs of lower tails are exact."""
         lower, upper = (start - self.mean) / self.deviation, (end - self.mean) / self.deviation
         return (-upper, -lower, -1) if lower > 0 else (lower, upper, 1)
 
@@ -139,9 +132,7 @@ def expected_arguments(name: str, numbers: Sequence[float]) -> str | None:
     kind = PRIORS.get(name)
     if kind is None:
         return " or ".join(map(usage, PRIORS.values())).removesuffix(" without numbers")
-    if len(numbers) != len(parameter_names(kind)):
-        return usage(kind)
-    return kind(*numbers).problem()
+    return usage(kind) if len(numbers) != len(parameter_names(kind)) else kind(*numbers).problem()
 
 
 def name_and_parameters(prior: Prior) -> tuple[str, tuple[float, ...]]:

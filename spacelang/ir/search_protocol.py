@@ -215,10 +215,7 @@ class _RunningParts(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class TotalBudget:
-    """The total budget of a search, for optimizers that divide it; None means unlimited.
-
-    `seconds` counts all workers: it is the wall-clock time times the number of workers.
-    """
+    """The budget of a search (None: unlimited); `seconds` is the wall-clock time times the number of workers."""
 
     seconds: float | None = None
     trials: int | None = None

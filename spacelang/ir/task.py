@@ -1,7 +1,4 @@
-"""The task block: the goal of a search, its bounds, how trials are validated, and what they may cost.
-
-Source spans are used for messages only and ignored in comparisons, as everywhere in the tree.
-"""
+"""The task block: goal, bounds, validation and limits of a search; comparisons ignore source spans."""
 
 import json
 import re
@@ -139,10 +136,7 @@ Validation: TypeAlias = DeclaredValidation | PredefinedSplits
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """Growing training sets: `first` rows at first, multiplied by `factor` from one training to the next.
-
-    They are the parameters b and eta of optimizers that train on growing data.
-    """
+    """Growing training sets: `first` rows (b in papers), multiplied by `factor` (eta) from one training to the next."""
 
     first: int
     factor: float

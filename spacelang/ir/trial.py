@@ -17,10 +17,7 @@ MAX_UNCLIPPED: Final = 1e6
 @renamed_attributes(standing="normalize", place="normalize_unclipped", around="centered_on")
 @dataclass(frozen=True, slots=True)
 class LossScale:
-    """A linear map from losses to [0, 1]: 0 up to `origin`, 1 from `origin + width` on.
-
-    Both are finite, and `width` is positive.
-    """
+    """A linear map from losses to [0, 1]: 0 up to `origin`, 1 from `origin + width` on; `width` is positive."""
 
     origin: float
     width: float

@@ -25,9 +25,7 @@ def are_same(left: Value, right: Value) -> bool:
     """Return True if two values are the same to a user: 1 and 1.0 are, 1 and true are not."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(are_same, left, right))
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    return left == right
+    return left is right if isinstance(left, bool) or isinstance(right, bool) else left == right
 
 
 def identity_key(value: Value) -> tuple[object, ...]:

@@ -5,33 +5,22 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final, TypeAlias, assert_never
 
+from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound
 from spacelang.ir.expr import INACTIVE, ExpressionValue, InactiveValue, is_true, scope
-from spacelang.ir.space import (
-    Choice,
-    Context,
-    FixedValue,
-    Hyperparameter,
-    Node,
-    Operator,
-    Product,
-    ProductKind,
-    Space,
-    Variable,
-)
 from spacelang.ir.value import Value
 
 Structure = Mapping[str, str]
 """A structure: the name of the branch that each reached decision takes, by the address of the decision."""
 
 
-def walk_reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[tuple[Variable, str | None]]:
+def walk_reached(space: ir.Space, branch_of: Callable[[ir.Choice], str]) -> Iterator[tuple[ir.Variable, str | None]]:
     """Yield the reached variables, owners first: decisions with a branch from `branch_of`, others with None."""
-    waiting: list[Context] = [()]
+    waiting: list[ir.Context] = [()]
     while waiting:
         for variable in space.by_context.get(waiting.pop(0), ()):
-            if isinstance(variable.node, Choice):
+            if isinstance(variable.node, ir.Choice):
                 branch = branch_of(variable.node)
                 yield variable, branch
                 waiting.append((*variable.owners, (variable.address, branch)))
@@ -40,7 +29,7 @@ def walk_reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[t
 
 
 def with_dependencies(
-    variables: Mapping[str, Variable], addresses: Iterable[str], most: int | None = None
+    variables: Mapping[str, ir.Variable], addresses: Iterable[str], most: int | None = None
 ) -> dict[str, None]:
     """Return at most `most` addresses (to None): the given ones and those their activity depends on."""
     wanted: dict[str, None] = {}
@@ -54,20 +43,20 @@ def with_dependencies(
     return wanted
 
 
-def default_structure(space: Space, taken: Structure | None = None) -> dict[str, str]:
+def default_structure(space: ir.Space, taken: Structure | None = None) -> dict[str, str]:
     """Return the structure (branch names by decision) with the default branches, or those in `taken`."""
     known = taken or {}
 
-    def branch_of(choice: Choice) -> str:
+    def branch_of(choice: ir.Choice) -> str:
         return known.get(choice.address, choice.branches[choice.default].name)
 
     return {variable.address: branch for variable, branch in walk_reached(space, branch_of) if branch is not None}
 
 
-def structure_of(space: Space, configuration: Configuration) -> dict[str, str]:
+def structure_of(space: ir.Space, configuration: Configuration) -> dict[str, str]:
     """Return the branches that the reached decisions take in a configuration of the space, by address."""
 
-    def branch_of(choice: Choice) -> str:
+    def branch_of(choice: ir.Choice) -> str:
         branch = configuration[choice.key]
         assert isinstance(branch, str)
         return branch
@@ -75,14 +64,14 @@ def structure_of(space: Space, configuration: Configuration) -> dict[str, str]:
     return {variable.address: branch for variable, branch in walk_reached(space, branch_of) if branch is not None}
 
 
-def hyperparameters_of(space: Space, configuration: Configuration) -> dict[str, Hyperparameter]:
+def hyperparameters_of(space: ir.Space, configuration: Configuration) -> dict[str, ir.Hyperparameter]:
     """Return the active hyperparameters of a configuration of the space by key, in the order of the walk."""
     structure = structure_of(space, configuration)
     nodes = [variable.node for variable, _ in walk_reached(space, lambda choice: structure[choice.address])]
-    return {node.key: node for node in nodes if isinstance(node, Hyperparameter) and node.key in configuration}
+    return {node.key: node for node in nodes if isinstance(node, ir.Hyperparameter) and node.key in configuration}
 
 
-def assemble(space: Space, structure: Structure, value_of: Callable[[Hyperparameter], Value]) -> Configuration:
+def assemble(space: ir.Space, structure: Structure, value_of: Callable[[ir.Hyperparameter], Value]) -> Configuration:
     """Return the configuration of a structure; `value_of` is called once for each active hyperparameter."""
     assignment = Assignment(space, structure, value_of)
     values: dict[str, Value] = {}
@@ -96,17 +85,17 @@ def assemble(space: Space, structure: Structure, value_of: Callable[[Hyperparame
 class Assignment:
     """A structure with values as a lookup for expressions: it returns the value of an address or INACTIVE."""
 
-    def __init__(self, space: Space, structure: Structure, value_of: Callable[[Hyperparameter], Value]) -> None:
+    def __init__(self, space: ir.Space, structure: Structure, value_of: Callable[[ir.Hyperparameter], Value]) -> None:
         self._space = space
         self._structure = structure
         self._value_of = value_of
         self._values: dict[str, ExpressionValue] = {}
 
     @classmethod
-    def from_configuration(cls, space: Space, configuration: Configuration) -> "Assignment":
+    def from_configuration(cls, space: ir.Space, configuration: Configuration) -> "Assignment":
         """Return the assignment of a configuration of the space."""
 
-        def value_of(node: Hyperparameter) -> Value:
+        def value_of(node: ir.Hyperparameter) -> Value:
             found = node.domain.find(configuration[node.key])
             assert not isinstance(found, NotFound)
             return found
@@ -119,8 +108,8 @@ class Assignment:
             self._values[address] = self._find(self._space.variables[address])
         return self._values[address]
 
-    def _find(self, variable: Variable) -> ExpressionValue:
-        if isinstance(variable.node, Choice):
+    def _find(self, variable: ir.Variable) -> ExpressionValue:
+        if isinstance(variable.node, ir.Choice):
             return self._structure.get(variable.address, INACTIVE)
         if any(self._structure.get(owner) != branch for owner, branch in variable.owners):
             return INACTIVE
@@ -132,32 +121,32 @@ class Assignment:
 PIPELINE_GROUP: Final = "/"  # The name of a group whose steps are addressed as if they stood in the pipeline line
 
 
-def operator_address(operator: Operator) -> str:
+def operator_address(operator: ir.Operator) -> str:
     """Return the address of an operator, derived from its children; empty if it has no variables."""
     for child in operator.children:
         return child.address.removesuffix(f".{child.name}")
     for name, value in operator.fixed:
-        if isinstance(value, Operator) and operator_address(value):
+        if isinstance(value, ir.Operator) and operator_address(value):
             return operator_address(value).removesuffix(f".{name}")
     return ""
 
 
-def addresses_of(node: Node) -> Iterator[str]:
+def addresses_of(node: ir.Node) -> Iterator[str]:
     """Yield the addresses of the parts of a structure that have one; decisions of stages are skipped."""
     match node:
-        case Operator():
+        case ir.Operator():
             yield from filter(None, (operator_address(node),))
-        case Choice():
+        case ir.Choice():
             yield from (node.address,) if "." in node.address else ()
-        case Product():
-            yield from (node.children[0].address,) if node.kind is ProductKind.PERMUTATION else ()  # type: ignore[union-attr]
+        case ir.Product():
+            yield from (node.children[0].address,) if node.kind is ir.ProductKind.PERMUTATION else ()  # type: ignore[union-attr]
             for child in node.children:
                 yield from addresses_of(child)
-        case Hyperparameter():
+        case ir.Hyperparameter():
             yield node.address
 
 
-def step_groups(nodes: Sequence[Node], prefix: str) -> list[str]:
+def step_groups(nodes: Sequence[ir.Node], prefix: str) -> list[str]:
     """Return the group of each step; without addresses, it is that of both neighbours, if they agree."""
     found = [_step_group(node, prefix) for node in nodes]
     spoken = [place for place, node in enumerate(nodes) if any(addresses_of(node))]
@@ -167,7 +156,7 @@ def step_groups(nodes: Sequence[Node], prefix: str) -> list[str]:
     return found
 
 
-def _step_group(node: Node, prefix: str) -> str:
+def _step_group(node: ir.Node, prefix: str) -> str:
     """Return the group that contains all of a step: PIPELINE_GROUP for the pipeline itself, empty if there is none."""
     if is_sequence(node):
         return ""
@@ -182,9 +171,9 @@ def _step_group(node: Node, prefix: str) -> str:
     return firsts.pop() if len(firsts) == 1 else ""
 
 
-def is_sequence(node: Node) -> bool:
+def is_sequence(node: ir.Node) -> bool:
     """Return True if a node is a sequence of steps; the empty sequence counts."""
-    return isinstance(node, Product) and node.kind is ProductKind.SEQUENCE
+    return isinstance(node, ir.Product) and node.kind is ir.ProductKind.SEQUENCE
 
 
 def join_address(prefix: str, name: str) -> str:
@@ -192,36 +181,38 @@ def join_address(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
 
 
-HyperparameterChange: TypeAlias = Callable[[Hyperparameter], Hyperparameter | None]
-DecisionChange: TypeAlias = Callable[[Choice], Choice]
+HyperparameterChange: TypeAlias = Callable[[ir.Hyperparameter], ir.Hyperparameter | None]
+DecisionChange: TypeAlias = Callable[[ir.Choice], ir.Choice]
 
 
-def rebuild_tree(node: Node, change: HyperparameterChange, decide: DecisionChange = lambda choice: choice) -> Node:
+def rebuild_tree(
+    node: ir.Node, change: HyperparameterChange, decide: DecisionChange = lambda choice: choice
+) -> ir.Node:
     """Return a tree with `decide` applied to decisions, then `change` (None: remove) to hyperparameters."""
     match node:
-        case Hyperparameter():
+        case ir.Hyperparameter():
             found = change(node)
             assert found is not None, "only hyperparameters of operators can be removed"
             return found
-        case Choice():
+        case ir.Choice():
             choice = decide(node)
             inner = tuple(replace(branch, node=rebuild_tree(branch.node, change, decide)) for branch in choice.branches)
             return replace(choice, branches=inner)
-        case Operator():
+        case ir.Operator():
             return _operator(node, change, decide)
-        case Product():
+        case ir.Product():
             return replace(node, children=tuple(rebuild_tree(child, change, decide) for child in node.children))
         case _:
             assert_never(node)
 
 
-def _operator(operator: Operator, change: HyperparameterChange, decide: DecisionChange) -> Operator:
-    found: list[Hyperparameter | Choice | None] = [
-        change(child) if isinstance(child, Hyperparameter) else rebuild_tree(child, change, decide)  # type: ignore[misc]
+def _operator(operator: ir.Operator, change: HyperparameterChange, decide: DecisionChange) -> ir.Operator:
+    found: list[ir.Hyperparameter | ir.Choice | None] = [
+        change(child) if isinstance(child, ir.Hyperparameter) else rebuild_tree(child, change, decide)  # type: ignore[misc]
         for child in operator.children
     ]
-    fixed: tuple[tuple[str, FixedValue], ...] = tuple(
-        (name, _operator(value, change, decide) if isinstance(value, Operator) else value)
+    fixed: tuple[tuple[str, ir.FixedValue], ...] = tuple(
+        (name, _operator(value, change, decide) if isinstance(value, ir.Operator) else value)
         for name, value in operator.fixed
     )
     return replace(operator, children=tuple(child for child in found if child is not None), fixed=fixed)

@@ -1,8 +1,4 @@
-"""Vectorized evaluation of linear comparisons, with exactly the results of evaluating the entries one by one.
-
-Floats decide wherever both sides differ by more than the largest possible rounding error. All other entries are
-evaluated exactly, one by one.
-"""
+"""Vectorized evaluation of linear comparisons; entries that rounding errors could decide are evaluated exactly."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

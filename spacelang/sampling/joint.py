@@ -30,10 +30,7 @@ MAX_BATCH: Final = 1 << 16  # The maximum number of joint draws per attempt of r
 
 
 class SamplingFailedError(Exception):
-    """An error: values that satisfy the comparisons between ranges are too rare to be found by rejection sampling.
-
-    `constraints` are the constraints that are responsible.
-    """
+    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling."""
 
     def __init__(self, constraints: tuple[Constraint, ...]) -> None:
         super().__init__(f"none of {MAX_ATTEMPTS:,} draws satisfies the constraints over ranges")
@@ -41,10 +38,7 @@ class SamplingFailedError(Exception):
 
 
 class ProbabilityWeights(Weights):
-    """Solver weights in which the weight of a cell is the probability that a random value of its domain lies in it.
-
-    With `advised`, values are drawn by the priors of the hyperparameters.
-    """
+    """Weights of cells: the probability of a random value of the domain, which follows its prior if `advised`."""
 
     existential = False
 
@@ -52,11 +46,7 @@ class ProbabilityWeights(Weights):
         self._advised = advised
 
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:
-        """Return the probability of the cell, but at least a tiny weight.
-
-        A single point of a continuous range has probability 0. The tiny weight lets it be drawn if nothing else
-        satisfies the constraints.
-        """
+        """Return the probability, but at least a tiny weight: single points are drawn if nothing else is left."""
         prior = prior_of(hyperparameter, advised=self._advised)
         if prior is None:
             return max(probability_of_cell(cell, hyperparameter.domain), POINT_WEIGHT)
@@ -89,10 +79,7 @@ class JointSampler:
         }
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
-        """Yield for each hyperparameter its address, the entries in which it is active, and its values there.
-
-        Raises SamplingFailedError if too few draws satisfy the constraints.
-        """
+        """Yield each address with its active entries and values. Raise SamplingFailedError if too few draws fit."""
         states, codes = self._draw_once(count, rng) if not self._ranges else self._draw_with_rejection(count, rng)
         for address, values in codes.items():
             active = np.flatnonzero(states[address] >= 0)
@@ -121,10 +108,7 @@ class JointSampler:
         )
 
     def _is_consistent(self, states: Mapping[str, Array], codes: Mapping[str, ValueCodes], count: int) -> Array:
-        """Return a boolean array: True where every comparison between ranges has the truth value of its state.
-
-        Entries in which an operand is inactive or not a number are accepted, since their state is already right.
-        """
+        """Return a boolean array: True where all comparisons of ranges that have numbers are as the state says."""
         agreeing = np.ones(count, bool)
         for name, atom in self._ranges.items():
             addresses = references(atom)

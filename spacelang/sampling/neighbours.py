@@ -97,11 +97,7 @@ class _MovableHyperparameter:
 
 @dataclass(frozen=True, slots=True)
 class _BranchExchange:
-    """The effect of changing one decision to each other branch.
-
-    `removed_keys` are the keys that are removed with the old branch. `added_values` has, for each other branch, the
-    values to add, by key.
-    """
+    """A change of one decision: keys that go with the old branch, values by key to add for each other one."""
 
     removed_keys: frozenset[str]
     added_values: tuple[dict[str, Value], ...]

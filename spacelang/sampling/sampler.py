@@ -120,10 +120,7 @@ class Sampler:
     def _draw_decisions(
         self, decisions: "_BranchColumns", rng: Generator, taken: Structure
     ) -> Iterator[tuple[Context, Array]]:
-        """Draw all decisions; yield every context that is reached, with its rows.
-
-        Raises ValueError if the space is empty.
-        """
+        """Draw all decisions; yield each reached context with its rows. Raise ValueError if the space is empty."""
         if not self.structures.count:
             raise ValueError("the space is empty")
         waiting: list[tuple[Context, Array]] = [((), np.arange(decisions.count))] if decisions.count else []
@@ -202,10 +199,7 @@ class _DecisionGroup:
         self._choices = [(m.node, m.owners[depth:]) for m in network.members if isinstance(m.node, Choice)]
 
     def fixed_branches(self, taken: Structure) -> FixedDecisions | None:
-        """Return the branch index of every decision if `taken` determines all of them, else None.
-
-        The index is -1 where a decision is not reached.
-        """
+        """Return the branch index (-1: not reached) of every decision if `taken` determines all of them, else None."""
         places: list[tuple[str, int]] = []
         for choice, owners in self._choices:
             branch = taken.get(choice.address)

@@ -1,7 +1,4 @@
-"""Independent random values of a domain: a uniformly chosen part of a union, then a value of this part.
-
-Without a prior, the value is uniform or log-uniform.
-"""
+"""Independent random values: a uniform part of a union, then a value by the prior, or else uniform or log-uniform."""
 
 import math
 from functools import partial
@@ -66,10 +63,7 @@ class CellSampler:
         }
 
     def draw(self, states: Array, rng: Generator) -> ValueCodes:
-        """Return one random value inside the cell of each state.
-
-        The values for states of inactive hyperparameters are arbitrary.
-        """
+        """Return one random value inside the cell of each state; it is arbitrary for inactive hyperparameters."""
         found = ValueCodes(self._codes[states], self._parts[states] if self._is_union else None)
         for state, each in self._cell_samplers.items():
             mine = np.flatnonzero(states == state)

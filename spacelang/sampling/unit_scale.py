@@ -1,7 +1,4 @@
-"""Mapping of numbers to the unit interval, on which surrogates and neighbourhoods work.
-
-See spacelang/optimizers/README.md, section "Unit interval".
-"""
+"""Mapping of numbers to the unit interval; see spacelang/optimizers/README.md, section "Unit interval"."""
 
 import math
 from collections.abc import Callable

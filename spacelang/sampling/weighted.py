@@ -43,10 +43,7 @@ class WeightedSampler:
         return self.states[self._draw_from_large_total(count, rng)]
 
     def _draw_from_large_total(self, count: int, rng: Generator) -> Array:
-        """Return the indices of `count` states, using the first 63 bits of a random fraction of the total weight.
-
-        The few fractions that these bits leave ambiguous are drawn to more bits.
-        """
+        """Return the indices of `count` states by 63 bits of a random fraction of the total, and more if ambiguous."""
         bits = rng.integers(WORD_LIMIT, size=count, dtype=np.int64)
         places = np.searchsorted(self._rounded_sums, bits, "right")
         for row in np.flatnonzero(np.isin(bits, self._rounded_sums)).tolist():
@@ -54,10 +51,7 @@ class WeightedSampler:
         return places
 
     def _resolve_ambiguous(self, numerator: int, rng: Generator) -> int:
-        """Return the index of the state for a random fraction that starts with 63 given bits.
-
-        Draws as many further bits as are needed to decide.
-        """
+        """Return the index of the state for a fraction that starts with 63 given bits; further bits are drawn."""
         denominator = WORD_LIMIT
         while True:
             lower, upper = numerator * self._total, (numerator + 1) * self._total
@@ -71,10 +65,7 @@ class WeightedSampler:
 
 
 class JointWeightedSampler:
-    """A sampler of joint states of the variables of an elimination.
-
-    The variables in `left_out` must have been eliminated first; they are not drawn.
-    """
+    """A sampler of joint states of an elimination; the variables in `left_out`, eliminated first, are not drawn."""
 
     def __init__(self, elimination: Elimination, left_out: frozenset[str] = frozenset()) -> None:
         self._tables = [
@@ -111,10 +102,7 @@ class _ConditionalSampler:
 
 
 def joint_state_key(joint: Sequence[State], sizes: Sequence[int]) -> int:
-    """Return an integer that identifies a joint state, in mixed radix.
-
-    Each state lies between -1 and its size minus 2.
-    """
+    """Return an integer that identifies a joint state, in mixed radix; states lie between -1 and size - 2."""
     key = 0
     for state, size in zip(joint, sizes, strict=True):
         key = key * size + state + 1
@@ -122,10 +110,7 @@ def joint_state_key(joint: Sequence[State], sizes: Sequence[int]) -> int:
 
 
 def group_rows_by_state(states: Sequence[Array], sizes: Sequence[int]) -> Iterator[tuple[int, Array]]:
-    """Yield the rows grouped by their joint state: the key of the state and an array of rows.
-
-    `joint_state_key` computes the keys.
-    """
+    """Yield the rows grouped by their joint state: the `joint_state_key` and an array of rows."""
     count = len(states[0])
     if count == 1:
         yield joint_state_key([int(column[0]) for column in states], sizes), np.zeros(1, np.intp)

@@ -24,10 +24,7 @@ MAX_ENUMERATED = 10_000
 
 
 def cut_into_cells(domain: Domain, cuts: Sequence[Rational], signature: Signature) -> tuple[SimpleDomain, ...]:
-    """Return the cells of a domain, disjoint and together the whole of it, cut at the numbers in `cuts`.
-
-    Values of categorical sets with the same `signature` share a cell.
-    """
+    """Return disjoint cells that make up a domain, cut at `cuts`; set values with the same `signature` share one."""
     return tuple(cell for part in parts(domain) for cell in _cells_of(part, sorted(set(cuts)), signature))
 
 
@@ -123,9 +120,7 @@ def log_length(part: Grid) -> float:
 
 def log_ratio(lower: float, upper: float) -> float:
     """Return log(upper / lower) for positive numbers; it is nonzero for different numbers, however close."""
-    if upper > 2 * lower:
-        return math.log(upper) - math.log(lower)
-    return math.log1p((upper - lower) / lower)
+    return math.log(upper) - math.log(lower) if upper > 2 * lower else math.log1p((upper - lower) / lower)
 
 
 def log_ends(part: Grid) -> tuple[float, float]:

@@ -57,10 +57,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class DecisionDependency:
-    """The dependence of a component on a decision: the branch `below` which it lies (None: it only tests it).
-
-    `others` are the other branches that lead to the component.
-    """
+    """A decision that matters to a component, the branch `below` which it lies (or None), and `others` around it."""
 
     component: Component
     below: str | None

@@ -119,10 +119,7 @@ class Structures:
 
     @cached_property
     def configuration_count(self) -> int | None:
-        """The number of configurations; None if it is infinite, or not counted.
-
-        Ranges that are compared, and too many connected variables, are not counted: only existence is decided there.
-        """
+        """The number of configurations; None if infinite or uncountable (compared ranges, too many connections)."""
         infinite = any(node.domain.size is None for node in self.space.hyperparameters)
         if infinite or self.model.is_existence_only:
             return None

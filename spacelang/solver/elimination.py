@@ -239,10 +239,7 @@ def _join_factor(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[
 def draw_states(
     elimination: Elimination, choose: Callable[[Sequence[float]], int], existential: frozenset[str] = frozenset()
 ) -> dict[str, State]:
-    """Return one joint state, drawn by weight: `choose` receives weights and returns an index.
-
-    Variables in `existential` must have been eliminated first; they are left out.
-    """
+    """Return a joint state without the `existential` variables, which come first; `choose` maps weights to an index."""
     assignment: dict[str, State] = {}
     for bucket in reversed(elimination.buckets):
         if bucket.variable in existential:

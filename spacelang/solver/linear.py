@@ -292,10 +292,7 @@ def _tightest_rows(rows: Iterable[Inequality], integers: frozenset[str]) -> list
 
 
 def _normalized(row: Inequality, integers: frozenset[str]) -> Inequality:
-    """Return the row with coprime integer factors.
-
-    If all its variables are integers, the constant is rounded to the tightest equivalent one.
-    """
+    """Return the row with coprime integer factors, and the tightest constant if all its variables are integers."""
     if not row.factors:
         return row
     whole = math.lcm(*(factor.denominator for factor in row.factors.values()))
@@ -308,10 +305,7 @@ def _normalized(row: Inequality, integers: frozenset[str]) -> Inequality:
 
 
 def _choose_value(name: str, rows: Sequence[Inequality], found: Mapping[str, Fraction], *, whole: bool) -> Fraction:
-    """Return a value that the rows allow, given the values in `found`.
-
-    It is the middle of the allowed range, rounded to an allowed integer if `whole` is true and there is one.
-    """
+    """Return the middle of what the rows allow, given `found`; an allowed integer, if any, if `whole` is true."""
     lower, upper, lower_strict, upper_strict = _ends(name, rows, found)
     middle = (lower + upper) / 2
     if whole:

@@ -10,29 +10,8 @@ from spacelang.ir import expr
 from spacelang.ir.domain import Domain, SimpleDomain
 from spacelang.ir.space import Choice, Constraint, Variable, expressions_of
 from spacelang.ir.value import is_number
-from spacelang.solver.cells import (
-    MAX_ENUMERATED,
-    atoms_of,
-    can_be_cut,
-    distinguished_cells,
-    is_multivariate,
-    singleton_cells,
-)
+from spacelang.solver import cells, linear, network
 from spacelang.solver.elimination import Factor, State, Table, UnionFind, VariableGroup, group_variables
-from spacelang.solver.linear import (
-    InequalitySystem,
-    SearchTooLongError,
-    difference,
-    is_feasible_system,
-    to_integer_comparison,
-)
-from spacelang.solver.network import (
-    UNREACHED,
-    Network,
-    TooManyConnectedVariablesError,
-    UndecidableError,
-    alternative_systems,
-)
 
 MAX_JOINT_VALUES: Final = 100_000
 """The maximum number of joint values of the hyperparameters of one atom that are enumerated."""
@@ -46,11 +25,8 @@ MAX_PAIR_TABLE: Final = 50_000
 """The same limit for expressions over two variables, where halving would not reduce the number of states."""
 
 
-def compile_networks(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[Network]:
-    """Return the networks, solved independently, of some variables, in the order of their first members.
-
-    Raise UndecidableError or TooManyConnectedVariablesError.
-    """
+def compile_networks(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[network.Network]:
+    """Return the networks by their first members. Raise UndecidableError or TooManyConnectedVariablesError."""
     return (_NetworkCompiler(each).run() for each in group_variables(variables, constraints))
 
 
@@ -62,7 +38,7 @@ class _NetworkCompiler:
         self.depth = len(tied.context)
         self.members = {member.address: member for member in tied.members}
         expressions = (*expressions_of((), tied.constraints), *expressions_of(tied.members, ()))
-        self.atoms = tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))
+        self.atoms = tuple(dict.fromkeys(atom for expression in expressions for atom in cells.atoms_of(expression)))
         self.literals: dict[expr.Expr, expr.Expr] = {}
         self.ranges: dict[str, expr.Compare] = {}
         self.truths: list[str] = []
@@ -70,13 +46,13 @@ class _NetworkCompiler:
         self.states: dict[str, tuple[State, ...]] = {}
         self.factors: list[Factor] = []
 
-    def run(self) -> Network:
-        related = [atom for atom in self.atoms if is_multivariate(atom)]
+    def run(self) -> network.Network:
+        related = [atom for atom in self.atoms if cells.is_multivariate(atom)]
         enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
         for atom in related:
             if atom not in enumerable:
-                if not isinstance(atom, expr.Compare) or difference(atom) is None:
-                    raise UndecidableError(atom)
+                if not isinstance(atom, expr.Compare) or linear.difference(atom) is None:
+                    raise network.UndecidableError(atom)
                 literal = self.literals[atom] = self._new_truth()
                 self.ranges[literal.address] = atom
         self._add_states({address for atom in enumerable for address in expr.references(atom)})
@@ -87,12 +63,12 @@ class _NetworkCompiler:
         self._add_constraints()
         self.factors.extend(self._feasibility_factor(names) for names in _connected_comparisons(self.ranges))
         found = self.cells, tuple(self.truths), dict(self.ranges)
-        return Network(self.states, tuple(self.factors), *self.tied, *found)
+        return network.Network(self.states, tuple(self.factors), *self.tied, *found)
 
     def _is_enumerable(self, atom: expr.Expr) -> bool:
         domains = [self.members[address].hyperparameter.domain for address in expr.references(atom)]
         sizes = [domain.size for domain in domains if domain.size is not None]
-        return len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= MAX_ENUMERATED
+        return len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= cells.MAX_ENUMERATED
 
     def _new_truth(self) -> expr.Is:
         name = f"truth {len(self.truths)}"  # cannot clash with an address, since these contain no blanks
@@ -101,7 +77,7 @@ class _NetworkCompiler:
         return expr.Is(name, ("true",))
 
     def _add_states(self, whole: set[str]) -> None:
-        alone = group_by_key((expr.references(atom)[0], atom) for atom in self.atoms if not is_multivariate(atom))
+        alone = group_by_key((expr.references(atom)[0], atom) for atom in self.atoms if not cells.is_multivariate(atom))
         compared = {address for atom in self.ranges.values() for address in expr.references(atom)}
         for address, member in self.members.items():
             unreached = len(member.owners) > self.depth
@@ -111,18 +87,18 @@ class _NetworkCompiler:
                 node, mine = member.node, alone.get(address, [])
                 is_compared = address in compared
                 found = (
-                    singleton_cells(node.domain)
+                    cells.singleton_cells(node.domain)
                     if address in whole
                     else _cells_of_hyperparameter(node.domain, mine, compared=is_compared)
                 )
                 self.cells[address], count = found, len(found)
                 unreached = unreached or node.condition is not None
-            self.states[address] = (*range(count), *((UNREACHED,) if unreached else ()))
+            self.states[address] = (*range(count), *((network.UNREACHED,) if unreached else ()))
 
     def _add_activity(self, member: Variable) -> None:
         """Add a factor that makes a variable reached exactly if its owners are taken and its condition holds."""
         states = self.states[member.address]
-        if UNREACHED not in states:
+        if network.UNREACHED not in states:
             return
         condition = member.condition
         owners = tuple(self._owner_test(owner, branch) for owner, branch in member.owners[self.depth :])
@@ -150,14 +126,14 @@ class _NetworkCompiler:
     def _add_constraints(self) -> None:
         sizes = {frozenset(expr.scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
         if sum(min(size, MAX_PAIR_TABLE if len(names) <= 2 else MAX_TABLE) for names, size in sizes.items()) > MAX_ROWS:
-            raise TooManyConnectedVariablesError(self.tied.constraints)
+            raise network.TooManyConnectedVariablesError(self.tied.constraints)
         tests_of = map(self._constraint_test, self.tied.constraints)
         for names, tests in group_by_key((tuple(sorted(set(expr.scope(test)))), test) for test in tests_of).items():
             self._tabulate(names, tests)
 
     def _constraint_test(self, constraint: Constraint) -> expr.Expr:
         """Return an expression that is true in the joint states that a constraint admits."""
-        conditional = [address for address in constraint.scope if UNREACHED in self.states[address]]
+        conditional = [address for address in constraint.scope if network.UNREACHED in self.states[address]]
         applies = expr.And(tuple(map(expr.Active, conditional)))
         expression = self._replace_atoms(constraint.expression)
         kept: expr.Expr = expr.Not(expression) if constraint.forbidden else expression
@@ -251,7 +227,7 @@ class _NetworkCompiler:
             )
 
     def _value_of_state(self, name: str, state: State) -> expr.ExpressionValue:
-        if state == UNREACHED:
+        if state == network.UNREACHED:
             return expr.INACTIVE
         if name not in self.members:
             return "true" if state else "false"
@@ -270,7 +246,7 @@ class _NetworkCompiler:
             }
             for values in product(*(self._possible_truths(self.ranges[name], worths) for name in truths)):
                 needed = [
-                    alternative_systems(self.ranges[name], bool(value))
+                    network.alternative_systems(self.ranges[name], bool(value))
                     for name, value in zip(truths, values, strict=True)
                     if inside.keys() >= set(expr.references(self.ranges[name]))
                 ]
@@ -285,19 +261,22 @@ class _NetworkCompiler:
         return (int(expr.is_true(atom, worths.__getitem__)),)
 
     def _is_feasible(
-        self, inside: Mapping[str, SimpleDomain], needed: Sequence[tuple[InequalitySystem, ...]], atom: expr.Compare
+        self,
+        inside: Mapping[str, SimpleDomain],
+        needed: Sequence[tuple[linear.InequalitySystem, ...]],
+        atom: expr.Compare,
     ) -> bool:
         try:
-            return not needed or is_feasible_system(inside, needed)
-        except SearchTooLongError as error:
-            raise UndecidableError(atom) from error
+            return not needed or linear.is_feasible_system(inside, needed)
+        except linear.SearchTooLongError as error:
+            raise network.UndecidableError(atom) from error
 
 
 def evaluate_combinations(
     expression: expr.Expr, options: Mapping[str, Sequence[expr.ExpressionValue]]
 ) -> Iterator[bool]:
     """Return the truths of an expression for all combinations of `options` of its variables, the last one fastest."""
-    whole = to_integer_comparison(expression, options) if isinstance(expression, expr.Compare) else None
+    whole = linear.to_integer_comparison(expression, options) if isinstance(expression, expr.Compare) else None
     if isinstance(expression, expr.Compare) and whole is not None:
         relation, constant = expr.COMPARISON_FUNCTIONS[expression.relation], whole.constant
         for summands in product(*whole.summands):
@@ -310,9 +289,9 @@ def evaluate_combinations(
 def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[expr.Expr], *, compared: bool) -> tuple[SimpleDomain, ...]:
     """Return the cells of a domain (each categorical value, if `compared`). Raise UndecidableError without cuts."""
     for atom in atoms:
-        if not can_be_cut(domain, atom):
-            raise UndecidableError(atom)
-    return distinguished_cells(domain, atoms, by_value=compared)
+        if not cells.can_be_cut(domain, atom):
+            raise network.UndecidableError(atom)
+    return cells.distinguished_cells(domain, atoms, by_value=compared)
 
 
 def _connected_comparisons(ranges: Mapping[str, expr.Compare]) -> Iterable[Sequence[str]]:

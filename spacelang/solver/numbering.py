@@ -226,6 +226,4 @@ def _states(network: Network, structure: Structure, values: Mapping[str, Express
 
 
 def _cell_of(cells: Sequence[SimpleDomain], value: ExpressionValue) -> State:
-    if isinstance(value, InactiveValue):
-        return UNREACHED
-    return index_of_part(cells, value)
+    return UNREACHED if isinstance(value, InactiveValue) else index_of_part(cells, value)

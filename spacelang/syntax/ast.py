@@ -1,7 +1,4 @@
-"""The nodes of the syntax tree: the text as its author wrote it, every node with its source span.
-
-Two trees are equal if they mean the same text: spans are ignored in comparisons.
-"""
+"""The nodes of the syntax tree: the text as its author wrote it, with source spans, which comparisons ignore."""
 
 from dataclasses import field
 from typing import Literal, TypeAlias

@@ -1,7 +1,4 @@
-"""The list of known idioms of other languages, as patterns over the text around a mistake.
-
-They are tried only where the parser has found an error, so correct text is never mistaken for an idiom.
-"""
+"""The known idioms of other languages: patterns that are tried only around a mistake, so never on correct text."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,4 @@
-"""A printer that writes every node of a syntax tree on one line; `printer.py` breaks the lines.
-
-It adds the parentheses that operator precedence requires. Structures also have short titles.
-"""
+"""A printer of each node of a syntax tree on one line, with the parentheses that precedence requires, and of titles."""
 
 import re
 from collections.abc import Iterator, Sequence

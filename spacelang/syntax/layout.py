@@ -436,9 +436,7 @@ def _needs_space(before: str, text: str) -> bool:
     """Return True if a space belongs between two lexemes of one line."""
     if text in _NO_SPACE_BEFORE or before in _NO_SPACE_AFTER:
         return False
-    if text in ("(", "["):
-        return not _ends_term(before)
-    return bool(before)
+    return not _ends_term(before) if text in ("(", "[") else bool(before)
 
 
 def _ends_term(before: str) -> bool:

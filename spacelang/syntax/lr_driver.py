@@ -173,10 +173,7 @@ def _node_factory(builder: object, name: str | None, parts: Sequence[int]) -> No
 
 
 def _inline_lists(places: Sequence[int], parts: list[Any]) -> list[Any]:
-    """Return the parts as one list, with the members of the lists at `places` inlined.
-
-    If the first part is such a list, it is extended in place, so that long lists take linear time.
-    """
+    """Return the parts with lists at `places` inlined; a list at the start is extended in place, in linear time."""
     if not places:
         return parts
     listed: list[Any] = parts[0] if 0 in places else parts[:1]

@@ -1,8 +1,4 @@
-"""The parser: text to syntax tree, with all independent syntax errors in one run.
-
-A text is first read as a whole. Only if that fails is it cut into items, and these into lines, to find the errors after
-the first one (see `recovery.py`).
-"""
+"""The parser: text to syntax tree, with all independent syntax errors in one run (see `recovery.py`)."""
 
 import math
 import re

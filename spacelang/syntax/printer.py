@@ -78,10 +78,7 @@ def _has_several_lines(rows: Sequence[FormattedLine]) -> bool:
 
 
 class _Layout(Cursor):
-    """A cursor that turns the nodes of a tree into documents.
-
-    Tree and lexemes are walked in parallel: each method takes the lexemes of its node.
-    """
+    """A cursor that turns the nodes of a tree into documents; each method takes the lexemes of its node."""
 
     # ---- items
 

@@ -223,9 +223,7 @@ def _hint_by_text(found: str, before: str) -> str | None:
         return 'write strings in double quotes: `"…"`'
     if found in _UNITS and before[-1:].isdigit():
         return "write the unit directly after the number"
-    if found.isspace() and not found.isascii():
-        return "replace it with a plain space"
-    return None
+    return "replace it with a plain space" if found.isspace() and not found.isascii() else None
 
 
 def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | None:
@@ -273,9 +271,7 @@ def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str])
         return f"write one `{found}`"
     if expected == {"COLON", "EQUAL"}:
         return _hint_behind_word(found, last)
-    if "VBAR" in expected and re.match(r"[A-Za-z_]", found):
-        return "separate alternatives with `|`"
-    return None
+    return "separate alternatives with `|`" if "VBAR" in expected and re.match(r"[A-Za-z_]", found) else None
 
 
 def _hint_behind_word(found: str, last: str) -> str | None:

@@ -1,11 +1,21 @@
 """The Python interface: load a space, compile it for a target, search it, and get a fitted pipeline."""
 
-from spacelang.api.ask_tell import AskAndTell, Suggestion, ask_and_tell
-from spacelang.api.experiment import Experiment
-from spacelang.api.result import NoSuccessError, RefitError, Result
-from spacelang.api.run_search import search
-from spacelang.api.space import ImportedSpace, Space, SpaceError, import_space, load, load_for_data, parse
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from spacelang.api.ask_tell import AskAndTell, Suggestion, ask_and_tell
+    from spacelang.api.experiment import Experiment
+    from spacelang.api.result import NoSuccessError, RefitError, Result
+    from spacelang.api.run_search import search
+    from spacelang.api.space import ImportedSpace, Space, SpaceError, import_space, load, load_for_data, parse
+
+_HOMES = {
+    **dict.fromkeys(("AskAndTell", "Suggestion", "ask_and_tell"), "ask_tell"),
+    "Experiment": "experiment",
+    **dict.fromkeys(("NoSuccessError", "RefitError", "Result"), "result"),
+    "search": "run_search",
+}
 __all__ = [
     "AskAndTell",
     "Experiment",
@@ -23,3 +33,10 @@ __all__ = [
     "parse",
     "search",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Names are imported on first use, so that a command imports only what it needs.
+    if name in __all__:
+        return getattr(import_module(f"spacelang.api.{_HOMES.get(name, 'space')}"), name)
+    raise AttributeError(f"module `spacelang.api` has no attribute `{name}`")

@@ -1,22 +1,16 @@
 """The ask-and-tell interface: the caller asks for configurations, evaluates them and tells their losses."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from os import PathLike
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spacelang.api.argument_checks import (
-    LIMITS_CHECK,
-    check_argument_type,
-    check_argument_types,
-    to_int,
-    to_int_or_none,
-)
-from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
-from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.argument_checks import check_argument_types
+from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, settings_of
 from spacelang.api.result import Result
+from spacelang.api.run_options import AskOptions, takes_options
 from spacelang.api.search_data import (
     bind_without_data,
     constraint_bounds,
@@ -42,26 +36,11 @@ if TYPE_CHECKING:
     from spacelang.runtime.loop import Steps
     from spacelang.runtime.objective import ObjectiveInfo
 
-BLACK_BOX_NAME: Final = "ask_and_tell"
-"""The name, in a store, of a black box that the calling program evaluates."""
+BLACK_BOX_NAME: Final = "ask_and_tell"  # The name, in a store, of a black box that the calling program evaluates
 
 
-def ask_and_tell(  # noqa: PLR0913 - each is one setting of a search
-    space: Space | str | PathLike[str],
-    *,
-    optimizer: str | None = None,
-    optimizer_options: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    allow: Iterable[str] = (),
-    scale: float | None = None,
-    trials: int | None = None,
-    batch: int = 1,
-    fidelities: Iterable[int] | None = None,
-    constraints: Mapping[str, float] | None = None,
-    initial: Initial | None = None,
-    store: str | PathLike[str] | None = None,
-    resume: bool = False,
-) -> "AskAndTell":
+@takes_options(AskOptions)
+def ask_and_tell(space: Space | str | PathLike[str], **options: Unpack[AskOptions]) -> "AskAndTell":
     """Start a search in which you evaluate the configurations yourself; iterate over the result or call its `ask`.
 
     >>> import spacelang as sl
@@ -76,35 +55,6 @@ def ask_and_tell(  # noqa: PLR0913 - each is one setting of a search
     ----------
     space
         A space, or anything that `load` accepts. It needs no data.
-    optimizer, optimizer_options
-        The name of an optimizer and its options. The default is `hyperband` for a space with hyperparameters,
-        else `blds`.
-    seed
-        The seed of all random draws.
-    allow
-        The packages that the space may use, as for `load`.
-    scale
-        A positive loss beyond which differences no longer matter: 1 for an error rate, otherwise the loss of a
-        guess. Optimizers that use the values of losses, not only their order, use `loss / scale`, clipped to
-        [0, 1], and 1 for a failure. Without `scale` the first loss `l` counts as 1/2. Losses of `l - |l|` and
-        less count as 0, losses of `l + |l|` and more as 1.
-    trials
-        The search ends after this many trials. Without it, the search ends when the space is exhausted; a space
-        with continuous ranges never is.
-    batch
-        How many trials may be out for evaluation at the same time.
-    fidelities
-        Increasing positive integers such as `(1, 3, 9)`; the last one is the full fidelity. Every trial has one
-        of them. Multi-fidelity optimizers start with the first.
-    constraints
-        Upper limits by name, for values that `tell` passes along with the loss. They are added to the bounds in
-        the task of the space.
-    initial
-        Configurations to evaluate first, as for `search`.
-    store
-        A file in which every trial is saved when its loss arrives.
-    resume
-        Continue the run in `store`. Finished trials are replayed; trials that were out are asked for again.
 
     Notes
     -----
@@ -116,24 +66,17 @@ def ask_and_tell(  # noqa: PLR0913 - each is one setting of a search
     scale, number of trials, batch, fidelity or constraint. Raises the runtime's InputError for problems with the store,
     and immediately if the optimizer will need a fidelity that is not listed.
     """
-    check_argument_types(optimizer=optimizer, optimizer_options=optimizer_options, seed=seed, space=space)
-    check_argument_types(trials=trials, batch=batch, store=store, allow=allow, scale=scale, fidelities=fidelities)
-    check_argument_type("constraints", {} if constraints is None else constraints, LIMITS_CHECK)
-    trials, seed, batch = to_int_or_none(trials), to_int(seed), to_int(batch)
-    if resume and store is None:
+    check_argument_types(space=space)
+    fidelities, constraints, store = options["fidelities"], options["constraints"], options["store"]
+    if options["resume"] and store is None:
         raise ValueError("nothing to resume: give the `store` of the run")
-    told = ExternalEvaluation(None if fidelities is None else validate_fidelities(fidelities), constraints or {}, scale)
-    loaded = bind_without_data(space) if isinstance(space, Space) else load(space, allow=allow)
-    experiment = Experiment(
-        space=loaded,
-        data=told,
-        budget=Budget(trials=trials),
-        seed=seed,
-        workers=WorkerSettings(batch),
-        initial=None if initial is None else read_initial(initial),
-    )
-    prepared = experiment.with_optimizer(optimizer, optimizer_options).prepare()
-    return start_ask_and_tell(prepared, store=store, resume=resume)
+    sizes = None if fidelities is None else validate_fidelities(fidelities)
+    told = ExternalEvaluation(sizes, constraints or {}, options["scale"])
+    loaded = bind_without_data(space) if isinstance(space, Space) else load(space, allow=options["allow"])
+    budget, workers = Budget(trials=options["trials"]), WorkerSettings(options["batch"])
+    experiment = Experiment(space=loaded, data=told, budget=budget, workers=workers, **settings_of(options))
+    prepared = experiment.with_optimizer(options["optimizer"], options["optimizer_options"]).prepare()
+    return start_ask_and_tell(prepared, store=store, resume=options["resume"])
 
 
 def start_ask_and_tell(

@@ -1,8 +1,9 @@
 """Executors, which evaluate the trials of a search, the limits of a trial, and a check of a store."""
 
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spacelang.api.space import Space
 from spacelang.deprecation import plugin_attribute
@@ -65,6 +66,12 @@ def trial_limits(space: Space, given: str | None = None) -> Limits:
     if given is not None:
         return parse_limits(given)
     return UNLIMITED if space.task is None else space.task.limits
+
+
+def worker_settings(space: Space, options: Mapping[str, Any]) -> WorkerSettings:
+    """Return the settings of the workers that the options of a run describe; raises ValueError for invalid limits."""
+    limits = trial_limits(space, options["trial_limit"])
+    return WorkerSettings(options["workers"], options.get("executor"), limits, options.get("isolate", False))
 
 
 def unenforced_limits_warning(workers: WorkerSettings) -> str | None:

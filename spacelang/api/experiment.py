@@ -16,8 +16,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spacelang.api.execution import make_executor
-from spacelang.api.initial_configurations import InitialItem, suggest_configurations, validate_initial_configurations
+from spacelang.api.initial_configurations import (
+    InitialItem,
+    open_archive,
+    read_initial,
+    suggest_configurations,
+    validate_initial_configurations,
+)
 from spacelang.api.result import Result
+from spacelang.api.run_options import RunOptions, command_options, options_of
 from spacelang.api.space import Space
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -119,6 +126,8 @@ class Experiment:
         The number of votes of the ensemble that is fitted at the end; None for no ensemble.
     chosen
         Why the space was chosen, if the user did not give one.
+    options
+        The values of `RunOptions` by name, as given.
     """
 
     space: Space
@@ -136,17 +145,18 @@ class Experiment:
     norm: Norm = Norm.L1
     ensemble: int | None = None
     chosen: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def command_options(self) -> dict[str, tuple[str, ...]]:
         """The command-line options that reproduce the run, as stored in the header of a store."""
         given = self.space.surroundings
-        said = {
-            "set": () if self.optimizer is None else non_default_settings(self.optimizer.plugin),
+        effective = {
+            "optimizer_options": () if self.optimizer is None else non_default_settings(self.optimizer.plugin),
             "allow": tuple(sorted(given.allowed)),
-            "bind": tuple(f"{name}={number}" for name, number in given.bindings.items()),
+            "bind": given.bindings,
         }
-        return {name: texts for name, texts in said.items() if texts} | ({UNNAMED_SPACE: ()} if self.chosen else {})
+        return command_options({**self.options, **effective}) | ({UNNAMED_SPACE: ()} if self.chosen else {})
 
     def with_optimizer(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
         """Return the experiment with an optimizer (None: the default). Raises UnknownPluginError and OptionError."""
@@ -351,6 +361,26 @@ def check_rungs(prepared: PreparedExperiment) -> None:
         objective.check_fidelities(optimizer.rungs(size))
     elif {"b", "eta"} <= names and getattr(optimizer, "rung_rule", "grid") == "grid":
         objective.check_fidelities(rungs(size, optimizer.b, optimizer.eta))
+
+
+def settings_of(options: Mapping[str, Any], constraints: "tuple[Constraint, ...]" = ()) -> dict[str, Any]:
+    """Return the fields of `Experiment` that the options of a run decide alone, without its space and its data.
+
+    Raises InitialError, ArchiveError, and ValueError for an invalid validation or norm.
+    """
+    from spacelang.runtime.evaluation.splits import parse_validation
+
+    given = {name: each.default for name, each in options_of(RunOptions).items()} | dict(options)
+    validate, initial, archive = given["validate"], given["initial"], given["archive"]
+    recorded = ExtraMeasurements(tuple(given["metrics"]), given["training_score"], given["predictions"], constraints)
+    return {name: given[name] for name in ("seed", "metric", "test", "ensemble")} | {
+        "validation": None if validate is None else parse_validation(validate),
+        "recorded": recorded,
+        "initial": None if initial is None else read_initial(initial),
+        "archive": None if archive is None else open_archive(archive),
+        "norm": Norm(given["archive_norm"]),
+        "options": {name: given[name] for name in options_of(RunOptions)},
+    }
 
 
 def run_time_limit(space: Space, given: str | float | None) -> float | None:

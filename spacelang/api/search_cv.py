@@ -1,7 +1,7 @@
 """`SpaceSearchCV`, a meta-estimator whose trials are fitted and scored by scikit-learn's cross-validation."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby, starmap
@@ -9,7 +9,7 @@ from math import ceil
 from numbers import Integral
 from os import PathLike
 from time import perf_counter
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,11 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from spacelang.api.argument_checks import check_argument_types, to_int_or_none
 from spacelang.api.ask_tell import Suggestion, start_ask_and_tell
 from spacelang.api.execution import trial_limits, unenforced_limits_warning
 from spacelang.api.experiment import Experiment, budget_of
-from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.initial_configurations import read_initial
+from spacelang.api.run_options import EstimatorOptions, options_of, takes_options, with_parameters
 from spacelang.api.search_data import TabularData
 from spacelang.api.sklearn_search import (
     SINGLE_SCORE,
@@ -49,8 +49,7 @@ from spacelang.runtime.executors import WorkerSettings
 from spacelang.runtime.pipelines.estimator import SpaceEstimator
 from spacelang.runtime.pipelines.input_conversion import pipeline_input_of
 
-SEED_LIMIT: Final = 2**31 - 1
-"""The upper limit of the seed that is drawn if `random_state` is not an integer."""
+SEED_LIMIT: Final = 2**31 - 1  # The upper limit of the seed that is drawn if `random_state` is not an integer
 RESOURCE_COLUMN: Final = "n_resources"
 """The column of `cv_results_` with the training rows of a trial, named as in scikit-learn's halving searches."""
 
@@ -70,18 +69,6 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
     ----------
     space
         A `Space`, or anything that `load` accepts.
-    optimizer, optimizer_options, initial, allow
-        As for `search`.
-    trials, time
-        The search ends after this many trials or this much time (`"60s"` or seconds). Without both, the limit
-        of the task applies, or one minute.
-    scoring, cv
-        As in scikit-learn. None means as in the task of the space; without one, the score of the estimators and
-        five folds.
-    random_state
-        The source of all random draws; an integer makes the search reproducible.
-    n_jobs, refit, verbose, pre_dispatch, error_score, return_train_score
-        As in scikit-learn. With several scores, `refit` must name the one to optimize.
 
     Notes
     -----
@@ -108,43 +95,10 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         "random_state": ["random_state"],
     }
 
-    def __init__(  # noqa: PLR0913 - parameters of estimators are flat
-        self,
-        space: Space | str | PathLike[str],
-        *,
-        optimizer: str | None = None,
-        optimizer_options: Mapping[str, Any] | None = None,
-        trials: int | None = None,
-        time: str | float | None = None,
-        initial: Initial | None = None,
-        allow: Iterable[str] = (),
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-    ) -> None:
+    @takes_options(EstimatorOptions, name="SpaceSearchCV", is_checked=False)
+    def __init__(self, space: Space | str | PathLike[str], **options: Unpack[EstimatorOptions]) -> None:
         # Does not call the base class, which requires an estimator; here it is made from the space.
-        self.space = space
-        self.optimizer = optimizer
-        self.optimizer_options = optimizer_options
-        self.trials = trials
-        self.time = time
-        self.initial = initial
-        self.allow = allow
-        self.scoring = scoring
-        self.n_jobs = n_jobs
-        self.refit = refit
-        self.cv = cv
-        self.verbose = verbose
-        self.pre_dispatch = pre_dispatch
-        self.random_state = random_state
-        self.error_score = error_score
-        self.return_train_score = return_train_score
+        self.__dict__.update(space=space, **options)
 
     @property
     def estimator(self) -> SpaceEstimator:
@@ -255,15 +209,14 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         return named if isinstance(named, str) and not callable(self.scoring) else None
 
     def _prepare_run(self, space: Space, features: Any, labels: Any, seed: int) -> "CrossValidatedSearch":
-        check_argument_types(optimizer=self.optimizer, optimizer_options=self.optimizer_options)
-        check_argument_types(trials=self.trials, time=self.time)
+        options = {name: each.checked(name, getattr(self, name)) for name, each in options_of(EstimatorOptions).items()}
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
             raise ValueError(f"the space is subject to `{bound}`, which is not a score: use `spacelang.search`")
         if (ignored := unenforced_limits_warning(WorkerSettings(0, limits=trial_limits(space, None)))) is not None:
             warnings.warn(ignored, stacklevel=4)
         splits = self._checked_cv_orig.splits
-        budget = budget_of(space, self.time, to_int_or_none(self.trials))
+        budget = budget_of(space, self.time, options["trials"])
         try:
             table = make_table(features, labels)
             experiment = Experiment(
@@ -288,3 +241,6 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         estimator = kind(prepared.space.checked, None, state, objective.preparation, form)
         data, weights = (features, labels), self._weights
         return CrossValidatedSearch(prepared, estimator, data, self._checked_cv_orig, budget.seconds, weights)
+
+
+SpaceSearchCV.__doc__ = with_parameters(SpaceSearchCV.__doc__, EstimatorOptions, "SpaceSearchCV")

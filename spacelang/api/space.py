@@ -4,12 +4,13 @@ import os.path
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from operator import index
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.analysis.context import NO_CONTEXT, check_bindings
-from spacelang.api.argument_checks import check_argument_types, describe_value, to_int
+from spacelang.api.argument_checks import check_argument_types, describe_value
 from spacelang.api.compilation import CompilationError, compile_with_target
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from spacelang.solver.numbering import ConfigurationNumbers
     from spacelang.targets._lowering import LoweringResult
 
-TEXT_NAME: Final = "<text>"
-"""The name of a text that was not read from a file."""
+TEXT_NAME: Final = "<text>"  # The name of a text that was not read from a file
 
 
 class SpaceError(PicklableError):
@@ -157,7 +157,7 @@ class Space(CachedPropertyMixin):
         check_argument_types(count=count)
         if count < 0:
             raise ValueError(f"cannot draw {count} configurations: give 0 or more")
-        return Sampler(self.counted, advised=advised).batch(to_int(count), default_rng(seed))
+        return Sampler(self.counted, advised=advised).batch(index(count), default_rng(seed))
 
     def configuration(self, number: int) -> Configuration:
         """Return the configuration with a number from 0 to `configurations` - 1.
@@ -166,7 +166,7 @@ class Space(CachedPropertyMixin):
         if configurations cannot be counted.
         """
         check_argument_types(number=number)
-        return self._numbers.configuration_at(to_int(number))
+        return self._numbers.configuration_at(index(number))
 
     def rank(self, configuration: Mapping[str, Any]) -> int:
         """Return the number of a configuration; raises ValueError if it is not a member or they cannot be counted."""

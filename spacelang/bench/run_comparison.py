@@ -6,12 +6,12 @@ from functools import cached_property, partial
 from math import nan
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Unpack
 
-from spacelang.api.argument_checks import check_argument_types, to_int, to_int_or_none
-from spacelang.api.execution import trial_limits
-from spacelang.api.experiment import Experiment, budget_of
-from spacelang.api.initial_configurations import Initial, open_archive, read_initial
+from spacelang.api.argument_checks import check_argument_types
+from spacelang.api.execution import worker_settings
+from spacelang.api.experiment import Experiment, budget_of, settings_of
+from spacelang.api.run_options import CompareOptions, takes_options
 from spacelang.api.space import Space, open_space
 from spacelang.bench.comparison_data import (
     ComparisonDataError,
@@ -24,16 +24,12 @@ from spacelang.bench.comparison_data import (
     read_comparison_data,
 )
 from spacelang.bench.runs import claim_folder, execute_runs, plan_of, planned_runs, write_results
-from spacelang.runtime.archives import Norm
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors import WorkerSettings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spacelang.bench.comparison.progress import ComparisonListener
     from spacelang.bench.comparison.results import Results
-    from spacelang.runtime.archives.archive import Archive
 
 __all__ = [
     "Comparison",
@@ -43,37 +39,14 @@ __all__ = [
     "label_references",
     "parse_optimizers",
 ]
-DEFAULT_REPEATS: Final = 10
-"""The default number of seeds, as in the papers (spacelang/optimizers/README.md, section "Comparisons")."""
 
 
-def compare(  # noqa: PLR0913 - one parameter per option
+@takes_options(CompareOptions)
+def compare(
     space: Space | str | PathLike[str],
     data: Mapping[str, Any],
     optimizers: Iterable[str],
-    *,
-    repeats: int = DEFAULT_REPEATS,
-    metric: str | None = None,
-    validate: str | None = None,
-    test: "float | str | PathLike[str] | tuple[Any, Any] | None" = None,
-    time: str | float | None = None,
-    trials: int | None = None,
-    workers: int = 1,
-    seed: int = 0,
-    trial_limit: str | None = None,
-    isolate: bool = False,
-    target_column: str | None = None,
-    sep: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    drop_columns: Iterable[str] = (),
-    allow: Iterable[str] = (),
-    bind: Mapping[str, int] | None = None,
-    initial: Initial | None = None,
-    archive: "str | PathLike[str] | Archive | None" = None,
-    archive_norm: str = Norm.L1,
-    folder: str | PathLike[str] | None = None,
-    listener: "ComparisonListener | None" = None,
+    **options: Unpack[CompareOptions],
 ) -> "Comparison":
     """Run every optimizer on every data set with the seeds `seed`, `seed` + 1, ..., `seed` + `repeats` - 1.
 
@@ -87,7 +60,7 @@ def compare(  # noqa: PLR0913 - one parameter per option
     `table:FILE.npz`), or a pair of features and labels. `sep`, `encoding`, `decimal` and `drop_columns` say how files
     are read (see `runtime.data.read_options`). `optimizers` are texts such as `blds` or `blds:disc=2`. The seed decides
     the split and the search, so all optimizers share their splits. On a table the split is fixed, so the seed decides
-    only the search. The other parameters are those of `search`. Without `time`, `trials` and a limit in the task, a run
+    only the search. Without `time`, `trials` and a limit in the task, a run
     takes a minute.
 
     `test` reserves rows that no trial sees: a share of the rows of each data set (such as 0.2), drawn by the seed. For
@@ -101,37 +74,33 @@ def compare(  # noqa: PLR0913 - one parameter per option
     does not end the comparison. Seeds run one after the other, so after Ctrl-C the comparison has the seeds whose runs
     are all complete. If there is none, KeyboardInterrupt is raised.
 
+    Parameters
+    ----------
+    space
+        A space, or anything that `load` accepts.
+    data, optimizers
+        The data by label, and the optimizers, as described above.
+
+    Notes
+    -----
     Raises SpaceError; ConfiguredOptimizersError and ComparisonDataError, with all mistakes at once; TypeError as
     `search` does; ValueError for texts that are no validation, time or limit, and for numbers out of range; InputError
     of the runtime for folders and workers.
     """
     from spacelang.bench.comparison.progress import SILENT
     from spacelang.bench.comparison.results import Results
-    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, make_read_options
-    from spacelang.runtime.evaluation.splits import parse_validation
+    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, read_options_of
 
-    check_argument_types(data=data, optimizers=optimizers, repeats=repeats, metric=metric, validate=validate, time=time)
-    check_argument_types(trials=trials, workers=workers, seed=seed, trial_limit=trial_limit, allow=allow, bind=bind)
-    check_argument_types(folder=folder, space=space)
-    repeats, trials, workers, seed = to_int(repeats), to_int_or_none(trials), to_int(workers), to_int(seed)
+    check_argument_types(data=data, optimizers=optimizers, space=space)
+    repeats, seed, folder, listener = options["repeats"], options["seed"], options["folder"], options["listener"]
     if repeats < 1:
         raise ValueError(f"`repeats` is {repeats}, but must be at least 1")
     entered = parse_optimizers(optimizers)
-    loaded = open_space(space, allow, bind)
-    make_experiment = partial(
-        Experiment,
-        space=loaded,
-        budget=budget_of(loaded, time, trials),
-        metric=metric,
-        validation=None if validate is None else parse_validation(validate),
-        test=test,
-        workers=WorkerSettings(workers, None, trial_limits(loaded, trial_limit), isolate),
-        initial=None if initial is None else read_initial(initial),
-        archive=None if archive is None else open_archive(archive),
-        norm=Norm(archive_norm),
-    )
+    loaded = open_space(space, options["allow"], options["bind"])
+    budget, workers = budget_of(loaded, options["time"], options["trials"]), worker_settings(loaded, options)
+    make_experiment = partial(Experiment, space=loaded, budget=budget, workers=workers, **settings_of(options))
     seeds = tuple(range(seed, seed + repeats))
-    read = make_read_options(sep, encoding, decimal, drop_columns)
+    read, target_column = read_options_of(options), options["target_column"]
     datasets = read_comparison_data(make_experiment, data, target_column, None if read == DEFAULT_OPTIONS else read)
     common = datasets[0].experiment
     judged = _check_data(datasets, seeds[0], entered)

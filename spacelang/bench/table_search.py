@@ -1,16 +1,16 @@
 """Search tables of precomputed losses in simulated time, and make such tables."""
 
 import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spacelang.api.execution import trial_limits
-from spacelang.api.experiment import EvaluationData, Experiment, run_time_limit
-from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.execution import worker_settings
+from spacelang.api.experiment import EvaluationData, Experiment, run_time_limit, settings_of
 from spacelang.api.result import Result, check_success
+from spacelang.api.run_options import TableOptions, takes_options
 from spacelang.api.search_data import BlackBoxData, TabularData
 from spacelang.api.space import Space, open_space
 from spacelang.ir.task import UNLIMITED, describe_validation
@@ -33,28 +33,13 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
-    from spacelang.runtime.listeners import Listener
 
 TABLE_PREFIX = "table:"  # The prefix of references to loss tables
 
 
-def search_table(  # noqa: PLR0913 - one parameter per option
-    space: Space | str | PathLike[str],
-    table: str | PathLike[str],
-    *,
-    optimizer: str | None = None,
-    optimizer_options: Mapping[str, Any] | None = None,
-    time: str | float | None = None,
-    trials: int | None = None,
-    seed: int = 0,
-    allow: Iterable[str] = (),
-    bind: Mapping[str, int] | None = None,
-    store: str | PathLike[str] | None = None,
-    resume: bool = False,
-    workers: int = 1,
-    trial_limit: str | None = None,
-    initial: Initial | None = None,
-    listener: "Listener | None" = None,
+@takes_options(TableOptions)
+def search_table(
+    space: Space | str | PathLike[str], table: str | PathLike[str], **options: Unpack[TableOptions]
 ) -> Result:
     """Search a space on a table of precomputed losses and costs, in seconds instead of hours.
 
@@ -64,24 +49,28 @@ def search_table(  # noqa: PLR0913 - one parameter per option
     else is as for `search`. If the table has only default hyperparameters, the default optimizer is `blds`, and
     `initial` must have default hyperparameters.
 
+    Parameters
+    ----------
+    space
+        A space, or anything that `load` accepts.
+    table
+        The file of the table.
+
+    Notes
+    -----
     Raises NoSuccessError, which holds the result, if no trial succeeded; SpaceError, UnknownPluginError and
     OptionError; ValueError for texts that are no time or limit. InputError of the runtime is raised for a file that is
     no table, for a table of other pipelines, for numbers of rows that it does not have, and for stores.
     """
-    loaded = open_space(space, allow, bind)
-    experiment = Experiment(
-        space=loaded,
-        data=data_of(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}"),
-        budget=Budget(run_time_limit(loaded, time), trials),
-        seed=seed,
-        workers=WorkerSettings(workers, limits=trial_limits(loaded, trial_limit)),
-        initial=None if initial is None else read_initial(initial),
-    )
-    prepared = experiment.with_optimizer(optimizer, optimizer_options).prepare()
+    loaded = open_space(space, options["allow"], options["bind"])
+    data = data_of(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
+    budget = Budget(run_time_limit(loaded, options["time"]), options["trials"])
+    workers = worker_settings(loaded, options)
+    experiment = Experiment(space=loaded, data=data, budget=budget, workers=workers, **settings_of(options))
+    prepared = experiment.with_optimizer(options["optimizer"], options["optimizer_options"]).prepare()
+    first, store, listener = prepared.initial_configurations(), options["store"], options["listener"]
     crew = prepared.make_executor()
-    return check_success(
-        prepared.run(crew, initial=prepared.initial_configurations(), store=store, resume=resume, listener=listener)
-    )
+    return check_success(prepared.run(crew, initial=first, store=store, resume=options["resume"], listener=listener))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,13 +4,13 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from inspect import Parameter, Signature, cleandoc, signature
 from keyword import iskeyword
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, is_typeddict
 
 import typer
 from typer.core import TyperGroup
@@ -169,19 +169,18 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     Errors that the user can fix end the program with a message, so that commands need not catch them.
     """
     known = signature(command).parameters.values()
-    groups: dict[str, Any] = {each.name: each.annotation for each in known if is_dataclass(each.annotation)}
+    groups = {each.name: _option_group(each.annotation, command) for each in known}
     options = [
-        option.replace(kind=Parameter.KEYWORD_ONLY)
-        for each in known
-        for option in (signature(groups[each.name]).parameters.values() if each.name in groups else (each,))
+        option.replace(kind=Parameter.KEYWORD_ONLY) for each in known for option in groups[each.name][0] or (each,)
     ]
 
     @wraps(command)
     def call(**given: Any) -> None:
         said = {**given}
-        for name, group in groups.items():
-            said[name] = group(**{each.name: said.pop(each.name) for each in fields(group)})
         try:
+            for name, (expanded, collect) in groups.items():
+                if expanded:
+                    said[name] = collect(said)
             command(**said)
         except Exception as error:
             as_json = given.get("json") or given.get("format_") == "json"
@@ -191,6 +190,24 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     call.__signature__ = Signature(options)  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in options}
     return call
+
+
+def _option_group(group: Any, command: Callable[..., None]) -> tuple[list[Parameter], Callable[[dict[str, Any]], Any]]:
+    """Return the parameters of a group of options, and a function that takes its value out of all arguments.
+
+    A group is a data class, or a `TypedDict` of options of runs. Other annotations have no parameters.
+    """
+    if is_dataclass(group):
+        kind: Any = group
+        return [*signature(kind).parameters.values()], lambda said: kind(
+            **{n.name: said.pop(n.name) for n in fields(kind)}
+        )
+    if not is_typeddict(group):
+        return [], lambda _: None
+    from spacelang.cli._run_options import parameters, read_values
+
+    name = command.__module__.rpartition(".")[2]
+    return [*parameters(group, name)], partial(read_values, group)
 
 
 def _exit_for_user_error(error: Exception, store: Path | None, *, as_json: bool) -> None:

@@ -22,28 +22,28 @@ from spacelang.diagnostics.terminal_cells import make_visible
 if TYPE_CHECKING:
     from spacelang.api import Result, Space
     from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
-    from spacelang.cli._options import SpaceOptions, StoreOptions, WorkerOptions
+    from spacelang.api.run_options import BindingOptions, ReadingOptions, StoreOptions
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.task import Validation
     from spacelang.report.summary import RunFacts
-    from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.executors import Executor, WorkerSettings
 
 
-def load_space(space: str, options: "SpaceOptions") -> "Space":
+def load_space(space: str, options: "BindingOptions") -> "Space":
     """Return the space of a run. Raises SpaceError if it has errors."""
     from spacelang.api import load_for_data
 
-    return load_for_data(space, allow=options.allowed, bind=options.bindings)
+    return load_for_data(space, allow=options["allow"], bind=options["bind"])
 
 
-def load_data(data: str, target_column: str | None, reading: "ReadOptions") -> "EvaluationData":
+def load_data(data: str, target_column: str | None, options: "ReadingOptions") -> "EvaluationData":
     """Return the data named by `--data`, and warn of columns that look useless for learning."""
     from spacelang.api.search_data import TabularData
     from spacelang.bench.table_search import data_of
     from spacelang.runtime.data.profile import warnings_of
+    from spacelang.runtime.data.read_options import read_options_of
 
-    found = data_of(data, target_column, reading)
+    found = data_of(data, target_column, read_options_of(options))
     if isinstance(found, TabularData):
         for warning in warnings_of(found.table.features):
             warn(make_visible(warning))
@@ -51,7 +51,7 @@ def load_data(data: str, target_column: str | None, reading: "ReadOptions") -> "
 
 
 def choose_space(
-    space: str | None, read: "Callable[[], EvaluationData]", options: "SpaceOptions"
+    space: str | None, read: "Callable[[], EvaluationData]", options: "BindingOptions"
 ) -> "tuple[Space, str]":
     """Return the space of a run and the reason for choosing it.
 
@@ -64,7 +64,7 @@ def choose_space(
 
     if not isinstance(data := read(), TabularData):
         fail("no space can be chosen for data without rows", "name a space: `spacelang run SPACE --data …`")
-    usual = choose_default_space(data.table, options.allowed, options.bindings)
+    usual = choose_default_space(data.table, options["allow"], options["bind"])
     print_note(default_space_note(usual.reason))
     return usual.space, usual.reason
 
@@ -90,12 +90,12 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
     return prepared
 
 
-def parse_seconds(time: str | None) -> float | None:
+def parse_seconds(time: str | float | None) -> float | None:
     """Return the seconds of `--time`, or None. Ends the program if the text is not a duration."""
     from spacelang.runtime.budget import parse_duration
 
     with exit_on_value_error():
-        return None if time is None else parse_duration(time)
+        return parse_duration(time) if isinstance(time, str) else time
 
 
 def parse_validation_option(validate: str | None) -> "Validation | None":
@@ -106,6 +106,12 @@ def parse_validation_option(validate: str | None) -> "Validation | None":
         return None if validate is None else parse_validation(validate)
 
 
+def check_store(options: "StoreOptions") -> None:
+    """End the program if a run is to be resumed, and no store is named."""
+    if options["resume"] and options["store"] is None:
+        fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
+
+
 def limit_threads_before_fork(workers: int = 1, executor: str | None = None) -> None:
     """Limit this process to one thread if it will fork workers; call it before imports of libraries with threads."""
     if workers > 0 and executor is None:
@@ -114,18 +120,16 @@ def limit_threads_before_fork(workers: int = 1, executor: str | None = None) -> 
         use_one_thread()
 
 
-def worker_settings(space: "Space", options: "WorkerOptions", *, is_table: bool = False) -> "WorkerSettings":
+def check_workers(space: "Space", options: "Mapping[str, object]", *, is_table: bool = False) -> "WorkerSettings":
     """Return the settings of the workers; ends the program for contradictions, and warns of unenforced limits."""
-    from spacelang.api.execution import trial_limits, unenforced_limits_warning
-    from spacelang.runtime.executors import WorkerSettings
+    from spacelang.api.execution import unenforced_limits_warning, worker_settings
 
     with exit_on_value_error():
-        limits = trial_limits(space, options.trial_limit)
+        workers = worker_settings(space, options)
     if is_table:
-        if limits.trial_bytes is not None:
+        if workers.limits.trial_bytes is not None:
             warn("memory is not limited: a table does not record the memory of trials")
-        return WorkerSettings(options.workers, limits=limits)
-    workers = WorkerSettings(options.workers, options.executor, limits, options.isolate)
+        return workers
     if workers.isolate and workers.count == 0 and workers.executor is None:
         fail("`--isolate` needs worker processes, and `--workers 0` has none", "leave one of the two out")
     if (ignored := unenforced_limits_warning(workers)) is not None:
@@ -148,9 +152,9 @@ def run_search(prepared: "PreparedExperiment", options: "StoreOptions") -> "Iter
 
     initial = prepared.initial_configurations(lambda found: [*map(print_note, found.messages)])
     with closing(prepared.make_executor(forks=True)) as crew:
-        place = options.store or reserve_default_path(prepared.space.name, datetime.now())
+        place = options["store"] or reserve_default_path(prepared.space.name, datetime.now())
         with progress_listener(Console(file=raw_stream(sys.stderr))) as listener:
-            found = prepared.run(crew, initial=initial, store=place, resume=options.resume, listener=listener)
+            found = prepared.run(crew, initial=initial, store=place, resume=options["resume"], listener=listener)
         yield found, crew
 
 
@@ -213,29 +217,25 @@ def is_loss_table(data: str) -> bool:
     return data.startswith(TABLE_PREFIX)
 
 
-def refuse_row_options(
-    data: str, on_rows: Mapping[str, object], unused: Mapping[str, object], of_workers: Mapping[str, object]
-) -> None:
-    """End the program if an option is given that has no effect without rows.
+def refuse_row_options(data: str, target_column: str | None, given: "Mapping[str, object]") -> None:
+    """End the program if an option is given that has no effect without rows, by its `scope`."""
+    from spacelang.api.run_options import RunOptions, options_of
 
-    `on_rows` are options that need rows or predictions. `unused` are options that change nothing without data, and
-    `of_workers` options that change nothing for a table. Each maps names of options to values; None and False stand for
-    an option that is not given.
-    """
-    is_known = is_loss_table(data)
-    for name, value in on_rows.items():
-        if value is not None:
+    is_known, unused = is_loss_table(data), [] if target_column is None else ["--target-column"]
+    for name, option in options_of(RunOptions).items():
+        flag, value = option.flag_of(name), given[name]
+        if option.scope == "rows" and value is not None:
             what = "a table of losses" if is_known else f"`{data}`"
             help_text = "give the data from which the table was made" if is_known else "give data"
-            needed = "predictions" if name == "--ensemble" else "rows"
-            fail(f"`{name}` needs {needed}, and {what} has none", help_text)
-    asked = {**unused, **of_workers} if is_known else unused
-    given = next((name for name, value in asked.items() if value), None)
-    if given is not None and is_known:
+            needed = "predictions" if name == "ensemble" else "rows"
+            fail(f"`{flag}` needs {needed}, and {what} has none", help_text)
+        if value and (option.scope in {"scores", "reading"} or (option.scope == "workers" and is_known)):
+            unused.append(flag)
+    if unused and is_known:
         help_text = "its trials were evaluated before; make another table with `spacelang tabulate`"
-        fail(f"`{given}` has no effect on a table", help_text)
-    if given is not None:
-        fail(f"`{given}` has no effect on `{data}`", "it has no rows; leave the option out")
+        fail(f"`{unused[0]}` has no effect on a table", help_text)
+    if unused:
+        fail(f"`{unused[0]}` has no effect on `{data}`", "it has no rows; leave the option out")
 
 
 def print_result(found: "Result", *, as_json: bool) -> int:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceOptions, complete_spaces
+from spacelang.cli._options import JsonOption, SpaceOptions, complete_spaces, parse_bindings
 from spacelang.cli._output import print_diagnostics, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
@@ -30,7 +30,7 @@ def command(
     from spacelang.analysis import CheckContext, check
     from spacelang.syntax.sources import read_source
 
-    surroundings = CheckContext(options.bindings, frozenset(options.allowed))
+    surroundings = CheckContext(parse_bindings(options.bind), frozenset(options.allow or ()))
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for reference in spaces:
         source = read_source(reference)

@@ -3,29 +3,16 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spacelang.cli._options import (
-    InitialOptions,
-    IsolateOption,
-    JsonOption,
-    ReadingOptions,
-    SeedOption,
-    SpaceArgument,
-    SpaceOptions,
-    TargetColumnOption,
-    TestOption,
-    WorkerOptions,
-    WorkersOption,
-    complete_optimizers,
-)
+from spacelang.cli._options import JsonOption, SpaceArgument
 from spacelang.cli._output import exit_on_value_error, print_diagnostics, print_error, print_json, print_note
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE, raw_stream
-from spacelang.cli._run_steps import load_space, worker_settings
+from spacelang.cli._run_options import CompareOptions, complete_optimizers
+from spacelang.cli._run_steps import check_workers, load_space
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -34,7 +21,7 @@ if TYPE_CHECKING:
 GROUP = ("Compare optimizers", 2)
 
 
-def command(  # noqa: PLR0913 - one argument an option
+def command(
     space: SpaceArgument,
     *,
     data: Annotated[
@@ -51,37 +38,7 @@ def command(  # noqa: PLR0913 - one argument an option
             help="Optimizers with options: `blds,blds:disc=2,hyperband:b=50:eta=3`.",
         ),
     ],
-    repeats: Annotated[int, typer.Option(min=1, help="The number of seeds, each with its own split.")] = 10,
-    time: Annotated[
-        str | None, typer.Option(help="Stop each run after this long: `30s`, `10m`, `2h`; on a table in recorded time.")
-    ] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="Stop each run after this many trials.")] = None,
-    workers: WorkersOption = 1,
-    seed: SeedOption = 0,
-    metric: Annotated[
-        str | None, typer.Option(help="A scikit-learn scorer; by default as for `spacelang run`.")
-    ] = None,
-    validate: Annotated[
-        str | None, typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`; by default as for `run`.")
-    ] = None,
-    test: TestOption = None,
-    trial_limit: Annotated[
-        str | None, typer.Option(metavar="LIMIT", help="The limit of a trial: `300s`, `4GB` or `300s 4GB`.")
-    ] = None,
-    isolate: IsolateOption = False,
-    first: InitialOptions,
-    target_column: TargetColumnOption = None,
-    reading: ReadingOptions,
-    of_space: SpaceOptions,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            help="The folder for runs, tables and plots; by default a new one in `comparisons/`.",
-        ),
-    ] = None,
+    options: CompareOptions,
     json: JsonOption = False,
 ) -> None:
     """Compare optimizers on the same data: losses and ranks over time, and which differences are noise.
@@ -101,36 +58,20 @@ def command(  # noqa: PLR0913 - one argument an option
     from spacelang.bench.comparison.text import print_comparison
     from spacelang.bench.run_comparison import compare, label_references
     from spacelang.plugins import split_outside_brackets
+    from spacelang.runtime.data.read_options import read_options_of
 
-    _check_usage(optimizers, time, validate, data)
-    files = reading.reading
-    loaded = load_space(space, of_space)
+    time, trials, folder = options["time"], options["trials"], options["folder"]
+    _check_usage(optimizers, time, options["validate"], data)
+    read_options_of(options)
+    loaded = load_space(space, options)
     print_diagnostics(loaded.warnings)
     with exit_on_value_error():
         budget_of(loaded, time, trials)
-    worker_settings(loaded, WorkerOptions(workers, None, trial_limit, isolate))
-    place = _new_folder(loaded) if folder is None else folder
+    check_workers(loaded, options)
+    place = _new_folder(loaded) if folder is None else Path(folder)
     with _exit_on_errors(place), ComparisonProgress(Console(file=raw_stream(sys.stderr))) as listener:
-        comparison = compare(
-            loaded,
-            label_references(data or []),
-            split_outside_brackets(optimizers, ","),
-            repeats=repeats,
-            metric=metric,
-            validate=validate,
-            test=test,
-            time=time,
-            trials=trials,
-            workers=workers,
-            seed=seed,
-            trial_limit=trial_limit,
-            isolate=isolate,
-            target_column=target_column,
-            **asdict(files),
-            **asdict(first),
-            folder=place,
-            listener=listener,
-        )
+        given: CompareOptions = {**options, "folder": place, "listener": listener}
+        comparison = compare(loaded, label_references(data or []), split_outside_brackets(optimizers, ","), **given)
     if json:
         found = comparison_document(comparison.results)
         print_json({**found, "folder": str(place), "interrupted": comparison.interrupted})
@@ -140,7 +81,7 @@ def command(  # noqa: PLR0913 - one argument an option
     _exit_with_status(comparison)
 
 
-def _check_usage(optimizers: str, time: str | None, validate: str | None, data: list[str] | None) -> None:
+def _check_usage(optimizers: str, time: str | float | None, validate: str | None, data: list[str] | None) -> None:
     """End the program with all mistakes in the options, before anything is read."""
     from spacelang.bench.run_comparison import ConfiguredOptimizersError, parse_optimizers
     from spacelang.plugins import split_outside_brackets

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spacelang.cli._options import SetOption, SpaceArgument, SpaceOptions, TargetOption, load
+from spacelang.cli._options import SpaceArgument, SpaceOptions, TargetOption, load
 from spacelang.cli._output import configure_plugin, fail, overwrite
+from spacelang.cli._run_options import SetOption
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli._options import AllowOption, JsonOption, ReadingOptions, StoredPipelineOptions, TargetColumnOption
+from spacelang.cli._options import JsonOption, StoredPipelineOptions
 from spacelang.cli._output import check_output_is_new, fail, print_json, print_note, write_new
+from spacelang.cli._run_options import AllowOption, ReadingOptions, TargetColumnOption, read_options_if_given
 from spacelang.cli._run_steps import limit_threads_before_fork
 from spacelang.cli.show import RunArgument
 
@@ -61,7 +62,7 @@ def command(
     from spacelang.api.stored_runs import reopen_run
     from spacelang.runtime.ensembles.construction import EnsembleSelection
 
-    then = reading.reading_if_given
+    then = read_options_if_given(reading)
     finished = reopen_run(run, data=data, target=target_column, test=test, reading=then, allow=allow or ())
     chosen = select_trials(finished, found)
     said = provenance(finished, chosen, found)

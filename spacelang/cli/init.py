@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._options import ReadingOptions, TargetColumnOption
 from spacelang.cli._output import check_output_is_new, print_note, warn, write_new
 from spacelang.cli._process import print_file_text
+from spacelang.cli._run_options import ReadingOptions, TargetColumnOption
 from spacelang.diagnostics.terminal_cells import make_visible
 
 GROUP = ("Write a space", 1)
@@ -33,11 +33,12 @@ def command(
     """
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.data.profile import profile
+    from spacelang.runtime.data.read_options import read_options_of
     from spacelang.starter_spaces.writer import starter_space
 
     if output is not None:
         check_output_is_new(output)
-    reading = options.reading
+    reading = read_options_of(options)
     found = profile(load_dataset(data, target_column, reading))
     for refused in found.refused:
         warn(make_visible(refused))

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, TargetColumnOption, load
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import fail, overwrite, print_json, print_note
 from spacelang.cli._process import BAD_INPUT
+from spacelang.cli._run_options import TargetColumnOption
 from spacelang.cli.export import TestShareOption
 from spacelang.cli.show import RunArgument
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -60,7 +61,7 @@ def command(
         from spacelang.api.migration import migrate_run
         from spacelang.api.stored_runs import reopen_run
 
-        finished = reopen_run(run, data=data, target=target_column, test=test, allow=options.allowed)
+        finished = reopen_run(run, data=data, target=target_column, test=test, allow=options.allow or ())
         taken = migrate_run(finished, loaded, store, most=most)
         for line in finished.version_changes:
             print_note(f"{line}: the losses that are taken over may differ because of it")

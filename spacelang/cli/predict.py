@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._options import AllowOption, JsonOption, ReadingOptions, StoredPipelineOptions, TargetColumnOption
+from spacelang.cli._options import JsonOption, StoredPipelineOptions
 from spacelang.cli._output import check_output_is_new, print_json, print_note, write_new
 from spacelang.cli._process import print_file_text
+from spacelang.cli._run_options import AllowOption, ReadingOptions, TargetColumnOption, read_options_if_given
 from spacelang.cli._run_steps import limit_threads_before_fork
 from spacelang.cli.export import TestShareOption, check_options, print_provenance, provenance, select_trials
 from spacelang.cli.show import RunArgument
@@ -54,7 +55,7 @@ def command(
     from spacelang.api.stored_runs import load_new_rows, predict_rows, reopen_run
     from spacelang.runtime.pipelines import PipelineInput
 
-    given = reading.reading_if_given
+    given = read_options_if_given(reading)
     then = None if fitted_on is None else given
     finished = reopen_run(run, data=fitted_on, target=target_column, test=test, reading=then, allow=allow or ())
     rows = load_new_rows(data, finished.objective.dataset, given or finished.reading.applicable_to(data))

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SeedOption, SpaceArgument, SpaceOptions, load
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import fail, print_json
 from spacelang.cli._process import BAD_INPUT
+from spacelang.cli._run_options import SeedOption
 
 GROUP = ("Inspect a space", 3)
 

@@ -7,21 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 from spacelang.cli import _run_steps as steps
-from spacelang.cli._options import (
-    DataOption,
-    JsonOption,
-    MetricOption,
-    ReadingOptions,
-    SeedOption,
-    SpaceArgument,
-    SpaceOptions,
-    StoreOptions,
-    TargetColumnOption,
-    ValidateOption,
-    WorkerOptions,
-)
+from spacelang.cli._options import JsonOption, SpaceArgument
 from spacelang.cli._output import fail, print_diagnostics, print_json
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._run_options import TabulateOptions, TargetColumnOption
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -34,15 +23,19 @@ GROUP = ("Compare optimizers", 1)
 Extent: TypeAlias = Literal["all", "default"]
 
 
-def command(  # noqa: PLR0913 - one argument an option
+def command(
     space: SpaceArgument,
     *,
-    data: DataOption,
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            "-d",
+            help="A `.csv`, `.csv.gz`, `.parquet` or `.arff` file, `sklearn:NAME`, `openml:ID` or `openml-task:ID`.",
+        ),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="TABLE.npz", help="Write the table here.")],
     target_column: TargetColumnOption = None,
-    reading: ReadingOptions,
-    metric: MetricOption = None,
-    validate: ValidateOption = None,
     b: Annotated[
         int | None, typer.Option("--b", min=1, help="Training rows of the first rung; 100 by default.")
     ] = None,
@@ -52,16 +45,7 @@ def command(  # noqa: PLR0913 - one argument an option
     hyperparameters: Annotated[
         Extent, typer.Option(help="All values of hyperparameters, or pipelines at their defaults only.")
     ] = "all",
-    training_score: Annotated[
-        bool, typer.Option("--training-score", help="Record the loss on the training rows, which DAUB uses.")
-    ] = False,
-    time: Annotated[
-        str | None, typer.Option(help="Stop after this long, to be continued by `--resume`: `30m`, `2h`.")
-    ] = None,
-    seed: SeedOption = 0,
-    of_space: SpaceOptions,
-    kept: StoreOptions,
-    working: WorkerOptions,
+    options: TabulateOptions,
     json: JsonOption = False,
 ) -> None:
     """Train every configuration of a finite space on every rung and write losses and seconds as a table.
@@ -72,8 +56,8 @@ def command(  # noqa: PLR0913 - one argument an option
 
     Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """
-    steps.limit_threads_before_fork(working.workers, working.executor)
-    from spacelang.api.experiment import Experiment, ExtraMeasurements
+    steps.limit_threads_before_fork(options["workers"], options["executor"])
+    from spacelang.api.experiment import Experiment, settings_of
     from spacelang.api.search_data import TabularData
     from spacelang.bench.table_search import tabulation_search
     from spacelang.bench.tables.reading import check_writable, write_table
@@ -81,32 +65,24 @@ def command(  # noqa: PLR0913 - one argument an option
     from spacelang.runtime.budget import Budget
     from spacelang.runtime.errors import InputError
 
-    if kept.resume and kept.store is None:
-        fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
+    steps.check_store(options)
     if steps.has_no_rows(data):
         fail(f"a table needs rows, and `{data}` has none", "give data with rows")
-    seconds, validation = steps.parse_seconds(time), steps.parse_validation_option(validate)
+    seconds, _ = steps.parse_seconds(options["time"]), steps.parse_validation_option(options["validate"])
     check_writable(output)
-    loaded = steps.load_space(space, of_space)
-    rows = steps.load_data(data, target_column, reading.reading)
+    loaded = steps.load_space(space, options)
+    rows = steps.load_data(data, target_column, options)
     assert isinstance(rows, TabularData)
-    experiment = Experiment(
-        space=loaded,
-        data=rows,
-        workers=steps.worker_settings(loaded, working),
-        seed=seed,
-        metric=metric,
-        validation=validation,
-        recorded=ExtraMeasurements(training_score=training_score),
-    )
+    workers = steps.check_workers(loaded, options)
+    experiment = Experiment(space=loaded, data=rows, workers=workers, **settings_of(options))
     bound, objective = rows.bind_space(experiment)
     print_diagnostics(bound.warnings)
     tabulate, number = tabulation_search(bound, objective.training_size, hyperparameters=hyperparameters, b=b, eta=eta)
     wanted = replace(experiment, optimizer=NestedPlugin("tabulate", tabulate), budget=Budget(seconds, number))
-    with steps.run_search(wanted.prepared_for(bound, objective), kept) as (found, _):
+    with steps.run_search(wanted.prepared_for(bound, objective), options) as (found, _):
         outcome, place = found.outcome, found.store
     assert place is not None
-    table = _table(bound, objective, tabulate, outcome, seed, place)
+    table = _table(bound, objective, tabulate, outcome, experiment.seed, place)
     try:
         write_table(table, output)
     except InputError as error:

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SeedOption, SetOption, SpaceArgument, SpaceOptions, TargetOption, load
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, TargetOption, load
 from spacelang.cli._output import configure_plugin, fail, print_json
 from spacelang.cli._process import BAD_INPUT
+from spacelang.cli._run_options import SeedOption, SetOption
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:

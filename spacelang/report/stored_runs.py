@@ -5,6 +5,7 @@ are made visible. The number of queries does not depend on the number of trials.
 """
 
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from spacelang.report.trial_results import (
 )
 from spacelang.runtime.data.read_options import read_options
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storage.header import RESUME_OPTIONS, UNNAMED_SPACE
+from spacelang.runtime.storage.header import UNNAMED_SPACE
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.runtime.storage.trial_columns import trial_document
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.storage.stored_run import StoredRun
 
 
+OPTION_NAME: Final = re.compile("[a-z][a-z-]*")  # The name of a command-line option, as stores hold it
 SHOWN_TRIALS: Final = 10  # The number of best trials that are shown
 MAX_LENGTH: Final = 400  # The maximum length of a shown text in characters; longer texts are cut
 MAX_COMMAND_LENGTH: Final = 4_000  # The same for a line to be copied into a shell, which is useless if it is cut
@@ -74,8 +76,7 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
     started: `seconds` summed over all workers. `ensemble` is its number of votes, or None if the store has none.
     `failures` counts failed trials by status, `reasons` by reason.
     """
-    header, failures, best = run.header, run.failures, best_records(run, count)
-    test = run.test
+    header, failures, test, best = run.header, run.failures, run.test, best_records(run, count)
     return {
         **run_summary_document(summarize_run(run)),
         "rows": header.data.rows,
@@ -145,7 +146,7 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     yield "optimizer", f"{header.optimizer}{f' ({options})' if options else ''}, seed {header.seed}"
     yield "scored by", f"{header.metric}, {header.validation}, at most {header.training_size:,} training rows"
     yield from (("subject to", each) for each in header.bounds)
-    yield from ((name, said) for name, said in header.settings.items())
+    yield from header.settings.items()
     if header.initial:
         yield "started from", count_with_noun(len(header.initial), "given configuration")
     seconds, trials = header.budget.seconds, header.budget.trials
@@ -169,9 +170,8 @@ def _trials(run: "StoredRun", found: RunSummary) -> str:
 
 def _value(value: object) -> str:
     """Return the text of an option's value; for a nested plug-in, its name."""
-    if isinstance(value, dict) and isinstance(value.get("name"), str):
-        return str(value["name"])
-    return value if isinstance(value, str) else json.dumps(value)
+    name = value.get("name") if isinstance(value, dict) else value
+    return name if isinstance(name, str) else json.dumps(value)
 
 
 def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[str]:
@@ -185,8 +185,7 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
     yield _line(f"Best {header.metric}: {trial.loss:.6g} (trial {record.index}{_rows(trial, header.training_size)})")
     yield from (_line(f"  {describe_bound(each.bound)}: {describe_measurement(each)}") for each in trial.constraints)
     yield from (_line(f"  {name}: {'undefined' if isnan(value) else f'{value:.6g}'}") for name, value in trial.metrics)
-    test = run.test
-    if test is not None:
+    if (test := run.test) is not None:
         which = "" if test.trial == record.index else f" for trial {test.trial}"
         yield _line(f"  test set ({test.score.rows} rows){which}: {describe_interval(test.score, header.metric)}")
         yield from (_line(f"  {each}") for each in describe_constraints(test.score, trial))
@@ -325,8 +324,11 @@ def _repeated_options(header: "RunHeader") -> tuple[str, str, str]:
     asked = header.asked
     if asked is None:
         return " SPACE", "", OPTIONS_UNKNOWN
-    said = [f" --{name} {shlex.quote(text)}" for name in RESUME_OPTIONS for text in asked.get(name, ())]
-    return "" if UNNAMED_SPACE in asked else " SPACE", "".join(said), ""
+    # The options of the optimizer first, next to its name. The store may be a foreign file with any text in it.
+    names = sorted((name for name in asked if OPTION_NAME.fullmatch(name)), key=lambda name: (name != "set", name))
+    said = [f" --{name} {shlex.quote(text)}" for name in names for text in asked[name]]
+    flags = [f" --{name}" for name in names if not asked[name] and name != UNNAMED_SPACE]
+    return "" if UNNAMED_SPACE in asked else " SPACE", "".join((*said, *flags)), ""
 
 
 def _data_options(header: "RunHeader") -> str:

@@ -12,7 +12,8 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import KFold
 
 import spacelang as sl
-from spacelang.api.argument_checks import ARGUMENT_CHECKS, REQUIRED
+from spacelang.api.argument_checks import ARGUMENT_CHECKS
+from spacelang.api.run_options import AskOptions, CompareOptions, SearchOptions, options_of
 from spacelang.bench.comparison_data import ComparisonDataError
 
 SPACE = "stage scaler = none | StandardScaler\nstage e = GaussianNB\n"
@@ -24,19 +25,28 @@ USUAL: dict[str, dict[str, Any]] = {
     "load": {"reference": SPACE},
     "parse": {"text": SPACE},
 }
-OPTIONS = [
-    (call, name) for call in USUAL for name in signature(getattr(sl, call)).parameters if name in ARGUMENT_CHECKS
-]
+GROUPS = {"search": SearchOptions, "compare": CompareOptions, "ask_and_tell": AskOptions}
+CHECKS = {
+    (call, name): (ARGUMENT_CHECKS[name][1], name != "bind")
+    if name in ARGUMENT_CHECKS
+    else (check[1], value.default is not None)
+    for call in USUAL
+    for name, value in signature(getattr(sl, call)).parameters.items()
+    for check in [options_of(GROUPS[call])[name].check if call in GROUPS and name in options_of(GROUPS[call]) else None]
+    if check is not None or name in ARGUMENT_CHECKS
+}
+"""What each function wants of its arguments, and whether they must not be None."""
 
 
 def called(call: str, **said: Any) -> Any:
     return getattr(sl, call)(**{**USUAL[call], **said})
 
 
-@pytest.mark.parametrize(("call", "name"), OPTIONS)
+@pytest.mark.parametrize(("call", "name"), CHECKS)
 def test_what_is_of_another_kind_is_refused_by_its_name(call: str, name: str) -> None:
-    is_needed = name in REQUIRED and (call, name) not in {("search", "space"), ("ask_and_tell", "constraints")}
-    for value in [object(), *[None] * is_needed, *["text"] * ("names of" in ARGUMENT_CHECKS[name][1])]:
+    wanted, is_needed = CHECKS[call, name]
+    is_needed = is_needed and (call, name) != ("search", "space")
+    for value in [object(), *[None] * is_needed, *["text"] * ("names of" in wanted)]:
         with pytest.raises(TypeError, match=f"^`{name}` takes .*, not "):
             called(call, **{name: value})
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import Final
+from typing import Any, Final
 
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.suggest import suggestion
@@ -80,6 +80,11 @@ def make_read_options(
         DEFAULT_OPTIONS.decimal if decimal is None else decimal,
         (*drop_columns,),
     )
+
+
+def read_options_of(options: Mapping[str, Any]) -> ReadOptions:
+    """Return the read options among the options of a run; raises ReadOptionsError."""
+    return make_read_options(*(options[name] for name in ("sep", "encoding", "decimal", "drop_columns")))
 
 
 def _encoding_name(encoding: str) -> str:

@@ -34,11 +34,8 @@ ADVISED_LAW: Final = "advised"
 DEFAULT_TEXTS: Final = {
     "law": json.dumps(PLAIN_LAW),
     "scale": json.dumps(describe_scale(UNIT_SCALE)),
-    "initial": "null",
-    "budget": "{}",
-    "meta_features": "{}",
-    "data_options": "{}",
-    "asked": "null",
+    **dict.fromkeys(("initial", "asked"), "null"),
+    **dict.fromkeys(("budget", "meta_features", "data_options"), "{}"),
 }
 """The values, as JSON, of fields that a stored header lacks."""
 
@@ -209,12 +206,8 @@ def _version(name: str) -> str | None:
 
 def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return one line for each version that has changed; such a change may alter trials."""
-    names = dict.fromkeys((*before, *now))
-    return [
-        f"{name} {before.get(name, 'absent')} before, {now.get(name, 'absent')} now"
-        for name in names
-        if before.get(name) != now.get(name)
-    ]
+    changed = [name for name in dict.fromkeys((*before, *now)) if before.get(name) != now.get(name)]
+    return [f"{name} {before.get(name, 'absent')} before, {now.get(name, 'absent')} now" for name in changed]
 
 
 # ---- as text, for the store
@@ -234,13 +227,9 @@ def from_texts(texts: Mapping[str, str]) -> RunHeader:
     """Return the header from the texts of `to_texts`. Raises ValueError, TypeError or KeyError for anything else."""
     complete = {**DEFAULT_TEXTS, **texts}
     facts: dict[str, Any] = {name: json.loads(complete[name]) for name in STORED_FIELDS}
-    initial = facts["initial"]
-    read: dict[str, Any] = {
-        "data": DataFacts(**facts["data"]),
-        "bounds": tuple(facts["bounds"]),
-        "initial": None if initial is None else tuple(initial),
-        "budget": TotalBudget(**facts["budget"]),
-    }
+    initial = None if facts["initial"] is None else tuple(facts["initial"])
+    read: dict[str, Any] = {"data": DataFacts(**facts["data"]), "bounds": tuple(facts["bounds"])}
+    read |= {"initial": initial, "budget": TotalBudget(**facts["budget"])}
     if (asked := facts["asked"]) is not None:
         if not isinstance(asked, dict) or not all(isinstance(each, list) for each in asked.values()):
             raise TypeError("a field must map names to lists, but does not")
@@ -257,18 +246,9 @@ def _check_types(header: RunHeader) -> RunHeader:
     required = (header.space, header.definition, header.identity, header.metric, header.validation)
     named = (text for each in mappings[:4] for text in each.values())
     asked = (text for texts in (header.asked or {}).values() for text in texts)
-    texts = (
-        *required,
-        *asked,
-        header.optimizer,
-        header.law,
-        header.scale,
-        data.name,
-        data.fingerprint,
-        *header.bounds,
-        *(header.initial or ()),
-    )
-    if not all(type(each) is str for each in (*texts, *named)):
+    texts = (header.optimizer, header.law, header.scale, data.name, data.fingerprint)
+    further = (*header.bounds, *(header.initial or ()), *asked, *named)
+    if not all(type(each) is str for each in (*required, *texts, *further)):
         raise TypeError("a field must be a text, but is not")
     trials, seconds = ([] if each is None else [each] for each in (budget.trials, budget.seconds))
     counts = (header.training_size, header.seed, data.rows, data.columns, *trials)
@@ -294,9 +274,8 @@ def _differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
     if stored.data.fingerprint != new.data.fingerprint:
         yield f"data: {stored.data} in the store, {new.data} now"
     for name in ("metric", "scale", "validation", "bounds", "training_size", "seed", "optimizer"):
-        yield from _difference_lines(
-            name.replace("_", " "), _format_value(getattr(stored, name)), _format_value(getattr(new, name))
-        )
+        before, now = (_format_value(getattr(each, name)) for each in (stored, new))
+        yield from _difference_lines(name.replace("_", " "), before, now)
     if stored.optimizer == new.optimizer:  # another optimizer has other options
         yield from _option_differences(stored.options, new.options, new.at_defaults)
     for name in dict.fromkeys((*stored.settings, *new.settings)):

@@ -1,0 +1,422 @@
+r"""The options of runs: one entry for each, from which all of the following derive.
+
+- The signature, the checks and the section "Parameters" of the Python functions (`takes_options`).
+- The options of the commands and their help texts (`spacelang.cli._run_options`).
+- The options that a store holds to resume the run, and the table in the README of this package.
+
+An entry is an item of a `TypedDict`, whose classes group the options that several functions and commands share.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from inspect import Parameter, cleandoc, signature
+from operator import index
+from os import PathLike
+from pathlib import Path
+from textwrap import fill, indent
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict, TypeVar
+
+from spacelang.api.argument_checks import (
+    ARGUMENT_CHECKS,
+    INTEGER,
+    MAPPING,
+    NUMBER,
+    PATH,
+    TEXT,
+    TIME,
+    ArgumentCheck,
+    check_argument,
+    is_iterable,
+    is_iterable_of_strings,
+)
+from spacelang.runtime.archives import Norm
+
+if TYPE_CHECKING:
+    from spacelang.api.initial_configurations import Initial
+    from spacelang.api.search_data import AnyObjective
+    from spacelang.bench.comparison.progress import ComparisonListener
+    from spacelang.runtime.archives.archive import Archive
+    from spacelang.runtime.listeners import Listener
+    from spacelang.runtime.scoring.constraints import Constraint
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Notation = Literal["text", "names", "texts", "settings", "numbers"]
+"""How a command gives a value: as it is; a list `A,B`; repeated; repeated pairs of names and texts, or numbers."""
+Scope = Literal["", "scores", "rows", "reading", "workers"]
+"""What an option is for, if it has no effect on some data: the scores of pipelines, rows, files, worker processes."""
+WIDTH: Final = 112
+"""The width of the lines of a section "Parameters"."""
+
+
+def complete_optimizers(incomplete: str) -> list[str]:
+    """Return completions of the last optimizer in a comma-separated list, for the shell."""
+    from spacelang.optimizers import OPTIMIZERS
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in OPTIMIZERS.names() if name.startswith(last)]
+
+
+@dataclass(frozen=True)
+class RunOption:
+    """One option of a run, in Python and on the command line.
+
+    Parameters
+    ----------
+    default
+        The default value. None is accepted as a value only if it is the default.
+    help
+        The meaning, in one sentence, for the command line; empty for an option that exists only in Python.
+    doc
+        The text for Python, in which `{help}` stands for the help text.
+    check
+        The type check, with a description of valid values.
+    command
+        The type on the command line, if it does not follow from `form` and the type in Python.
+    flag, metavar, least, form, complete
+        The flag, if it is not the name; the placeholder of the value; the smallest value; how it is given; its
+        completions for the shell.
+    scope
+        What the option is for, if it has no effect on some data.
+    is_stored
+        True if a store holds the option, to be repeated with `--resume`.
+    variants
+        Texts that replace `help` and `doc` for a function or command, by its name.
+    """
+
+    default: Any
+    help: str = ""
+    doc: str = "{help}"
+    check: ArgumentCheck | None = None
+    command: Any = None
+    flag: str = ""
+    metavar: str | None = None
+    least: int | None = None
+    form: Notation = "text"
+    complete: Callable[[str], list[str]] | None = None
+    scope: Scope = ""
+    is_stored: bool = False
+    variants: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """Return the text for the docstring of a function with this name."""
+        return self.variants.get(name) or self.doc.replace("{help}", self.help)
+
+    def flag_of(self, name: str) -> str:
+        """Return the flag of the option with this name."""
+        return self.flag or f"--{name.replace('_', '-')}"
+
+    def checked(self, name: str, value: Any) -> Any:
+        """Return the value, whole numbers as `int`; raises TypeError if its type is wrong."""
+        if self.check is None or (value is None and self.default is None):
+            return value
+        check_argument(name, value, self.check)
+        return index(value) if self.check[0] is INTEGER[0] else value
+
+
+# ---- options of several functions that have no group in common
+
+# The entries are a table, which takes three times as many lines in the usual format.
+# fmt: off
+
+Scale = Annotated[float | None, RunOption(None, doc="For a function: a positive loss beyond which differences no "
+    "longer matter: 1 for an error rate, otherwise the loss of a guess. Optimizers that use the values of losses, not "
+    "only their order, use `loss / scale`, clipped to [0, 1], and 1 for a failure. Without `scale` the first loss `l` "
+    "counts as 1/2. Losses of `l - |l|` and less count as 0, losses of `l + |l|` and more as 1.",
+    check=(NUMBER, "takes a number above 0"))]
+Fidelities = Annotated[Iterable[int] | None, RunOption(None, doc="For a function: increasing positive integers such as "
+    "`(1, 3, 9)`; the last one is the full fidelity. Every trial has one of them, which is passed to the function as a "
+    "second argument. Multi-fidelity optimizers start with the first.",
+    check=(is_iterable, "takes whole numbers, such as `(1, 3, 9)`"))]
+Time = Annotated[str | float | None, RunOption(None, "Stop after this long: `30s`, `10m`, `2h`.",
+    "The search ends after this long: `60s` or seconds. Give this or `trials`, unless the task has a `limit run` or "
+    "the space can be exhausted.", (TIME, 'takes seconds, or a text such as `"60s"`'), command=str | None, variants={
+    "compare": "Stop each run after this long: `30s`, `10m`, `2h`; on a table in recorded time.",
+    "tabulate": "Stop after this long, to be continued by `--resume`: `30m`, `2h`.",
+    "SpaceSearchCV": "The search ends after this long: `60s` or seconds. Without this and `trials`, the limit of the "
+    "task applies, or one minute."})]
+Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", check=INTEGER, least=1, variants={
+    "compare": "Stop each run after this many trials.", "ask_and_tell": "The search ends after this many trials. "
+    "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
+Seed = Annotated[int, RunOption(0, "Equal seeds give equal results.", "The seed of all random draws.",
+    (INTEGER[0], "takes a whole number, from which all random draws derive"), least=0)]
+FirstConfigurations = Annotated["Initial | None", RunOption(None, "Configurations to evaluate first: `default`, or "
+    "those of a JSON file (such as the output of `run --json`).", "{help} In Python also a mapping, or several. A "
+    "resumed run keeps its own initial configurations.", metavar="default|FILE.json")]
+Allow = Annotated[Iterable[str], RunOption((), "A package that the space may `use`, and that you trust to be imported.",
+    "The packages that the space may use, as for `load`.", ARGUMENT_CHECKS["allow"], metavar="PACKAGE", form="texts",
+    is_stored=True)]
+TrainingScore = Annotated[bool, RunOption(False, "Record the loss on the training rows, too.", scope="scores",
+    variants={"tabulate": "Record the loss on the training rows, which DAUB uses."})]
+TargetColumn = Annotated[str | None, RunOption(None, "The column of labels; by default the one named `target`, or else "
+    "the last.")]
+
+# ---- groups of options
+
+class ReadingOptions(TypedDict, total=False):
+    """Options that say how a data file is read."""
+
+    sep: Annotated[str | None, RunOption(None, r"The separator of a `.csv` file; by default a comma. `\t` is a tab.",
+        metavar="CHARACTER", scope="reading")]
+    encoding: Annotated[str | None, RunOption(None, "The encoding of a text file, such as `cp1252`; by default UTF-8.",
+        metavar="NAME", scope="reading")]
+    decimal: Annotated[str | None, RunOption(None, "The decimal sign of a `.csv` file: `,` for numbers like `1,5`.",
+        metavar="SIGN", scope="reading")]
+    drop_columns: Annotated[Iterable[str], RunOption((), 'Columns to drop, such as identifiers; quote a name with a '
+        'comma: `"a,b",c`.', "Columns to drop, such as identifiers.", metavar="A,B,…", form="names", scope="reading")]
+
+class OptimizerOptions(TypedDict, total=False):
+    """The optimizer, and its options."""
+
+    optimizer: Annotated[str | None, RunOption(None, "See `spacelang optimizers`; by default `mosaic`, or `blds` "
+        "without hyperparameters.", "The name of an optimizer. The default is `mosaic` for a space with "
+        "hyperparameters (`hyperband` without data), else `blds`.",
+        (TEXT, "takes the name of an optimizer, such as `mosaic`"), complete=complete_optimizers)]
+    optimizer_options: Annotated[Mapping[str, Any] | None, RunOption(None,
+        "An option of it; may be given several times.", "The options of the optimizer by name.",
+        (MAPPING, 'takes options by name, such as `{"trees": 10}`'), flag="--set", metavar="NAME=VALUE",
+        form="settings", is_stored=True)]
+
+class ScoringOptions(TypedDict, total=False):
+    """The metric of pipelines, and their validation."""
+
+    metric: Annotated[str | None, RunOption(None, "A scikit-learn scorer; by default the task's, or AUROC, balanced "
+        "accuracy or R² by the labels.",
+        check=(TEXT, "takes the name of one of scikit-learn's scorers, such as `roc_auc`"), scope="scores", variants={
+        "compare": "A scikit-learn scorer; by default as for `spacelang run`."})]
+    validate: Annotated[str | None, RunOption(None, "`holdout(0.3)` or `cv(5)`; by default the data's or the task's, "
+        "or `cv(5)` up to 1,000 rows.", check=(TEXT, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`'), metavar="SPLIT",
+        scope="scores", variants={"compare": "`holdout(0.3)` or `cv(5)`; by default as for `run`."})]
+
+class ScopeOptions(TypedDict, total=False):
+    """The test rows, the limits of a run, its seed, and the configurations that it evaluates first."""
+
+    test: Annotated["float | str | PathLike[str] | tuple[Any, Any] | None", RunOption(None,
+        "Rows that no trial sees, to score the best pipeline: `0.2`, or a file.", "{help} A share is drawn with the "
+        "seed and includes all classes; other rows are a file or `(X, y)`. At the end the best pipeline, fitted on all "
+        "other rows, is scored on them once: `Result.test`.", metavar="SHARE|FILE", scope="rows")]
+    time: Time
+    trials: Trials
+    seed: Seed
+    initial: FirstConfigurations
+    archive: Annotated["str | PathLike[str] | Archive | None", RunOption(None, "Start from the best configurations of "
+        "the most similar data sets in an archive (see `archive`).", "An archive of earlier runs (see `spacelang "
+        "archive`), which suggests up to 25 more initial configurations. They are the best ones on the data sets whose "
+        "meta-features are nearest to those of the training rows. Data sets that may be the same as this one are left "
+        "out. A warning reports configurations that are not in the space.", command=Path | None, metavar="FILE.json",
+        scope="rows")]
+    archive_norm: Annotated[str, RunOption(Norm.L1, "The norm by which the distance of two data sets is measured, from "
+        "their meta-features.", "{help} It is `l1` or `l2`.", command=Norm)]
+
+class BindingOptions(TypedDict, total=False):
+    """The packages that a space may use, and the size of the data that it is for."""
+
+    allow: Allow
+    bind: Annotated[Mapping[str, int] | None, RunOption(None, "A size of the data, such as `n_features=30`; also "
+        "`n_samples`, `n_classes`.", "Numbers for symbols of the space. Other symbols are bound by the data (see "
+        "`api.search_data`), unless the space binds them.", ARGUMENT_CHECKS["bind"], metavar="NAME=NUMBER",
+        form="numbers", is_stored=True)]
+
+class StoreOptions(TypedDict, total=False):
+    """The file in which a run is stored."""
+
+    store: Annotated[str | PathLike[str] | None, RunOption(None, "Store every trial in this file; by default in a new "
+        "file in `runs/`.", "A file in which every trial is saved as it finishes.", (PATH, "takes the path of a file"),
+        command=Path | None, metavar="RUN.db")]
+    resume: Annotated[bool, RunOption(False, "Continue the run in the store.", "{help} Finished trials are replayed.")]
+
+class LimitedWorkerOptions(TypedDict, total=False):
+    """The number of trials at the same time, and their limits."""
+
+    workers: Annotated[int, RunOption(1, "Number of trials at the same time, each in its own process; 0: in this "
+        "process, without limits.", check=INTEGER, least=0)]
+    trial_limit: Annotated[str | None, RunOption(None, "The limit of a trial: `300s`, `4GB` or both; by default the "
+        "task's.", check=(TEXT, 'takes a text such as `"300s 4GB"`'), metavar="LIMIT", variants={
+        "compare": "The limit of a trial: `300s`, `4GB` or `300s 4GB`."})]
+
+class WorkerOptions(LimitedWorkerOptions, total=False):
+    """The workers that evaluate trials, which may be isolated."""
+
+    isolate: Annotated[bool, RunOption(False, "Run every trial in a fresh process: none affects another, none shares "
+        "work.", scope="workers")]
+
+class ExecutorOptions(TypedDict, total=False):
+    """The executor, which decides where the workers run."""
+
+    executor: Annotated[str | None, RunOption(None, "`dask` starts a local cluster, `tcp://HOST:PORT` uses a running "
+        "one.", check=(TEXT, "takes `dask` or the address of a scheduler"), metavar="WHERE", scope="workers")]
+
+# ---- the options of each function and command
+
+class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, ScopeOptions, BindingOptions, StoreOptions,
+    WorkerOptions, ExecutorOptions, total=False):
+    """The options that `search` and the command `run` have in common."""
+
+    metrics: Annotated[Iterable[str], RunOption((), "More scikit-learn scorers, recorded for every trial.",
+        check=(is_iterable_of_strings, 'takes names of scikit-learn\'s scorers, such as `["f1", "accuracy"]`'),
+        metavar="A,B,…", form="names", scope="scores")]
+    training_score: TrainingScore
+    predictions: Annotated[bool, RunOption(False, "Store the predictions for the held-out rows.", scope="scores")]
+    ensemble: Annotated[int | None, RunOption(None, "Also choose an ensemble of the best pipelines, with N votes "
+        "(Caruana).", "The number of votes of an ensemble of the best pipelines, selected by their predictions and "
+        "fitted at the end: see `Result.ensemble`.", (INTEGER[0], "takes the number of votes, such as 32"), metavar="N",
+        least=1, scope="rows")]
+
+class SearchOptions(RunOptions, total=False):
+    """The options of `search`."""
+
+    objective: Annotated["AnyObjective | None", RunOption(None, doc='A function to minimise instead of data, called '
+        'with a configuration (a dictionary). It returns the loss, or a dictionary with `loss`, `cost` (seconds, '
+        'instead of the measured time) and `constraints` (the values of all bounded quantities by name). If it raises, '
+        'or returns nothing or a number that is not finite, the trial fails. It may also be `"artificial:SEED"`, a '
+        'formula over any space for experiments (ADMM\'s appendix 15), or an `Objective` of your own (see '
+        '`spacelang.contracts`).')]
+    fidelities: Fidelities
+    scale: Scale
+    constraints: Annotated["Iterable[Constraint] | Mapping[str, float]", RunOption((),
+        doc="With data: `Constraint` objects, which are functions of a fitted pipeline with limits, in addition to the "
+        "bounds of the task. With an objective: limits by name.",
+        check=(is_iterable, "takes a list of constraints, such as `[sl.Constraint(name, function, limit)]`"))]
+    progress: Annotated[bool | None, RunOption(None, doc="By default a terminal or a notebook shows a bar with the "
+        "best loss and the time left. True prints lines elsewhere, too; False prints nothing.")]
+    listener: Annotated["Listener | None", RunOption(None, doc="A listener of your own, which is notified of every "
+        "trial instead of the progress bar.")]
+
+class CompareOptions(ScoringOptions, ScopeOptions, WorkerOptions, BindingOptions, ReadingOptions, total=False):
+    """The options of `compare`."""
+
+    repeats: Annotated[int, RunOption(10, "The number of seeds, each with its own split.", "{help}", INTEGER, least=1)]
+    target_column: TargetColumn
+    folder: Annotated[str | PathLike[str] | None, RunOption(None, "The folder for runs, tables and plots; by default a "
+        "new one in `comparisons/`.", "The folder for runs, tables and plots; by default none.",
+        (PATH, "takes the path of a folder"), command=Path | None, flag="--output", metavar="DIR")]
+    listener: Annotated["ComparisonListener | None", RunOption(None,
+        doc="A listener of your own, which is notified of every trial.")]
+
+class TabulateOptions(ReadingOptions, ScoringOptions, BindingOptions, StoreOptions, WorkerOptions, ExecutorOptions,
+    total=False):
+    """The options of the command `tabulate` that are also options of `run`."""
+
+    training_score: TrainingScore
+    time: Time
+    seed: Seed
+
+class TableOptions(OptimizerOptions, BindingOptions, StoreOptions, LimitedWorkerOptions, total=False):
+    """The options of `search_table`."""
+
+    time: Time
+    trials: Trials
+    seed: Seed
+    initial: FirstConfigurations
+    listener: Annotated["Listener | None", RunOption(None, doc="A listener, which is notified of every trial.")]
+
+class AskOptions(OptimizerOptions, StoreOptions, total=False):
+    """The options of `ask_and_tell`."""
+
+    seed: Seed
+    allow: Allow
+    scale: Scale
+    trials: Trials
+    batch: Annotated[int, RunOption(1, doc="How many trials may be out for evaluation at the same time.",
+        check=INTEGER)]
+    fidelities: Fidelities
+    constraints: Annotated[Mapping[str, float] | None, RunOption(None, doc="Upper limits by name, for values that "
+        "`tell` passes along with the loss. They are added to the bounds in the task of the space.",
+        check=(MAPPING, 'takes limits by name, such as `{"latency": 0.1}`'))]
+    initial: FirstConfigurations
+
+SCIKIT_LEARN: Final = "As in scikit-learn."
+
+class EstimatorOptions(OptimizerOptions, total=False):
+    """The options of `SpaceSearchCV`."""
+
+    trials: Trials
+    time: Time
+    initial: FirstConfigurations
+    allow: Allow
+    scoring: Annotated[Any, RunOption(None, doc="As in scikit-learn; by default as in the task, or the score of the "
+        "estimators.")]
+    n_jobs: Annotated[int | None, RunOption(None, doc=SCIKIT_LEARN)]
+    refit: Annotated[Any, RunOption(True, doc=f"{SCIKIT_LEARN} With several scores, it must name the one to optimize.")]
+    cv: Annotated[Any, RunOption(None, doc="As in scikit-learn; by default as in the task, or five folds.")]
+    verbose: Annotated[int, RunOption(0, doc=SCIKIT_LEARN)]
+    pre_dispatch: Annotated[int | str, RunOption("2*n_jobs", doc=SCIKIT_LEARN)]
+    random_state: Annotated[Any, RunOption(None, doc="The source of all random draws; an integer makes the search "
+        "reproducible.")]
+    error_score: Annotated[Any, RunOption(float("nan"), doc=SCIKIT_LEARN)]
+    return_train_score: Annotated[bool, RunOption(False, doc=SCIKIT_LEARN)]
+
+# fmt: on
+# ---- what derives from the entries
+
+
+def options_of(group: Any) -> dict[str, RunOption]:
+    """Return the options of a group by name."""
+    return {name: entry.__metadata__[0] for name, entry in group.__annotations__.items()}
+
+
+def takes_options(group: Any, *, name: str = "", is_checked: bool = True) -> Callable[[Function], Function]:
+    """Return a decorator for functions with `**options: Unpack[group]`.
+
+    The function gets all options of the group: checked, and with the defaults of those that were not given. Its
+    signature and the section "Parameters" of its docstring list them. `name` is the name in `RunOption.variants`.
+    """
+
+    def decorate(function: Function) -> Function:
+        options = options_of(group)
+        own = signature(function)
+        positional = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+
+        @wraps(function)
+        def call(*arguments: Any, **given: Any) -> Any:
+            for each in given:
+                if each not in known:
+                    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {each!r}")
+            values = {each: option.default for each, option in options.items()} | given
+            if is_checked:
+                values |= {each: option.checked(each, values[each]) for each, option in options.items()}
+            return function(*arguments, **values)
+
+        listed = [*positional, *_parameters(group)]
+        known = {each.name for each in listed}
+        call.__signature__ = own.replace(parameters=listed)  # type: ignore[attr-defined]
+        call.__doc__ = with_parameters(function.__doc__, group, name or function.__name__)
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _parameters(group: Any) -> Iterator[Parameter]:
+    for name, entry in group.__annotations__.items():
+        kind = getattr(entry.__origin__, "__forward_arg__", entry.__origin__)
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=entry.__metadata__[0].default, annotation=kind)
+
+
+def with_parameters(doc: str | None, group: Any, name: str) -> str | None:
+    """Return a docstring with the options of a group in its section "Parameters", before the section "Notes"."""
+    if doc is None:
+        return None
+    before, heading, after = cleandoc(doc).partition("\nNotes\n-----\n")
+    rows = "".join(
+        f"{each}\n{indent(fill(option.text(name), WIDTH), '    ')}\n" for each, option in options_of(group).items()
+    )
+    return f"{before.rstrip()}\n{rows}{heading}{after}"
+
+
+def command_options(values: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the options of a run that a store holds, as texts by their flags; a flag without a value has no texts."""
+    found = {}
+    for name, option in options_of(RunOptions).items():
+        value = values.get(name) if option.is_stored else None
+        if value not in (None, option.default, (), {}):
+            found[option.flag_of(name).removeprefix("--")] = tuple(_texts(value))
+    return found
+
+
+def _texts(value: Any) -> Iterable[str]:
+    """Return the texts of a value, for each of which the option is repeated."""
+    if value is True:
+        return ()
+    if isinstance(value, Mapping):
+        return (f"{name}={each}" for name, each in value.items())
+    return map(str, value) if isinstance(value, tuple) else (str(value),)

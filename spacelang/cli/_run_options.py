@@ -1,0 +1,90 @@
+"""The options of runs on the command line, made of the entries in `spacelang.api.run_options`."""
+
+import csv
+from collections.abc import Callable, Iterator
+from inspect import Parameter
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from spacelang.api.run_options import (
+    CompareOptions,
+    ReadingOptions,
+    RunOption,
+    RunOptions,
+    TabulateOptions,
+    complete_optimizers,
+    options_of,
+)
+from spacelang.cli._options import parse_bindings
+from spacelang.cli._output import parse_settings
+
+if TYPE_CHECKING:
+    from spacelang.runtime.data.read_options import ReadOptions
+
+__all__ = ["CompareOptions", "ReadingOptions", "RunOptions", "TabulateOptions", "complete_optimizers"]
+READERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "names": lambda listed: _names(listed or ""),
+    "texts": lambda texts: texts or [],
+    "settings": parse_settings,
+    "numbers": parse_bindings,
+}
+"""The function of each form that reads the value of an option; None is the value of one that is not given."""
+
+
+def parameters(group: Any, command: str) -> Iterator[Parameter]:
+    """Yield the parameters of a command for a group of options; options that exist only in Python are left out."""
+    for name, option in options_of(group).items():
+        if option.help:
+            kind: Any = _command_type(option, group.__annotations__[name].__origin__)
+            default = option.default if option.form == "text" else None
+            annotation = Annotated.__class_getitem__((kind, parameter_of(name, option, command)))  # type: ignore[attr-defined]
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def parameter_of(name: str, option: RunOption, command: str = "") -> Any:
+    """Return the parameter of typer for an option."""
+    return typer.Option(
+        *(("-o",) if option.flag == "--output" else ()),
+        option.flag_of(name),
+        metavar=option.metavar,
+        min=option.least,
+        autocompletion=option.complete,
+        help=option.variants.get(command, option.help),
+    )
+
+
+def _command_type(option: RunOption, kind: Any) -> Any:
+    if option.command is not None:
+        return option.command
+    if option.form != "text":
+        return str | None if option.form == "names" else list[str] | None
+    return kind if kind in (int, bool, int | None) else str | None
+
+
+def read_values(group: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of a group out of the arguments of a command, and return their values as in Python."""
+    found = {name: (option, given.pop(name)) for name, option in options_of(group).items() if option.help}
+    return {
+        name: value if option.form == "text" else READERS[option.form](value) for name, (option, value) in found.items()
+    }
+
+
+def _names(listed: str) -> list[str]:
+    rows = csv.reader([listed], skipinitialspace=True)
+    return [name.strip() for name in next(rows, []) if name.strip()]
+
+
+def read_options_if_given(reading: ReadingOptions) -> "ReadOptions | None":
+    """Return the read options, or None if none is given. Raises ReadOptionsError if an option is invalid."""
+    from spacelang.runtime.data.read_options import read_options_of
+
+    return read_options_of(reading) if any(each not in (None, []) for each in reading.values()) else None
+
+
+# ---- single options of other commands
+
+SeedOption = Annotated[int, parameter_of("seed", options_of(RunOptions)["seed"])]
+SetOption = Annotated[list[str] | None, parameter_of("set", options_of(RunOptions)["optimizer_options"])]
+AllowOption = Annotated[list[str] | None, parameter_of("allow", options_of(RunOptions)["allow"])]
+TargetColumnOption = Annotated[str | None, parameter_of("target_column", options_of(CompareOptions)["target_column"])]

@@ -114,7 +114,5 @@ def _task(written: ast.Task, draft: Draft, catalogue: Catalogues, report: Diagno
 def _check_catalogue(catalogue: Catalogue, source: Source, report: DiagnosticCollector) -> None:
     installed = catalogue.differing_version
     if installed is not None:
-        start = Span(source, 0, 0)
-        report.add(
-            StaleCatalogue(start, catalogue=catalogue.distribution, known=catalogue.version, installed=installed)
-        )
+        at = Span(source, 0, 0)
+        report.add(StaleCatalogue(at, catalogue=catalogue.distribution, known=catalogue.version, installed=installed))

@@ -254,9 +254,8 @@ def _check_disjoint(hyperparameters: Iterable[Hyperparameter]) -> None:
         found = parts(node.domain)
         left -= len(found) * (len(found) - 1) // 2
         if left < 0:
-            raise DefinitionError(
-                "definition", f"has unions with too many parts, such as the domain of `{node.address}`"
-            )
+            problem = f"has unions with too many parts, such as the domain of `{node.address}`"
+            raise DefinitionError("definition", problem)
         for one, other in combinations(found, 2):
             shared = common_value(one, other)
             if not isinstance(shared, NotFound):

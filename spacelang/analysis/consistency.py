@@ -183,9 +183,7 @@ class _TruthChecks:
     def _related(self, statement: Statement) -> tuple[Related, ...]:
         """Return conditions of hyperparameters and places of fixed names: they often decide the statement."""
         named = [self._space.variables[address].node for address in dict.fromkeys(scope(statement.expression))]
-        fixings = dict.fromkeys(
-            self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings
-        )
+        fixings = dict.fromkeys(self._fixings[n.span] for n in nodes(statement.expression) if n.span in self._fixings)
         return (
             *(
                 Related(node.condition.span, f"the condition of `{node.name}`")

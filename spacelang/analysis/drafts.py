@@ -194,11 +194,9 @@ def condition_constraints(presence: DecisionCondition, variables: Mapping[str, V
     """
     known = variables[presence.address]
     found = [*islice(activity_cases(presence.condition, known.owners, variables), MAX_CASES + 1)]
-    return (
-        None
-        if len(found) > MAX_CASES
-        else [each for case in found for each in _case_constraints(presence, known, case)]
-    )
+    if len(found) > MAX_CASES:
+        return None
+    return [each for case in found for each in _case_constraints(presence, known, case)]
 
 
 def _case_constraints(presence: DecisionCondition, known: Variable, case: ConditionCase) -> Iterator[Constraint]:

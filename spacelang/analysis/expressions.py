@@ -183,10 +183,8 @@ class ExpressionReader:
                 return None
         if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):
             return None
-        left, right = (
-            self._operands.resolve_infinities(left, written.left),
-            self._operands.resolve_infinities(right, written.right),
-        )
+        left = self._operands.resolve_infinities(left, written.left)
+        right = self._operands.resolve_infinities(right, written.right)
         if left is None or right is None or not self._operands.is_comparable(written, left, right):
             return None
         if written.operator in ORDER_OPERATORS:

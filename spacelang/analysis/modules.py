@@ -83,12 +83,8 @@ def read_module(
     """Return the module of a parsed file, after reporting duplicate declarations and misplaced items."""
     stages = index_by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
     repeated = len(stages) < sum(isinstance(item, ast.Stage) for item in file.items)
-    groups = index_by_name(
-        "group of parameters", [item for item in file.items if isinstance(item, ast.ParameterGroup)], report
-    )
-    abstracts = index_by_name(
-        "operator", [item for item in file.items if isinstance(item, ast.AbstractOperator)], report
-    )
+    groups = index_by_name("group of parameters", [i for i in file.items if isinstance(i, ast.ParameterGroup)], report)
+    abstracts = index_by_name("operator", [i for i in file.items if isinstance(i, ast.AbstractOperator)], report)
     _check_names(file, stages, abstracts, groups, report)
     return Module(
         source,

@@ -73,9 +73,7 @@ class NameResolver:
         if "." not in address:
             return ()
         inside = stage_of(scope.place) in self._left_out
-        return tuple(
-            each for each in self._by_abbreviation.get(address, ()) if inside or stage_of(each) not in self._left_out
-        )
+        return tuple(a for a in self._by_abbreviation.get(address, ()) if inside or stage_of(a) not in self._left_out)
 
     @cached_property
     def _by_abbreviation(self) -> dict[str, tuple[str, ...]]:

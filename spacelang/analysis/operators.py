@@ -118,9 +118,7 @@ class OperatorReader:
         used = Related(name.span, "used here")
         declared = None
         if declaration.body is not None:
-            declared = [
-                given.name for given in self.groups.declared_members(declaration, home) if given.name is not None
-            ]
+            declared = [m.name for m in self.groups.declared_members(declaration, home) if m.name is not None]
         reader = BodyReader(self, None, place, declaration if declared is not None else None, declared or ())
         reader.read(self.groups.members_of_use(declaration, home, body, self._module, used))
         return ir.Operator(

@@ -27,9 +27,7 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     read = {each.address: _read(each.expression, each.scope, reader, report) for each in draft.conditions}
     conditions = {address: expression for address, expression in read.items() if expression is not None}
     draft.decision_conditions = _read_decision_conditions(draft, reader, report)
-    _check_cycles(
-        conditions | {each.address: each.condition for each in draft.decision_conditions.values()}, declared, report
-    )
+    _check_cycles(conditions | {d.address: d.condition for d in draft.decision_conditions.values()}, declared, report)
     constraints = _constraints(draft, reader, space, left_out, report)
     found = Space(space.name, drafts.with_conditions(space.root, conditions), constraints, space.title, space.task)
     return _with_decision_conditions(found, draft.decision_conditions.values(), report)

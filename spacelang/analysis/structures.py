@@ -289,9 +289,7 @@ class StructureReader:
             self._report.add(TooManyOrders(written.span, steps=len(steps), limit=MAX_PERMUTED_STEPS))
             return ir.Product(ir.ProductKind.SEQUENCE, steps, written.span)
         labels = _unique_titles(labels_of(written))
-        orders = tuple(
-            ir.Branch(ir.order_name(order), ir.SKIPPED_STEP, span=written.span) for order in permutations(labels)
-        )
+        orders = tuple(ir.Branch(ir.order_name(o), ir.SKIPPED_STEP, span=written.span) for o in permutations(labels))
         order = ir.Choice(called, place.address, place.key, orders, span=written.span)
         return ir.Product(ir.ProductKind.PERMUTATION, (order, *steps), written.span, labels=labels)
 

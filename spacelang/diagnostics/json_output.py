@@ -68,9 +68,7 @@ def _to_record(diagnostic: Diagnostic) -> DiagnosticRecord:
         label=diagnostic.label,
         help=diagnostic.help,
         notes=list(diagnostic.notes),
-        related=[
-            RelatedRecord(message=related.message, **_to_place_record(related.span)) for related in diagnostic.related
-        ],
+        related=[RelatedRecord(message=each.message, **_to_place_record(each.span)) for each in diagnostic.related],
         fixes=[_to_fix_record(fix) for fix in find_fixes(diagnostic)],
     )
 

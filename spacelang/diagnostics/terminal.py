@@ -127,9 +127,8 @@ def _snippet_lines(marks: Sequence[_Mark], margin: int, paint: AnsiStyles, *, fi
         for mark in here:
             begin, cells = shown.underline(mark.start, mark.end)
             # A terminal would wrap a long label after a long underline, so the label gets a line of its own.
-            apart = (
-                cell_width(mark.label) > SHORT_LABEL_CELLS and begin + cells + 1 + cell_width(mark.label) > LABEL_EDGE
-            )
+            width = cell_width(mark.label)
+            apart = width > SHORT_LABEL_CELLS and begin + cells + 1 + width > LABEL_EDGE
             beside, below = ("", mark.label) if apart else (mark.label, "")
             yield f"{blank} {' ' * begin}{paint(mark.style, f'{mark.sign * cells} {beside}'.rstrip())}"
             if below:

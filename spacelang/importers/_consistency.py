@@ -133,9 +133,7 @@ def check_consistency(declared: foreign.ForeignSpace) -> tuple[ConsistentSpace |
     if checker.problems:
         return None, checker.problems
     parameters = checker.parameters
-    parents = {
-        name: {t.parameter for t in foreign.value_tests(conditions.get(name, foreign.ALWAYS))} for name in parameters
-    }
+    parents = {n: {t.parameter for t in foreign.value_tests(conditions.get(n, foreign.ALWAYS))} for n in parameters}
     try:
         order = list(_topological_order(parameters, parents))
     except CycleError as error:
@@ -255,9 +253,7 @@ def remove_value(space: ConsistentSpace, name: str, value: Value) -> ConsistentS
     )
     default = parameter.default if parameter.default in smaller else smaller.values[0]
     parameters = {**space.parameters, name: replace(parameter, domain=smaller, default=default)}
-    conditions = {
-        child: _condition_without_value(condition, name, value) for child, condition in space.conditions.items()
-    }
+    conditions = {child: _condition_without_value(each, name, value) for child, each in space.conditions.items()}
     clauses = [less for clause in space.clauses if (less := _clause_without_value(clause, name, value)) is not None]
     return replace(space, parameters=parameters, conditions=conditions, clauses=tuple(clauses))
 

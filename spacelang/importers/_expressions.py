@@ -127,11 +127,9 @@ def value_node(
 ) -> ast.Number | ast.Text | ast.NamedConstant | ast.Tuple | ast.DottedName:
     """Return the syntax node of a value of a hyperparameter."""
     domain = parameter.domain
-    return (
-        number_node(given)
-        if isinstance(domain, foreign.ForeignRange)
-        else make_value(domain.space_values[domain.index(given)])
-    )
+    if isinstance(domain, foreign.ForeignRange):
+        return number_node(given)
+    return make_value(domain.space_values[domain.index(given)])
 
 
 def number_node(given: Value) -> ast.Number:
@@ -184,16 +182,9 @@ class ConstraintWriter:
         sets: dict[str, frozenset[int]] = {}
         others: list[foreign.ValueTest | foreign.ParameterComparison] = []
         for literal in clause.literals:
-            domain = (
-                self._shape.space.parameters[literal.parameter].domain
-                if isinstance(literal, foreign.ValueTest)
-                else None
-            )
-            if (
-                isinstance(literal, foreign.ValueTest)
-                and isinstance(domain, foreign.ForeignValues)
-                and literal.operator == "in"
-            ):
+            is_set = isinstance(literal, foreign.ValueTest) and literal.operator == "in"
+            domain = self._shape.space.parameters[literal.parameter].domain if is_set else None  # type: ignore[union-attr]
+            if isinstance(literal, foreign.ValueTest) and isinstance(domain, foreign.ForeignValues):
                 places = frozenset(map(domain.index, literal.values))
                 sets[literal.parameter] = sets.get(literal.parameter, places) & places
             elif literal not in others:
@@ -269,10 +260,8 @@ class ConstraintWriter:
 
 def _parameters_of(literals: tuple[foreign.ValueTest | foreign.ParameterComparison, ...]) -> list[str]:
     names: list[str] = []
-    for literal in literals:
-        names += (
-            [literal.left, literal.right] if isinstance(literal, foreign.ParameterComparison) else [literal.parameter]
-        )
+    for each in literals:
+        names += [each.left, each.right] if isinstance(each, foreign.ParameterComparison) else [each.parameter]
     return names
 
 

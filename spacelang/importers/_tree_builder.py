@@ -190,9 +190,7 @@ def _is_of_words(parameter: foreign.ForeignParameter) -> bool:
     domain = parameter.domain
     if not isinstance(domain, foreign.ForeignValues) or domain.ordered or len(domain.values) < 2:
         return False
-    return all(
-        reading is None or (isinstance(reading, str) and reading.isidentifier()) for reading in domain.space_values
-    )
+    return all(each is None or (isinstance(each, str) and each.isidentifier()) for each in domain.space_values)
 
 
 _PREDICTORS = frozenset({"classifier", "regressor", "estimator", "predictor", "learner", "model", "algorithm"})

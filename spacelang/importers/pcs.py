@@ -147,9 +147,7 @@ def _conditional(text: str, span: Span) -> foreign.ForeignCondition | Diagnostic
     terms = [_conjunction(*part, span.source) for part in _split(condition, "||", end)]
     if len(child.split()) != 1 or any(term is None for term in terms):
         return UnreadableDeclaration(span, problem="this condition cannot be read", expected=_EXAMPLES["|"])
-    return foreign.ForeignCondition(
-        child.strip(), foreign.disjunction([term for term in terms if term is not None]), span
-    )
+    return foreign.ForeignCondition(child.strip(), foreign.disjunction([t for t in terms if t is not None]), span)
 
 
 def _split(text: str, sign: str, start: int) -> Iterator[tuple[str, int]]:

@@ -55,9 +55,7 @@ def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusio
     known = {variable.key for variable in space.variables.values()}
     extra = (key for key in configuration if key not in met and (is_decided or key not in known))
     wrong.extend(_inactive_exclusion(space, structure, key) for key in extra)
-    return tuple(wrong) or tuple(
-        _constraint_exclusion(each) for each in space.constraints if is_violated(each, assignment)
-    )
+    return tuple(wrong) or tuple(_constraint_exclusion(c) for c in space.constraints if is_violated(c, assignment))
 
 
 def member_or_exclusion(space: Space, configuration: Configuration) -> Configuration | Exclusion:

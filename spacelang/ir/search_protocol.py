@@ -166,9 +166,7 @@ class _RunningParts(Generic[T]):
     def speculative(self) -> tuple[Request, ...]:
         """The speculative requests of all parts, interleaved: the first of each part, then the second of each, ..."""
         turns = max(map(len, self._speculative.values()), default=0)
-        return tuple(
-            wishes[turn] for turn in range(turns) for wishes in self._speculative.values() if turn < len(wishes)
-        )
+        return tuple(each[turn] for turn in range(turns) for each in self._speculative.values() if turn < len(each))
 
     def add(self, part: SearchCoroutine[T]) -> tuple[Request | LazyRequest, ...]:
         number = len(self._running) + len(self.results)

@@ -279,9 +279,7 @@ class Space(CachedPropertyMixin):
     @cached_property
     def permutations(self) -> dict[str, Product]:
         """The permutation nodes by the address of the decision about their order, in the order of the text."""
-        products = (
-            each for each in subtree(self.root) if isinstance(each, Product) and each.kind is ProductKind.PERMUTATION
-        )
+        products = (p for p in subtree(self.root) if isinstance(p, Product) and p.kind is ProductKind.PERMUTATION)
         return {order.address: each for each in products if isinstance(order := each.children[0], Choice)}
 
 

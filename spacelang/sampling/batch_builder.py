@@ -152,9 +152,7 @@ def encode_values(domain: Domain, values: Sequence[Value]) -> ValueCodes:
     found = parts(domain)
     if len(found) > 1:
         both = [code_of(domain, value) for value in values]
-        return ValueCodes(
-            np.array([code for _, code in both], code_type(domain)), np.array([p for p, _ in both], np.int8)
-        )
+        return ValueCodes(np.array([c for _, c in both], code_type(domain)), np.array([p for p, _ in both], np.int8))
     if isinstance(found[0], Categorical):
         index = found[0].index
         return ValueCodes(np.array([index[identity_key(value)] for value in values], code_type(domain)))
@@ -164,6 +162,4 @@ def encode_values(domain: Domain, values: Sequence[Value]) -> ValueCodes:
 def join_column_pieces(pieces: Sequence[tuple[Array, ValueCodes]]) -> Column:
     """Return one column from pieces; each piece is an array of rows and the values of these rows."""
     rows = [rows for rows, _ in pieces]
-    return Column(
-        rows[0] if len(rows) == 1 else np.concatenate(rows), concatenate_codes([codes for _, codes in pieces])
-    )
+    return Column(rows[0] if len(rows) == 1 else np.concatenate(rows), concatenate_codes([each for _, each in pieces]))

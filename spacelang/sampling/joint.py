@@ -74,9 +74,7 @@ class JointSampler:
             address: CellSampler(nodes[address].domain, mine, prior_of(nodes[address], advised=advised))
             for address, mine in network.cells.items()
         }
-        self._numeric = {
-            a: np.array([is_number(cell.representative) for cell in mine]) for a, mine in network.cells.items()
-        }
+        self._numeric = {a: np.array([is_number(c.representative) for c in mine]) for a, mine in network.cells.items()}
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield each address with its active entries and values. Raise SamplingFailedError if too few draws fit."""
@@ -97,9 +95,7 @@ class JointSampler:
                 raise SamplingFailedError(self._constraints)
             states, codes = self._draw_once(size, rng)
             good = np.flatnonzero(self._is_consistent(states, codes, size))[: count - found]
-            kept.append(
-                ({name: each[good] for name, each in states.items()}, {a: v.take(good) for a, v in codes.items()})
-            )
+            kept.append(({a: s[good] for a, s in states.items()}, {a: v.take(good) for a, v in codes.items()}))
             found, tried = found + len(good), tried + size
             size = min(MAX_BATCH, max(2 * size, (count - found) * tried // max(found, 1)))
         return (

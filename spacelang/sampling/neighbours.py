@@ -33,9 +33,7 @@ class ExchangeMoves:
 
     def __init__(self, node: Hyperparameter) -> None:
         found = parts(node.domain)
-        self._parts = [
-            _CategoricalMoves(part) if isinstance(part, Categorical) else _RangeMoves(part, node) for part in found
-        ]
+        self._parts = [_CategoricalMoves(p) if isinstance(p, Categorical) else _RangeMoves(p, node) for p in found]
         self._only = self._parts[0] if len(self._parts) == 1 else None
 
     def unit_position(self, value: Value) -> float | None:
@@ -56,9 +54,7 @@ class ExchangeMoves:
 class _CategoricalMoves:
     def __init__(self, part: Categorical) -> None:
         self._all = part.values
-        self._others = {
-            identity_key(value): tuple(other for other in part.values if other is not value) for value in part.values
-        }
+        self._others = {identity_key(v): tuple(o for o in part.values if o is not v) for v in part.values}
 
     def contains(self, value: Value) -> bool:
         return identity_key(value) in self._others
@@ -369,9 +365,7 @@ class _ResidualComponent:
         if not self._is_small:
             return self._find_active_hyperparameters(known)
         values = [(node.domain, known.get(node.address, node.default)) for node in self._mentioned]
-        places = tuple(
-            [domain.index[identity_key(value)] for domain, value in values if isinstance(domain, Categorical)]
-        )
+        places = tuple([d.index[identity_key(v)] for d, v in values if isinstance(d, Categorical)])
         if places not in self._active_cache:
             self._active_cache[places] = self._find_active_hyperparameters(known)
         return self._active_cache[places]

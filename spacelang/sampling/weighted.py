@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
+from math import prod
 
 import numpy as np
 from numpy.random import Generator
@@ -58,10 +59,8 @@ class WeightedSampler:
             place = next(place for place, each in enumerate(self._sums) if lower < each * denominator)
             if upper <= self._sums[place] * denominator:
                 return place
-            numerator, denominator = (
-                numerator * WORD_LIMIT + random_integer_below(WORD_LIMIT, rng),
-                denominator * WORD_LIMIT,
-            )
+            numerator = numerator * WORD_LIMIT + random_integer_below(WORD_LIMIT, rng)
+            denominator *= WORD_LIMIT
 
 
 class JointWeightedSampler:
@@ -115,10 +114,7 @@ def group_rows_by_state(states: Sequence[Array], sizes: Sequence[int]) -> Iterat
     if count == 1:
         yield joint_state_key([int(column[0]) for column in states], sizes), np.zeros(1, np.intp)
         return
-    size = 1
-    for each in sizes:
-        size *= each
-    keys = np.zeros(count, integer_type(0, max(size, 2)))
+    keys = np.zeros(count, integer_type(0, max(prod(sizes), 2)))
     for column, each in zip(states, sizes, strict=True):
         keys = keys * each + (column.astype(keys.dtype) + 1)
     first = int(keys[0]) if count else 0

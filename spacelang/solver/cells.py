@@ -98,9 +98,7 @@ def _share_of_members(cell: SimpleDomain, part: SimpleDomain) -> float | None:
     if cell.size is None or not contains(part, cell.representative):
         return None
     if isinstance(part, Grid) and part.log:
-        lower, upper = (
-            (cell.lower, cell.upper) if isinstance(cell, Grid) else (cell.representative, cell.representative)
-        )
+        lower, upper = (cell.lower, cell.upper) if isinstance(cell, Grid) else (cell.representative,) * 2
         return log_share(lower, upper, part)  # type: ignore[arg-type]
     assert part.size is not None
     return cell.size / part.size

@@ -111,11 +111,9 @@ class Structures:
 
     @cached_property
     def _structure_solver(self) -> Solver:
-        return (
-            self.existence_solver
-            if self.structure_model.variables is self.space.variables
-            else Solver(self.structure_model, Weights())
-        )
+        if self.structure_model.variables is self.space.variables:
+            return self.existence_solver
+        return Solver(self.structure_model, Weights())
 
     @cached_property
     def configuration_count(self) -> int | None:
@@ -139,11 +137,9 @@ class Structures:
         It differs in as few further decisions as possible; ties depend only on the space. One must exist.
         """
         usual = default_structure(self.space, taken)
-        return (
-            usual
-            if self.is_admissible(usual)
-            else self._change_solver.condition(taken).draw_structure(index_of_minimum)
-        )
+        if self.is_admissible(usual):
+            return usual
+        return self._change_solver.condition(taken).draw_structure(index_of_minimum)
 
     @cached_property
     def _change_solver(self) -> Solver:

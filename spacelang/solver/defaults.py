@@ -48,9 +48,8 @@ def with_nearest_default(structures: Structures) -> Space:
         return replace(node, default=values[node.address]) if node.address in values else node
 
     def decide(choice: Choice) -> Choice:
-        return (
-            replace(choice, default=choice.branch_indices[taken[choice.address]]) if choice.address in taken else choice
-        )
+        branch = taken.get(choice.address)
+        return choice if branch is None else replace(choice, default=choice.branch_indices[branch])
 
     return replace(space, root=rebuild_tree(space.root, change, decide))
 
@@ -99,10 +98,8 @@ class DefaultCompleter:
         return found
 
     def _make_component(self, component: Component, situation: tuple[int, ...]) -> Mapping[str, Value]:
-        space, model = (
-            self.conditioning.residual_space(component, situation),
-            self.conditioning.residual_model(component, situation),
-        )
+        space = self.conditioning.residual_space(component, situation)
+        model = self.conditioning.residual_model(component, situation)
         moved: dict[str, Value] = {}
         defaults = Assignment(space, {}, lambda node: node.default)
         solution = Solver(model, DefaultPreference())

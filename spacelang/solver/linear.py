@@ -187,9 +187,8 @@ class _Variable:
 
     def bounds(self, name: str) -> tuple[Inequality, Inequality]:
         one = Fraction(1)
-        return Inequality({name: -one}, self.lower, self.lower_open), Inequality(
-            {name: one}, -self.upper, self.upper_open
-        )
+        lower = Inequality({name: -one}, self.lower, self.lower_open)
+        return lower, Inequality({name: one}, -self.upper, self.upper_open)
 
 
 def _substituted(row: Inequality, variables: Mapping[str, _Variable]) -> Inequality:

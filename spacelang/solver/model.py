@@ -172,9 +172,7 @@ class Solver:
 
     def _with_weights(self, graph: FactorGraph, network: Network) -> FactorGraph:
         members = (member.address for member in network.members)
-        return graph.with_factors(
-            self._weight_factor(network, address) for address in members if address in graph.states
-        )
+        return graph.with_factors(self._weight_factor(network, a) for a in members if a in graph.states)
 
     def _weight_factor(self, network: Network, address: str) -> Factor:
         """Return the weights of the states of a variable; the weight of a branch includes everything below it."""
@@ -187,9 +185,8 @@ class Solver:
     def _weight(self, network: Network, node: Choice | Hyperparameter, state: State) -> float:
         if isinstance(node, Hyperparameter):
             return self.weights.cell_weight(node, network.cells[node.address][state])
-        return self.weights.branch_weight(node, state) * self.total(
-            context_below(self.model.variables[node.address], state)
-        )
+        inside = self.total(context_below(self.model.variables[node.address], state))
+        return self.weights.branch_weight(node, state) * inside
 
 
 class ConditionedSolver:

@@ -143,11 +143,9 @@ class _NetworkCompiler:
         """Return an expression in which atoms over several variables are replaced by tests of their truth variables."""
         if expression in self.literals:
             return self.literals[expression]
-        return (
-            expr.with_children(expression, self._replace_atoms)
-            if isinstance(expression, expr.And | expr.Or | expr.Not)
-            else expression
-        )
+        if isinstance(expression, expr.And | expr.Or | expr.Not):
+            return expr.with_children(expression, self._replace_atoms)
+        return expression
 
     def _split_large(self, expression: expr.Expr) -> expr.Expr:
         """Return an expression small enough to tabulate; large ones are halved, each half with a truth variable."""
@@ -202,9 +200,7 @@ class _NetworkCompiler:
             else:
                 whole.update(named)
         blocks = [self._equivalent_states(name, alone[name], apart=name in whole) for name in names]
-        options = {
-            n: [self._value_of_state(n, states[0]) for states in found] for n, found in zip(names, blocks, strict=True)
-        }
+        options = {n: [self._value_of_state(n, s[0]) for s in found] for n, found in zip(names, blocks, strict=True)}
         return zip(product(*blocks), evaluate_combinations(expression, options), strict=True)
 
     def _equivalent_states(self, name: str, leaves: Sequence[expr.Expr], *, apart: bool) -> list[Sequence[State]]:

@@ -91,9 +91,7 @@ def _try_values(space: Space, statement: Statement) -> set[bool] | None:
     All variables must always be reached. Both truths are certain as soon as both have occurred; a single truth is
     certain only if all combinations of values were tried.
     """
-    variables = [
-        space.variables[address] for address in dict.fromkeys((*scope(statement.expression), *statement.active))
-    ]
+    variables = [space.variables[a] for a in dict.fromkeys((*scope(statement.expression), *statement.active))]
     taken = _taken_branches(space, statement)
     if not variables or taken is None or not all(_is_reached(variable, taken) for variable in variables):
         return None
@@ -169,18 +167,14 @@ def _solve_truths_together(space: Space, statements: Sequence[Statement]) -> lis
 
 
 def _solve_truths(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
-    wanted = with_dependencies(
-        space.variables, [address for statement in statements for address in _named_addresses(statement)]
-    )
+    wanted = with_dependencies(space.variables, [a for each in statements for a in _named_addresses(each)])
     # A constraint over hyperparameters does not apply if they are not reached; any other statement does.
     own = [each.owners for each in statements if each.owners or not each.active]
     context = common_context([*(space.variables[address].owners for address in wanted), *own])
     inner = [owner for statement in statements for owner, _ in statement.owners[len(context) :]]
     # Two auxiliary hyperparameters per statement: one is active exactly if it is true, the other if it is false.
     probes = [probe for place, statement in enumerate(statements) for probe in _probes(statement, len(context), place)]
-    variables = _relevant_variables(
-        space, context, (*wanted, *inner), [probe.condition for probe in probes if probe.condition]
-    )
+    variables = _relevant_variables(space, context, (*wanted, *inner), [p.condition for p in probes if p.condition])
     variables |= {probe.address: Variable(probe, ()) for probe in probes}
     supported = Solver(SolverModel(variables, ()), Weights()).supported_states()
     can_be = [supported[probe.address] != {UNREACHED} for probe in probes]

@@ -59,9 +59,8 @@ class Builder:
         return ast.AbstractOperator(self._word(children[1]), body, self._span(children))
 
     def stage(self, children: list[Child]) -> ast.Stage:
-        return ast.Stage(
-            self._word(children[1]), _of_type(children, ast.Annotation), children[-1], self._span(children)
-        )
+        annotations = _of_type(children, ast.Annotation)
+        return ast.Stage(self._word(children[1]), annotations, children[-1], self._span(children))
 
     def pipeline(self, children: list[Child]) -> ast.Pipeline:
         return ast.Pipeline(children[2], self._span(children))
@@ -253,9 +252,8 @@ class Builder:
 
     def call(self, children: list[Child]) -> ast.FunctionCall:
         arguments = _nodes(children)
-        return self._record_height(
-            ast.FunctionCall(self._word(children[0]), arguments, self._span(children)), arguments
-        )
+        call = ast.FunctionCall(self._word(children[0]), arguments, self._span(children))
+        return self._record_height(call, arguments)
 
     def parenthesis(self, children: list[Child]) -> ast.Expression:
         inner: ast.Expression = children[1]

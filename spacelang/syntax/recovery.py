@@ -64,9 +64,7 @@ def _merge(readings: Sequence[ParsedItems], error: UnexpectedToken) -> ParsedIte
     return ParsedItems(
         tuple(item for reading in readings for item in reading.items),
         tuple(body for reading in readings for body in reading.bodies),
-        max(
-            (reading.highest_expression for reading in readings if reading.highest_expression is not None), default=None
-        ),
+        max((each.highest_expression for each in readings if each.highest_expression is not None), default=None),
         error,
     )
 

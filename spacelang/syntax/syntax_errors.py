@@ -128,11 +128,9 @@ def _hint_in_braces(found: str, expected: frozenset[str], *, is_open: bool) -> s
 def _abbreviated(text: str) -> str:
     """Return the text on one line, with its middle left out if it is long."""
     line = " ".join(text.split())
-    return (
-        line
-        if len(line) <= _MAX_SHOWN_CHARACTERS
-        else f"{line[: _MAX_SHOWN_CHARACTERS // 2]} … {line[-_MAX_SHOWN_CHARACTERS // 4 :]}"
-    )
+    if len(line) <= _MAX_SHOWN_CHARACTERS:
+        return line
+    return f"{line[: _MAX_SHOWN_CHARACTERS // 2]} … {line[-_MAX_SHOWN_CHARACTERS // 4 :]}"
 
 
 def _unfinished_line(mistake: SyntaxMistake, source: Source) -> UnexpectedText:

@@ -48,6 +48,4 @@ def make_choice_test(decision: ast.DottedName, alternatives: Sequence[str]) -> a
     if len(alternatives) == 1:
         (only,) = alternatives
         return ast.IsTest(decision, None if only == "none" else ast.DottedName((make_word(only),), NO_SPAN), NO_SPAN)
-    return ast.Membership(
-        decision, tuple(make_value(None if each == "none" else each) for each in alternatives), NO_SPAN
-    )
+    return ast.Membership(decision, tuple(make_value(None if a == "none" else a) for a in alternatives), NO_SPAN)

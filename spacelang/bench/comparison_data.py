@@ -171,8 +171,9 @@ def read_comparison_data(
         what = f"one set of test rows cannot serve {len(data)} data sets"
         mistakes.append(DataError(what, "reserve a share of the rows of each instead, such as 0.2"))
     if not data:
-        what = "there is no data to compare optimizers on"
-        mistakes.append(DataError(what, "give a file, `sklearn:NAME` or a table"))
+        mistakes.append(
+            DataError("there is no data to compare optimizers on", "give a file, `sklearn:NAME` or a table")
+        )
     if mistakes:
         raise ComparisonDataError(mistakes)
     return tuple(found)
@@ -227,13 +228,8 @@ def _refuse_unused_options(
     """Raise InputError if an option is given that has no effect on a table or an artificial objective."""
     is_table = source.startswith(TABLE_PREFIX)
     what_it_is = f"the table `{source.removeprefix(TABLE_PREFIX)}`" if is_table else f"`{source}`"
-    asked = {
-        "a metric": setting.metric,
-        "a validation": setting.validation,
-        "a target column": target_column,
-        "an option for reading files": reading,
-    }
-    for what, given in asked.items():
+    asked = {"a metric": setting.metric, "a validation": setting.validation, "a target column": target_column}
+    for what, given in {**asked, "an option for reading files": reading}.items():
         if given is not None:
             help_text = "make another table with `spacelang tabulate`" if is_table else "leave it out"
             raise InputError(f"{what} has no effect on {what_it_is}", help_text)

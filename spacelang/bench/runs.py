@@ -169,11 +169,10 @@ def _run_result(
 
 def _reason_without_score(trials: "Sequence[Trial]") -> str:
     reasons = Counter(each.reason for each in trials if each.loss is None)
-    if not trials:
+    if not trials or any(each.is_feasible and each.loss is not None for each in trials):
         return "no trial finished within the budget"
     if reasons.total() < len(trials):
-        within = any(each.is_feasible and each.loss is not None for each in trials)
-        return "no trial finished within the budget" if within else "no trial satisfies all bounds of the task"
+        return "no trial satisfies all bounds of the task"
     reason, number = reasons.most_common(1)[0]
     return f"none of {len(trials)} trials succeeded; {number} x {reason}"
 

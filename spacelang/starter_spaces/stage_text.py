@@ -94,9 +94,8 @@ stage encoder =
 def selector(kind: Kind, *, is_sparse: bool = False) -> str:
     """Return the stage that selects columns. At least one column is left."""
     score = "f_classif" if kind == "classification" else "f_regression"
-    joined = "PCA { n_components : float[0.5, 0.99] = 0.95 }"
-    if is_sparse:
-        joined = "TruncatedSVD { n_components : int[2, min(100, n_features)] log = 10 }"
+    sparse = "TruncatedSVD { n_components : int[2, min(100, n_features)] log = 10 }"
+    joined = sparse if is_sparse else "PCA { n_components : float[0.5, 0.99] = 0.95 }"
     return f"""\
 stage selector =
   | SelectPercentile {{
@@ -136,10 +135,7 @@ BOOSTING: Final = (
 )
 TREES: Final = ("n_estimators = 200", "max_features     : float[0.1, 1] = 0.5", "min_samples_leaf : int[1, 30] log = 1")
 FOREST: Final = (*TREES, "bootstrap        : bool = true", "max_samples      : float[0.3, 1] = 1.0 when bootstrap")
-NEIGHBOURS: Final = (
-    "n_neighbors : int[1, min(50, n_samples / 4)] log = 5",
-    "weights     : {uniform, distance} = uniform",
-)
+NEIGHBOURS: Final = "n_neighbors : int[1, min(50, n_samples / 4)] log = 5", "weights : {uniform, distance} = uniform"
 KERNEL: Final = (
     "kernel : {rbf, poly} = rbf",
     "degree : int[2, 4] = 3 when kernel == poly",

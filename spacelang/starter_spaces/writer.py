@@ -70,10 +70,8 @@ def _imputer(data: Profile) -> str:
     if not lacking:
         return ""
     shares = [f"{each.name} {each.missing:.1%}" for each in sorted(lacking, key=lambda column: -column.missing)]
-    said = (
-        f"Missing numbers: {_listed(shares, 3)}. Braces list the values to choose from, and the value after `=` "
-        "is the default. `add_indicator` adds columns that mark missing values."
-    )
+    said = f"Missing numbers: {_listed(shares, 3)}. Braces list the values to choose from, and the value after `=` "
+    said += "is the default. `add_indicator` adds columns that mark missing values."
     return as_comment(said) + stage_text.IMPUTER
 
 
@@ -115,10 +113,9 @@ def _calendar(data: Profile) -> str:
 def _selector(data: Profile) -> str:
     if len(data.columns_with(ColumnContent.NUMBER)) < MANY_COLUMNS:
         return ""
-    return as_comment(
-        "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
-        "without it, the default is the first one."
-    ) + stage_text.selector(data.kind, is_sparse=data.is_sparse)
+    said = "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
+    said += "without it, the default is the first one."
+    return as_comment(said) + stage_text.selector(data.kind, is_sparse=data.is_sparse)
 
 
 def _estimator(data: Profile) -> str:
@@ -148,8 +145,7 @@ def _pipeline(data: Profile) -> str:
         "datetime": "calendar" if data.columns_with(ColumnContent.DATE) else "",
     }
     given = [f"{kind}: {part}" for kind, part in parts.items() if part]
-    is_plain = parts["numeric"] and len(given) == 1
-    first = numbers if is_plain else f"columns({', '.join(given)})"
+    first = numbers if parts["numeric"] and len(given) == 1 else f"columns({', '.join(given)})"
     steps = [first, *(["selector"] if _selector(data) else []), "estimator"]
     said = "Columns of each type are processed separately, and the results are joined." if len(given) > 1 else ""
     return f"{as_comment(said) if said else ''}pipeline = {' -> '.join(steps)}\n"
@@ -175,8 +171,7 @@ def _learners(data: Profile) -> list[Learner]:
 
 def _task(data: Profile) -> str:
     folds = min(FOLDS, data.rarest_class_size)
-    is_folded = data.rows <= MAX_CV_ROWS and folds >= 2
-    validate = f"cv({folds})" if is_folded else "holdout(0.3)"
+    validate = f"cv({folds})" if data.rows <= MAX_CV_ROWS and folds >= 2 else "holdout(0.3)"
     said = "The goal of the search. To add a constraint, write a line such as `subject to predict_latency <= 1ms`."
     return f"""\
 {as_comment(said)}task {data.kind} {{

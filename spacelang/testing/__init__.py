@@ -41,13 +41,11 @@ _HOMES = {
     "TargetConformance": "targets",
 }  # fmt: skip
 _WITH_ASSERTIONS = (*_HOMES.values(), "driving", "resume_tests", "suite")
+_OLD_NAMES = {
+    "crews": "simulated_workers", "drawing": "draw_functions", "journals": "memory_storage", "misbehaving": "faults",
+}  # fmt: skip
 
-for _old, _new in {
-    "crews": "simulated_workers",
-    "drawing": "draw_functions",
-    "journals": "memory_storage",
-    "misbehaving": "faults",
-}.items():
+for _old, _new in _OLD_NAMES.items():
     rename_module(f"{__name__}.{_old}", f"{__name__}.{_new}")
 
 if (pytest := sys.modules.get("pytest")) is not None:

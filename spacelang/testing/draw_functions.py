@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from spacelang.deprecation import make_module_getattr
 
 T = TypeVar("T")
-BOOLEAN_STRATEGY: Final = st.booleans()
-"""The strategy of booleans."""
+BOOLEAN_STRATEGY: Final = st.booleans()  # The strategy of booleans
 
 
 @cache

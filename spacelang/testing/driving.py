@@ -10,8 +10,7 @@ from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, Status, Trial
 from spacelang.runtime.request_queue import LazyRequestRegistry
 
-LossFunction = Callable[[Request], float | None]
-"""A function from a request to its loss, or None if the trial fails."""
+LossFunction = Callable[[Request], float | None]  # A function from a request to its loss, or None if the trial fails
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,8 @@ def drive(
         crew.accept(next(search))
         while True:
             ended: Trial | None = None
-            asked: Request | LazyRequest | None = None
             probable: Trial | None = None
+            asked: Request | LazyRequest | None = None
             if crew.outstanding and len(trials) == limit:
                 search.close()
                 return SearchLog(tuple(trials), False, tuple(early), idle)

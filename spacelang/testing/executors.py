@@ -41,11 +41,8 @@ class MarkedProcesses:
 
     def __call__(self) -> list[psutil.Process]:
         """Return the marked processes that are alive; a terminated child that was not waited for is not."""
-        return [
-            process
-            for process in psutil.process_iter()
-            if is_alive_with_environment_variable(process, MARK_VARIABLE, self._mark)
-        ]
+        processes = psutil.process_iter()
+        return [each for each in processes if is_alive_with_environment_variable(each, MARK_VARIABLE, self._mark)]
 
     def wait_until_gone(self, seconds: float = 1.0) -> bool:
         """Wait at most `seconds` and return True if no marked process is left."""
@@ -60,8 +57,7 @@ class MarkedProcesses:
 class ExecutorTests:
     """Base class of the suites. A suite overrides `executor`; the fixture `make` creates executors and closes them."""
 
-    runs_apart: ClassVar[bool] = True
-    """True if jobs run while nobody calls `wait`; False if `wait` itself runs them."""
+    runs_apart: ClassVar[bool] = True  # True if jobs run while nobody calls `wait`; False if `wait` itself runs them
 
     def executor(self, evaluate: Evaluate, limits: Limits) -> Executor:
         """Create an executor with at least one worker; one that does not enforce limits may ignore `limits`."""
@@ -113,8 +109,7 @@ class ExecutorConformance(ExecutorTests):
                 request, base + size, 0.25, metrics=(("size", size),), training_loss=0.5, predictions=[1.0, size]
             )
 
-        executor = make(closure)
-        answers = {each.job.work: each.result for each in evaluate_all(executor, requests)}
+        answers = {each.job.work: each.result for each in evaluate_all(make(closure), requests)}
         for request in requests:
             called = closure(request)
             assert answers[request] == called
@@ -139,9 +134,8 @@ class ExecutorConformance(ExecutorTests):
         while len(finished) < len(names):
             finished.extend(executor.wait())
         assert tuple(executor.free) == names
-        assert sorted((each.worker, each.job.number) for each in finished) == [
-            (name, i) for i, name in enumerate(names)
-        ]
+        expected = [(name, number) for number, name in enumerate(names)]
+        assert sorted((each.worker, each.job.number) for each in finished) == expected
 
     def test_waiting_without_jobs_returns_at_once(self, make: Make) -> None:
         executor = make(evaluate)
@@ -215,8 +209,7 @@ class ExecutorConformance(ExecutorTests):
 class BoundingConformance(ExecutorTests):
     """Conformance suite for executors with limits: a fault ends only its own trial, in time, without traces."""
 
-    many: ClassVar[int] = 120
-    """The number of trials in the longest test; a tenth of them misbehave."""
+    many: ClassVar[int] = 120  # The number of trials in the longest test; a tenth of them misbehave
 
     def test_a_job_can_have_its_own_time_limit(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=0.1))
@@ -321,11 +314,9 @@ class BoundingConformance(ExecutorTests):
         hang = {action for action, fault in faults.items() if fault.status is Status.TIMEOUT}
         limits = [LIMITS.trial_seconds if action in hang else None for action in actions]
         executor = make(evaluate, Limits(trial_seconds=MAX_SECONDS / 3, trial_bytes=LIMITS.trial_bytes))
-        pairs = zip(actions, limits, strict=True)
-        finished = evaluate_all(
-            executor,
-            [replace(make_request(number, action), seconds=limit) for number, (action, limit) in enumerate(pairs)],
-        )
+        made = [make_request(number, action) for number, action in enumerate(actions)]
+        requests = [replace(each, seconds=limit) for each, limit in zip(made, limits, strict=True)]
+        finished = evaluate_all(executor, requests)
         assert Counter(each.job.number for each in finished) == Counter(range(1, self.many + 1))
         for each in finished:
             fault = faults.get(str(each.job.work.configuration["action"]))

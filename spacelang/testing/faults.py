@@ -46,8 +46,7 @@ class Fault:
     action: str
     status: Status
     reason: str
-    attempts: int = 1
-    """How often the trial is started: more than once if something else may have caused the failure."""
+    attempts: int = 1  # How often the trial is started: more than once if something else may have caused the failure
 
 
 def segfault(_: Request) -> None:
@@ -269,6 +268,9 @@ def leak_memory(_: Request) -> None:
 
 
 LEAKED: list[bytearray] = []
+HANGS = ("stop_own_process", "sleep", "sleep_in_c", "spin", "ignore_signals", "hang_in_a_child")
+ALLOCATIONS = ("allocate_beyond_limit", "allocate_beyond_limit_in_a_child", "allocate_in_several_children")
+UNREADABLE = "the result of the trial cannot be read by the search"
 FAULTS = (
     Fault("segfault", Status.CRASH, "signal 11 (SIGSEGV)"),
     Fault("abort", Status.CRASH, "signal 6 (SIGABRT)"),
@@ -278,15 +280,8 @@ FAULTS = (
     Fault("kill_own_process", Status.CRASH, "signal 9 (SIGKILL), which the system sends when memory runs out", 3),
     Fault("crash_with_children", Status.CRASH, "signal 11 (SIGSEGV)"),
     Fault("close_file_descriptors", Status.CRASH, "closed the connection"),
-    Fault("stop_own_process", Status.TIMEOUT, "it took longer than 500ms"),
-    Fault("sleep", Status.TIMEOUT, "it took longer than 500ms"),
-    Fault("sleep_in_c", Status.TIMEOUT, "it took longer than 500ms"),
-    Fault("spin", Status.TIMEOUT, "it took longer than 500ms"),
-    Fault("ignore_signals", Status.TIMEOUT, "it took longer than 500ms"),
-    Fault("hang_in_a_child", Status.TIMEOUT, "it took longer than 500ms"),
-    Fault("allocate_beyond_limit", Status.MEMORY, "more than 250MB"),
-    Fault("allocate_beyond_limit_in_a_child", Status.MEMORY, "more than 250MB"),
-    Fault("allocate_in_several_children", Status.MEMORY, "more than 250MB"),
+    *(Fault(action, Status.TIMEOUT, "it took longer than 500ms") for action in HANGS),
+    *(Fault(action, Status.MEMORY, "more than 250MB") for action in ALLOCATIONS),
     Fault("run_out_of_memory", Status.MEMORY, "MemoryError"),
     Fault("raise_an_error", Status.ERROR, "ValueError: the number is wrong"),
     Fault("interrupt", Status.ERROR, "KeyboardInterrupt"),
@@ -294,12 +289,7 @@ FAULTS = (
     Fault("raise_unprintable_error", Status.ERROR, UnprintableError.__name__),
     Fault("recurse", Status.ERROR, "RecursionError"),
     Fault("return_the_unpicklable", Status.ERROR, "the result of the trial cannot be sent to the search: TypeError", 3),
-    Fault(
-        "return_unreadable_pickle",
-        Status.ERROR,
-        "the result of the trial cannot be read by the search: ImportError: no such thing",
-        3,
-    ),
+    Fault("return_unreadable_pickle", Status.ERROR, f"{UNREADABLE}: ImportError: no such thing", 3),
     Fault("return_wrong_type", Status.ERROR, "the evaluation returned `str` instead of a trial"),
 )
 """Actions whose trials fail within `LIMITS`."""

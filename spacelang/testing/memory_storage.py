@@ -19,8 +19,7 @@ class MemoryTrialStorage:
     end_reason: str = ""
     stores_predictions: bool = False
     session_starts: Sequence[SessionStart] = ()
-    workers: int | None = None
-    """The number of workers with which the present session started, or None before its start."""
+    workers: int | None = None  # The number of workers with which the present session started, or None before its start
 
     @property
     def count(self) -> int:
@@ -46,9 +45,8 @@ class MemoryTrialStorage:
     def killed_after(self, count: int) -> "MemoryTrialStorage":
         """Return the storage as the next session finds it if this one was killed after `count` trials."""
         began = () if self.workers is None else (SessionStart(len(self.earlier), self.workers),)
-        return MemoryTrialStorage(
-            (*self.earlier, *self.appended)[:count], 100.0, session_starts=(*self.session_starts, *began)
-        )
+        known = (*self.earlier, *self.appended)[:count]
+        return MemoryTrialStorage(known, 100.0, session_starts=(*self.session_starts, *began))
 
 
 @dataclass

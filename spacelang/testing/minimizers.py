@@ -104,18 +104,14 @@ class MinimizerConformance(ConformanceSuite):
     @WORKERS
     def test_it_respects_its_call_limit_and_returns_the_best_point(self, workers: int) -> None:
         def law(box: Box, seed: int, calls: int, is_flaky: bool, known: list[float]) -> None:
-            bowl = QuadraticBowl(
-                box, seed, is_flaky, tuple(((each,) * len(box), 5.0 + each) for each in known), workers
-            )
+            points = tuple(((each,) * len(box), 5.0 + each) for each in known)
+            bowl = QuadraticBowl(box, seed, is_flaky, points, workers)
             best, driven = self.drive_minimizer(bowl, calls, workers)
             assert sum(len(points_of(each, len(box))) for each in driven.trials) <= calls
             is_known = bowl.start in [point for point, _ in bowl.known]
             assert is_known or points_of(driven.trials[0], len(box)) == [bowl.start]
-            numbers = [*bowl.known]
-            for trial in driven.trials:
-                if trial.loss is not None:
-                    numbers.append((points_of(trial, len(box))[-1], trial.loss))
-            assert best == min(numbers, key=lambda each: each[1])[0]
+            scored = [(points_of(each, len(box))[-1], each.loss) for each in driven.trials if each.loss is not None]
+            assert best == min((*bowl.known, *scored), key=lambda each: each[1])[0]
 
         known = st.lists(st.floats(0, 1), max_size=3, unique=True)
         boxes = st.sampled_from([*BOXES.values()])
@@ -132,9 +128,8 @@ class MinimizerConformance(ConformanceSuite):
     @WORKERS
     def test_the_same_arguments_and_answers_give_the_same_points(self, workers: int) -> None:
         for box in BOXES.values():
-            (one, first), (other, second) = (
-                self.drive_minimizer(QuadraticBowl(box, 3, True), CALLS, workers) for _ in range(2)
-            )
+            bowls = QuadraticBowl(box, 3, True), QuadraticBowl(box, 3, True)
+            (one, first), (other, second) = (self.drive_minimizer(bowl, CALLS, workers) for bowl in bowls)
             assert one == other
             assert memos(first.trials) == memos(second.trials)
 
@@ -189,8 +184,8 @@ class MinimizerConformance(ConformanceSuite):
 
     def start_minimizer(self, value: QuadraticBowl, calls: int, seconds: float | None = None) -> SearchCoroutine[Point]:
         """Return the started minimizer, a coroutine that asks for trials."""
-        texts = {name: str(option) for name, option in self.options.items()}
-        minimizer = PluginRegistry.configure(self.minimizer, texts)
+        options = {name: str(option) for name, option in self.options.items()}
+        minimizer = PluginRegistry.configure(self.minimizer, options)
         found: SearchCoroutine[Point] = minimizer.minimise(value, value.box, calls, value.start, seconds)
         return found
 
@@ -199,9 +194,8 @@ class MinimizerConformance(ConformanceSuite):
     ) -> tuple[Point, SearchLog]:
         """Run the minimizer and return its result and the log of its trials."""
         found: list[Point] = []
-        driven = drive(
-            with_result(self.start_minimizer(value, calls, seconds), found), value.loss, 10 * calls, workers=workers
-        )
+        search = with_result(self.start_minimizer(value, calls, seconds), found)
+        driven = drive(search, value.loss, 10 * calls, workers=workers)
         assert driven.returned
         return found[0], driven
 

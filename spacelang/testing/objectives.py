@@ -35,10 +35,8 @@ class ObjectiveConformance(ConformanceSuite):
     """
 
     space: ClassVar[Space]
-    fidelities: ClassVar[tuple[int, ...]] = ()
-    """Some available fidelities below the largest one."""
-    failing: ClassVar[tuple[Configuration, ...]] = ()
-    """Configurations that fail; they need not belong to the space."""
+    fidelities: ClassVar[tuple[int, ...]] = ()  # Some available fidelities below the largest one
+    failing: ClassVar[tuple[Configuration, ...]] = ()  # Configurations that fail; they need not belong to the space
 
     def objective(self) -> Objective:
         """Create a new objective."""

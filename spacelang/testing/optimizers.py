@@ -17,7 +17,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import LossFunction, drive, failing_loss, flaky_loss, hash_loss
 from spacelang.testing.resume_tests import ResumeTests
-from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, LIMIT, SIZE, WORKERS, sample_members, space_name
+from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, LIMIT, SIZE, WORKERS, sample_members
 from spacelang.testing.small_spaces import (
     FINITE,
     SMALL,
@@ -30,6 +30,7 @@ from spacelang.testing.small_spaces import (
     hyperparameter,
     make_space,
     plain_space,
+    space_name,
     spaces,
 )
 from spacelang.testing.suite import check_plugin_class
@@ -172,10 +173,9 @@ class OptimizerConformance(ResumeTests):
             steps = int(first * 1024) + 1
             ones, many = (LossScale.centered_on(steps / 1024 * times) for times in (1, 1000))
             for offset in (0, -1024):  # losses that can be negative, too
-                assert (
-                    drive(self.start(space, seed), stepped_losses(1, offset), LIMIT, scale=ones).requests
-                    == drive(self.start(space, seed), stepped_losses(1000, offset), LIMIT, scale=many).requests
-                )
+                one = drive(self.start(space, seed), stepped_losses(1, offset), LIMIT, scale=ones)
+                other = drive(self.start(space, seed), stepped_losses(1000, offset), LIMIT, scale=many)
+                assert one.requests == other.requests
 
         self.check_law(law, 1 / 2, space=spaces(), seed=st.integers(0, 9), first=st.floats(0.001, 1000))
 

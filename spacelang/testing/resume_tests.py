@@ -24,10 +24,9 @@ from spacelang.testing.search_tests import (
     evaluate_unscaled,
     evaluate_with_varied_cost,
     sample_members,
-    space_name,
 )
 from spacelang.testing.simulated_workers import RestartingWorkers, ShuffledWorkers
-from spacelang.testing.small_spaces import SMALL, continuous_space, nested_space, plain_space, spaces
+from spacelang.testing.small_spaces import SMALL, continuous_space, nested_space, plain_space, space_name, spaces
 
 WORKER_COUNTS = st.sampled_from((1, 2, 8))
 
@@ -52,16 +51,14 @@ class ResumeTests(SearchTests):
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:
         def law(space: Space, order: int, kills: list[tuple[int, int]]) -> None:
             journal, told, initial = MemoryTrialStorage(), EventLog(), sample_members(space, order % 4)
+            route = configuration_prefix
             crew = ShuffledWorkers(evaluate, workers, order)
-            whole = self.run(space, crew, initial=initial, journal=journal, heard=told, route=configuration_prefix)
+            whole = self.run(space, crew, initial=initial, journal=journal, heard=told, route=route)
             for place, (stop, others) in enumerate(kills):
-                journal = journal.killed_after(
-                    min(max(stop, len(journal.earlier)), len(journal.earlier) + len(journal.appended))
-                )
+                count = len(journal.earlier)
+                journal = journal.killed_after(min(max(stop, count), count + len(journal.appended)))
                 again, crew = EventLog(), ShuffledWorkers(evaluate, others, order + place)
-                outcome = self.run(
-                    space, crew, initial=initial, journal=journal, heard=again, route=configuration_prefix
-                )
+                outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, route=route)
                 before = told.events_of_first_trials(len(journal.earlier))
                 assert again.events[: len(before)] == before
                 assert again.seconds_and_memos[: len(before)] == told.seconds_and_memos[: len(before)]
@@ -118,8 +115,7 @@ class ResumeTests(SearchTests):
         assert crowd.scale not in (None, UNIT_SCALE)
         for stop in range(1, len(first.appended), 4):
             later = first.killed_after(stop)
-            here = Here(evaluate_unscaled)
-            resumed = self.run(space, here, journal=later, scale=None, route=configuration_prefix)
+            resumed = self.run(space, Here(evaluate_unscaled), journal=later, scale=None, route=configuration_prefix)
             if any(each.trial.loss is not None and not each.is_speculative for each in later.earlier):
                 assert resumed.scale == crowd.scale
 

@@ -24,32 +24,25 @@ from spacelang.testing.driving import flaky_loss, hash_loss, make_trial
 from spacelang.testing.memory_storage import EventLog
 from spacelang.testing.suite import ConformanceSuite
 
-SIZE = 500
-"""The number of training rows."""
-LIMIT = 300
-"""A limit on trials that is high for a small space."""
-EXHAUSTIVE_TRIALS = 5_000
-"""A number of trials that is more than enough to exhaust a small space."""
-TRIALS = 24
-"""The number of trials of a run with workers."""
+SIZE = 500  # The number of training rows
+LIMIT = 300  # A limit on trials that is high for a small space
+EXHAUSTIVE_TRIALS = 5_000  # A number of trials that is more than enough to exhaust a small space
+TRIALS = 24  # The number of trials of a run with workers
 WORKERS = pytest.mark.parametrize("workers", [1, 2, 8])
 
 
 class SearchTests(ConformanceSuite):
     """Base class for tests of an optimizer."""
 
-    optimizer: ClassVar[Any]
-    """The class of the optimizer."""
+    optimizer: ClassVar[Any]  # The class of the optimizer
     options: ClassVar[Mapping[str, object]] = {}
     """Options for the tests, such as options that make the optimizer cheaper."""
-    giant: ClassVar[int] = LIMIT
-    """The number of trials in a search of a giant space."""
+    giant: ClassVar[int] = LIMIT  # The number of trials in a search of a giant space
     failures: ClassVar[int] = 25
     """How many of 50 trials on all rows may fail if three of eight pipelines do: slightly more than at random."""
     opening: ClassVar[int] = 0
     """The number of initial trials on all rows that are requested before the optimizer has learned anything."""
-    draws: ClassVar[bool] = True
-    """False if the optimizer draws nothing, as an enumeration."""
+    draws: ClassVar[bool] = True  # False if the optimizer draws nothing, as an enumeration
     repeats: ClassVar[bool] = False
     """True if the optimizer may request a trial again; repeated trials are answered from memory at no cost."""
 
@@ -71,9 +64,8 @@ class SearchTests(ConformanceSuite):
         self, space: Space, seed: int = 0, size: int = SIZE, initial: tuple[Configuration, ...] = (), **options: object
     ) -> Search:
         """Return a search of a space that starts with the configurations in `initial`."""
-        return with_initial_trials(
-            self.configure(**options), Problem(space, size, np.random.default_rng(seed), initial)
-        )
+        problem = Problem(space, size, np.random.default_rng(seed), initial)
+        return with_initial_trials(self.configure(**options), problem)
 
     def run(
         self,
@@ -126,10 +118,6 @@ class Clock:
     def __call__(self) -> float:
         self.now += 1.0
         return self.now
-
-
-def space_name(space: Space) -> str:
-    return space.name
 
 
 def evaluate(request: Request) -> Trial:

@@ -25,8 +25,7 @@ from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, SIZE, WORKERS, eva
 from spacelang.testing.small_spaces import forbid, make_space, plain_space, spaces
 from spacelang.testing.suite import ConformanceSuite
 
-Theta = Callable[[Pipeline], int]
-"""A function from a pipeline to (an index of) its hyperparameters."""
+Theta = Callable[[Pipeline], int]  # A function from a pipeline to (an index of) its hyperparameters
 
 
 def first_hyperparameters(_: Pipeline) -> int:
@@ -48,11 +47,11 @@ class CallArguments:
     start: Pipeline | None = None
     seconds: float | None = None
     penalty: Callable[[Trial], float] = no_penalty
-    forgotten: tuple[Pipeline, ...] = ()
-    """Pipelines that the selector must forget before the call."""
+    forgotten: tuple[Pipeline, ...] = ()  # Pipelines that the selector must forget before the call
 
 
 ONE, THREE, EVERY = (CallArguments(iterations=iterations) for iterations in (1, 3, None))
+SEEDS, FEW_WORKERS = st.integers(0, 9), st.sampled_from([1, 3])
 
 
 @dataclass
@@ -78,14 +77,8 @@ class SelectorCalls:
         for number, call in enumerate(calls):
             for pipeline in call.forgotten:
                 selector.forget(pipeline)
-            selection = SelectionProblem(
-                self.tree,
-                partial(self.configuration, theta=call.theta),
-                SIZE,
-                default_rng([self.seed, number]),
-                call.penalty,
-                room,
-            )
+            configuration, rng = partial(self.configuration, theta=call.theta), default_rng([self.seed, number])
+            selection = SelectionProblem(self.tree, configuration, SIZE, rng, call.penalty, room)
             asking = selector.select(selection, call.iterations, call.start, call.seconds)
             self.trials.append([])
             out = 0
@@ -124,9 +117,8 @@ def exactly_summable_loss(request: Request) -> float:
 
 def exactly_summable_penalty(trial: Trial) -> float:
     """Return a penalty of the same kind, from a different hash."""
-    return exactly_summable_loss(
-        Request(Configuration({**trial.request.configuration, "other": True}), trial.request.fidelity)
-    )
+    other = Configuration({**trial.request.configuration, "other": True})
+    return exactly_summable_loss(Request(other, trial.request.fidelity))
 
 
 class SelectorConformance(ConformanceSuite):
@@ -161,9 +153,8 @@ class SelectorConformance(ConformanceSuite):
     def test_it_returns_the_best_pipeline_evaluated_on_all_rows(self, objective: LossFunction) -> None:
         def law(space: Space, seed: int, iterations: int, workers: int) -> None:
             assume(has_leaves(space))
-            made_of = self.run_calls(
-                space, CallArguments(iterations=iterations), seed=seed, objective=objective, workers=workers
-            )
+            call = CallArguments(iterations=iterations)
+            made_of = self.run_calls(space, call, seed=seed, objective=objective, workers=workers)
             (found,), full = made_of.results, made_of.full_trials_of_call(0)
             assert made_of.tree.is_leaf(found)
             assert made_of.trials[0]
@@ -171,9 +162,7 @@ class SelectorConformance(ConformanceSuite):
             if successes:
                 assert full[found].loss == min(successes)
 
-        self.check_law(
-            law, space=spaces(), seed=st.integers(0, 9), iterations=st.integers(1, 4), workers=st.sampled_from([1, 3])
-        )
+        self.check_law(law, space=spaces(), seed=SEEDS, iterations=st.integers(1, 4), workers=FEW_WORKERS)
 
     @WORKERS
     def test_the_same_seed_and_objective_give_the_same_requests(self, workers: int) -> None:
@@ -193,9 +182,7 @@ class SelectorConformance(ConformanceSuite):
 
         if not self.one_by_one:
             pytest.skip("the selector requests several trials at once")
-        self.check_law(
-            law, space=spaces(), seed=st.integers(0, 9), workers=st.integers(2, 8), changed=st.integers(0, 3)
-        )
+        self.check_law(law, space=spaces(), seed=SEEDS, workers=st.integers(2, 8), changed=st.integers(0, 3))
 
     def test_known_trials_are_never_requested_again(self) -> None:
         def law(space: Space, seed: int, changed: int, workers: int) -> None:
@@ -209,17 +196,13 @@ class SelectorConformance(ConformanceSuite):
                 present = {made_of.configuration(leaf, call.theta) for leaf in made_of.tree.iter_leaves()}
                 assert {request.configuration for request in made_of.requests(number)} <= present
 
-        self.check_law(
-            law, space=spaces(), seed=st.integers(0, 9), changed=st.integers(0, 3), workers=st.sampled_from([1, 3])
-        )
+        self.check_law(law, space=spaces(), seed=SEEDS, changed=st.integers(0, 3), workers=FEW_WORKERS)
 
     def test_trials_with_other_hyperparameters_have_no_influence(self) -> None:
         def law(space: Space, seed: int, before: int, theta: int) -> None:
             assume(has_leaves(space))
-            selector = self.selector()
-            self.run_calls(
-                space, CallArguments(other_hyperparameters, iterations=before), objective=flaky_loss, selector=selector
-            )
+            selector, earlier = self.selector(), CallArguments(other_hyperparameters, iterations=before)
+            self.run_calls(space, earlier, objective=flaky_loss, selector=selector)
             call = CallArguments(mixed_hyperparameters(theta, first_hyperparameters, lambda _: 2))
             asked = [
                 self.run_calls(space, call, seed=seed, objective=flaky_loss, selector=each)
@@ -227,7 +210,7 @@ class SelectorConformance(ConformanceSuite):
             ]
             assert [asked[0].results, asked[0].trials] == [asked[1].results, asked[1].trials]
 
-        self.check_law(law, space=spaces(), seed=st.integers(0, 9), before=st.integers(1, 3), theta=st.integers(0, 3))
+        self.check_law(law, space=spaces(), seed=SEEDS, before=st.integers(1, 3), theta=st.integers(0, 3))
 
     def test_forget_removes_only_the_given_pipelines(self) -> None:
         def law(space: Space, seed: int, place: int) -> None:
@@ -245,7 +228,7 @@ class SelectorConformance(ConformanceSuite):
             )
             assert [emptied.results, emptied.trials] == [fresh.results, fresh.trials]
 
-        self.check_law(law, space=spaces(), seed=st.integers(0, 9), place=st.integers(0, 99))
+        self.check_law(law, space=spaces(), seed=SEEDS, place=st.integers(0, 99))
 
     def test_unlimited_calls_evaluate_every_pipeline_once(self) -> None:
         def law(space: Space, seed: int, workers: int) -> None:
@@ -255,7 +238,7 @@ class SelectorConformance(ConformanceSuite):
             assert len(made_of.full_trials_of_call(0)) + len(made_of.full_trials_of_call(1)) == made_of.tree.leaf_count
             assert made_of.full_trials_of_call(2) == made_of.full_trials_of_call(3) == {}
 
-        self.check_law(law, space=spaces(), seed=st.integers(0, 9), workers=st.sampled_from([1, 3]))
+        self.check_law(law, space=spaces(), seed=SEEDS, workers=FEW_WORKERS)
 
     def test_a_penalty_has_the_effect_of_an_equally_larger_loss(self) -> None:
         def augmented(request: Request) -> float:
@@ -271,7 +254,7 @@ class SelectorConformance(ConformanceSuite):
             assert bearing.results == larger.results
             assert [bearing.requests(number) for number in (0, 1)] == [larger.requests(number) for number in (0, 1)]
 
-        self.check_law(law, space=spaces(), seed=st.integers(0, 9), workers=st.sampled_from([1, 3]))
+        self.check_law(law, space=spaces(), seed=SEEDS, workers=FEW_WORKERS)
 
     def test_a_new_penalty_changes_the_best_without_new_trials(self) -> None:
         def law(space: Space, seed: int) -> None:
@@ -286,7 +269,7 @@ class SelectorConformance(ConformanceSuite):
             }
             assert numbers[made_of.results[1]] == min(numbers.values())
 
-        self.check_law(law, space=spaces(), seed=st.integers(0, 9))
+        self.check_law(law, space=spaces(), seed=SEEDS)
 
     def test_the_result_is_never_worse_than_a_known_start(self) -> None:
         def law(space: Space, seed: int) -> None:
@@ -296,7 +279,7 @@ class SelectorConformance(ConformanceSuite):
             made_of = self.run_calls(space, EVERY, replace(ONE, start=best), seed=seed)
             assert made_of.results == [best, best]
 
-        self.check_law(law, space=spaces(), seed=st.integers(0, 9))
+        self.check_law(law, space=spaces(), seed=SEEDS)
 
     @WORKERS
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:

@@ -44,16 +44,12 @@ class RestartingWorkers(SimulatedExecutor):
         finished = super().wait(seconds)
         self._trials_until_restart -= len(finished)
         if self._trials_until_restart == 0:
-            going = sorted(self._running_jobs(), key=lambda each: each[1].number)
+            going = [(each.worker, each.job) for _, _, each in self._by_end_time]
+            going += [(name, job) for _, name, job in self._unevaluated]
             self.stop()
-            for worker, job in going:
+            for worker, job in sorted(going, key=lambda each: each[1].number):
                 self.start(worker, job)
         return finished
-
-    def _running_jobs(self) -> list[tuple[str, Job[Any]]]:
-        return [(each.worker, each.job) for _, _, each in self._by_end_time] + [
-            (name, job) for _, name, job in self._unevaluated
-        ]
 
 
 __getattr__ = make_module_getattr(__name__, {"BegunAnew": "RestartingWorkers", "Shuffled": "ShuffledWorkers"})

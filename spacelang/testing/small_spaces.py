@@ -6,21 +6,11 @@ from itertools import product
 from hypothesis import strategies as st
 
 from spacelang.deprecation import make_module_getattr
+from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, members, parts
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.space import (
-    SKIPPED_STEP,
-    Branch,
-    Choice,
-    Constraint,
-    Hyperparameter,
-    Operator,
-    Product,
-    ProductKind,
-    Space,
-)
 from spacelang.ir.value import Value
 from spacelang.testing.draw_functions import BOOLEAN_STRATEGY, draw_integer, draw_one
 from spacelang.text import Source, Span
@@ -28,61 +18,67 @@ from spacelang.text import Source, Span
 Structure = dict[str, str]
 
 
-def choice(address: str, *branches: str | Branch, default: int = 0, key: str | None = None) -> Choice:
+def choice(address: str, *branches: str | ir.Branch, default: int = 0, key: str | None = None) -> ir.Choice:
     """Return a decision with these alternatives; names become operators `toy.NAME`."""
-    made = tuple(b if isinstance(b, Branch) else Branch(b, Operator(b, f"toy.{b}")) for b in branches)
-    return Choice(address.rpartition(".")[2], address, key or address, made, default)
+    made = tuple(b if isinstance(b, ir.Branch) else ir.Branch(b, ir.Operator(b, f"toy.{b}")) for b in branches)
+    return ir.Choice(address.rpartition(".")[2], address, key or address, made, default)
 
 
-def branch(name: str, *children: Choice | Hyperparameter) -> Branch:
+def branch(name: str, *children: ir.Choice | ir.Hyperparameter) -> ir.Branch:
     """Return an alternative with an operator `toy.NAME` that has these children."""
-    return Branch(name, Operator(name, f"toy.{name}", children))
+    return ir.Branch(name, ir.Operator(name, f"toy.{name}", children))
 
 
 def hyperparameter(
     address: str, domain: Domain, default: Value, when: Expr | None = None, key: str = ""
-) -> Hyperparameter:
+) -> ir.Hyperparameter:
     """Return a hyperparameter."""
-    return Hyperparameter(address.rpartition(".")[2], address, key or address, domain, default, when)
+    return ir.Hyperparameter(address.rpartition(".")[2], address, key or address, domain, default, when)
 
 
-def make_space(name: str, *stages: Choice | Hyperparameter, constraints: tuple[Constraint, ...] = ()) -> Space:
+def make_space(
+    name: str, *stages: ir.Choice | ir.Hyperparameter, constraints: tuple[ir.Constraint, ...] = ()
+) -> ir.Space:
     """Return a space with these stages and constraints."""
-    return Space(name, Product(ProductKind.SEQUENCE, stages), constraints)
+    return ir.Space(name, ir.Product(ir.ProductKind.SEQUENCE, stages), constraints)
 
 
-def forbid(expression: Expr, span: Span | None = None) -> Constraint:
+def forbid(expression: Expr, span: Span | None = None) -> ir.Constraint:
     """Return a constraint that forbids an expression."""
-    return Constraint(expression, True) if span is None else Constraint(expression, True, span)
+    return ir.Constraint(expression, True) if span is None else ir.Constraint(expression, True, span)
 
 
-def require(expression: Expr) -> Constraint:
+def require(expression: Expr) -> ir.Constraint:
     """Return a constraint that requires an expression."""
-    return Constraint(expression, False)
+    return ir.Constraint(expression, False)
 
 
-def plain_space(*sizes: int) -> Space:
+def space_name(space: ir.Space) -> str:
+    """Return the name of a space, as the identifier of a test."""
+    return space.name
+
+
+def plain_space(*sizes: int) -> ir.Space:
     """Return a space with stages s0, s1, ... of alternatives a0, a1, ... and nothing else."""
     stages = (choice(f"s{n}", *(f"a{k}" for k in range(size))) for n, size in enumerate(sizes))
     return make_space("x".join(map(str, sizes)), *stages)
 
 
-def nested_space() -> Space:
+def nested_space() -> ir.Space:
     """Return a space with decisions inside alternatives, two levels deep, whose defaults are not the first ones."""
     deepest = choice("b.r.in.y.at", "u", "v", default=1, key="b.in.at")
     inner = choice("b.r.in", "x", branch("y", deepest), "z", default=2, key="b.in")
     other = choice("b.q.in", "k", "l", key="b.in")
-    return make_space(
-        "nested", choice("a", "m", "n", default=1), choice("b", "p", branch("q", other), branch("r", inner))
-    )
+    first, second = choice("a", "m", "n", default=1), choice("b", "p", branch("q", other), branch("r", inner))
+    return make_space("nested", first, second)
 
 
-def constrained_space() -> Space:
+def constrained_space() -> ir.Space:
     """Return a nested space with a constraint into an alternative, and one that allows a single pair."""
     space = nested_space()
-    return Space(
+    return ir.Space(
         "constrained",
-        Product(ProductKind.SEQUENCE, (*space.stages, choice("c", "g", "h", "i"))),
+        ir.Product(ir.ProductKind.SEQUENCE, (*space.stages, choice("c", "g", "h", "i"))),
         (
             forbid(And((Is("a", ("m",)), Is("b.r.in", ("x", "y"))))),
             require(Or((Not(Is("b", ("p",))), Is("c", ("i",))))),
@@ -91,7 +87,7 @@ def constrained_space() -> Space:
     )
 
 
-def conditional_space() -> Space:
+def conditional_space() -> ir.Space:
     """Return a finite space with conditions and constraints, which the defaults violate in one structure."""
     low = hyperparameter("e.f.low", Grid(0, 3), 2)
     high = hyperparameter("e.f.high", Grid(1, 4), 2)
@@ -99,7 +95,7 @@ def conditional_space() -> Space:
     degree = hyperparameter("e.g.degree", Grid(2, 3), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
     return make_space(
         "tuned",
-        choice("s", Branch("none", SKIPPED_STEP), "scale"),
+        choice("s", ir.Branch("none", ir.SKIPPED_STEP), "scale"),
         choice("e", branch("f", low, high), branch("g", kernel, degree)),
         constraints=(
             require(Compare("<", Reference("e.f.low"), Reference("e.f.high"))),
@@ -108,25 +104,25 @@ def conditional_space() -> Space:
     )
 
 
-def continuous_space() -> Space:
+def continuous_space() -> ir.Space:
     """Return a space with a continuous range, and with a structure without hyperparameters."""
     rate = hyperparameter("e.f.rate", Real(1e-3, 1.0, log=True), 0.1)
     return make_space("continuous", choice("s", "none", "scale"), choice("e", branch("f", rate), "g"))
 
 
-def single_member_space() -> Space:
+def single_member_space() -> ir.Space:
     """Return a space with a single configuration and no decision."""
     return make_space("single", hyperparameter("only", Grid(1, 1), 1))
 
 
-def pinned_range_space() -> Space:
+def pinned_range_space() -> ir.Space:
     """Return a space with a continuous range of which a constraint leaves one value, so it is finite."""
     rate = hyperparameter("e.f.rate", Real(0.0, 1.0), 0.5)
     fixed = require(Compare("==", Reference("e.f.rate"), Constant(0.5)))
     return make_space("pinned", choice("e", branch("f", rate), "g"), constraints=(fixed,))
 
 
-def decimal_sum_space() -> Space:
+def decimal_sum_space() -> ir.Space:
     """Return a finite space with a constraint on a sum of decimals, which floats would get wrong (0.1 + 0.2 == 0.3)."""
     first = hyperparameter("e.f.first", Grid(0.0, 0.3, step=0.1), 0.1)
     second = hyperparameter("e.f.second", Categorical((0.3, 0.2, 0.1)), 0.2)
@@ -142,30 +138,26 @@ FINITE = (
 SMALL = (*FINITE, continuous_space(), pinned_range_space())
 
 
-def all_structures(space: Space) -> list[Structure]:
+def all_structures(space: ir.Space) -> list[Structure]:
     """Return every combination of alternatives, admissible or not, in the order of the text."""
     found: list[Structure] = [{}]
     for decision in space.decisions:
-        owners = space.variables[decision.address].owners
+        names = [branch.name for branch in decision.branches]
         found = [
-            {**structure, decision.address: name} if name is not None else structure
+            structure if name is None else {**structure, decision.address: name}
             for structure in found
-            for name in (
-                [b.name for b in decision.branches]
-                if all(structure.get(address) == taken for address, taken in owners)
-                else [None]
-            )
+            for name in (names if _is_reached(space, decision.address, structure) else [None])
         ]
     return found
 
 
-def brute_force_members(space: Space, structure: Structure) -> Iterator[Configuration]:
+def _is_reached(space: ir.Space, address: str, structure: Structure) -> bool:
+    return all(structure.get(owner) == taken for owner, taken in space.variables[address].owners)
+
+
+def brute_force_members(space: ir.Space, structure: Structure) -> Iterator[Configuration]:
     """Yield the members of a structure with finite domains by trying all values for all subsets of hyperparameters."""
-    nodes = [
-        node
-        for node in space.hyperparameters
-        if all(structure.get(address) == taken for address, taken in space.variables[node.address].owners)
-    ]
+    nodes = [node for node in space.hyperparameters if _is_reached(space, node.address, structure)]
     keys = {decision.address: decision.key for decision in space.decisions}
     decided = {keys[address]: name for address, name in structure.items()}
     for chosen in product(*([(), *((value,) for value in domain_values(node.domain))] for node in nodes)):
@@ -180,7 +172,7 @@ def domain_values(domain: Domain) -> list[Value]:
     return [value for part in parts(domain) for value in members(part)]
 
 
-def admissible_structures(space: Space) -> list[Structure]:
+def admissible_structures(space: ir.Space) -> list[Structure]:
     """Return the structures that have members."""
     return [structure for structure in all_structures(space) if any(brute_force_members(space, structure))]
 
@@ -192,22 +184,22 @@ def span_of(text: str, part: str) -> Span:
 
 
 @st.composite
-def spaces(draw: st.DrawFn) -> Space:
+def spaces(draw: st.DrawFn) -> ir.Space:
     """Draw a finite space with up to two nested decisions, three hyperparameters, conditions and constraints."""
     shapes = draw(_SHAPES)
     left = {"decisions": 2, "hyperparameters": 3}
     stages = tuple(_draw_choice(draw, f"s{n}", f"s{n}", count, left) for n, count in enumerate(shapes))
     space = make_space("drawn", *stages)
-    return Space("drawn", space.root, tuple(_draw_constraint(draw, space) for _ in range(draw_integer(draw, 0, 3))))
+    return ir.Space("drawn", space.root, tuple(_draw_constraint(draw, space) for _ in range(draw_integer(draw, 0, 3))))
 
 
 _SHAPES = st.lists(st.integers(1, 3), min_size=1, max_size=3)
 
 
-def _draw_choice(draw: st.DrawFn, address: str, key: str, count: int, left: dict[str, int]) -> Choice:
+def _draw_choice(draw: st.DrawFn, address: str, key: str, count: int, left: dict[str, int]) -> ir.Choice:
     branches = []
     for name in "xyz"[:count]:
-        children: list[Choice | Hyperparameter] = []
+        children: list[ir.Choice | ir.Hyperparameter] = []
         inside = f"{address}.{name}"
         if left["decisions"] and draw(BOOLEAN_STRATEGY):
             left["decisions"] -= 1
@@ -223,18 +215,18 @@ def _draw_choice(draw: st.DrawFn, address: str, key: str, count: int, left: dict
     return choice(address, *branches, default=draw_integer(draw, 0, count - 1), key=key)
 
 
-def _draw_constraint(draw: st.DrawFn, space: Space) -> Constraint:
+def _draw_constraint(draw: st.DrawFn, space: ir.Space) -> ir.Constraint:
     atoms: list[Expr] = []
     for _ in range(draw_integer(draw, 1, 3)):
         variable = space.variables[draw_one(draw, sorted(space.variables))].node
-        if isinstance(variable, Choice):
+        if isinstance(variable, ir.Choice):
             atoms.append(Is(variable.address, (draw_one(draw, variable.branches).name,)))
         else:
             value = draw_one(draw, domain_values(variable.domain))
             atoms.append(Compare("==", Reference(variable.address), Constant(value)))
     joins: tuple[type[And] | type[Or], ...] = (And, Or)
     expression = atoms[0] if len(atoms) == 1 else draw_one(draw, joins)(tuple(atoms))
-    return Constraint(expression, draw(BOOLEAN_STRATEGY))
+    return ir.Constraint(expression, draw(BOOLEAN_STRATEGY))
 
 
 __getattr__ = make_module_getattr(__name__, {

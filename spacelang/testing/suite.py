@@ -21,8 +21,7 @@ def check_plugin_class(kind: Any) -> None:
 class ConformanceSuite:
     """Base class of test suites that the tests of another package inherit."""
 
-    examples: ClassVar[int] = 15
-    """The number of cases that each property is tested with."""
+    examples: ClassVar[int] = 15  # The number of cases that each property is tested with
 
     def check_law(self, law: Callable[..., None], share: float = 1.0, **drawn: SearchStrategy[Any]) -> None:
         """Check a property with a share of the examples; `law` takes the drawn arguments by name.
@@ -30,9 +29,6 @@ class ConformanceSuite:
         A method that is decorated with `given` cannot be inherited by several classes, so each test defines its
         property as an inner function.
         """
-        tried = settings(
-            max_examples=math.ceil(self.examples * share),
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-        )
+        suppressed = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+        tried = settings(max_examples=math.ceil(self.examples * share), deadline=None, suppress_health_check=suppressed)
         tried(given(**drawn)(law))()

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -19,20 +19,8 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.targets._lowering import (
-    OVERSIZED,
-    Construct,
-    LoweringResult,
-    Preservation,
-    PreservationTable,
-    RefusedError,
-    ReportEntry,
-    SourceForm,
-    Target,
-    Verdict,
-    compiled_document,
-    constructs_of,
-)
+from spacelang.targets import _lowering
+from spacelang.targets._lowering import LoweringResult, Preservation, PreservationTable, RefusedError
 from spacelang.testing.small_spaces import (
     FINITE,
     SMALL,
@@ -44,23 +32,16 @@ from spacelang.testing.small_spaces import (
     decimal_sum_space,
     hyperparameter,
     make_space,
+    space_name,
     spaces,
     span_of,
 )
 from spacelang.testing.suite import ConformanceSuite, check_plugin_class
 
 OVERSIZED_DOMAINS: tuple[Domain, ...] = (
-    Grid(0, 2**53),
-    Grid(-(2**53), 5),
-    Grid(1 - 2**53, 2**53 - 1),
-    Grid(10**30, 10**30 + 7),
-    Grid(1, 10**400, log=True),
-    Union((Categorical((None,)), Grid(0, 2**60, step=2**58))),
-)
-
-
-def space_name(space: Space) -> str:
-    return space.name
+    Grid(0, 2**53), Grid(-(2**53), 5), Grid(1 - 2**53, 2**53 - 1), Grid(10**30, 10**30 + 7),
+    Grid(1, 10**400, log=True), Union((Categorical((None,)), Grid(0, 2**60, step=2**58))),
+)  # fmt: skip
 
 
 class TargetConformance(ConformanceSuite):
@@ -70,8 +51,7 @@ class TargetConformance(ConformanceSuite):
     construct of a space what became of it, with the verdicts that the target declares in `keeps`.
     """
 
-    target: ClassVar[Any]
-    """The class of the target; the suite creates it without options."""
+    target: ClassVar[Any]  # The class of the target; the suite creates it without options
     refuses: ClassVar[bool] = True
     """True if the target may refuse small spaces of the suite, as it declares; tests then skip these spaces."""
     is_lossy: ClassVar[bool] = False
@@ -105,24 +85,18 @@ class TargetConformance(ConformanceSuite):
         check_plugin_class(self.target)
 
     def test_it_declares_verdicts_for_every_construct(self) -> None:
-        assert set(self._preserves) == set(Construct)
+        assert set(self._preserves) == set(_lowering.Construct)
         for verdicts in self._preserves.values():
             assert verdicts
             assert all(verdict.message and verdict.message[0] not in " ." for verdict in verdicts)
 
     @pytest.mark.parametrize("space", [*FINITE, decimal_sum_space()], ids=space_name)
     def test_decoding_an_encoded_member_returns_it(self, space: Space) -> None:
-        form = self.lowered(space)
-        found = TargetConformance.members(self, space)
-        check_round_trip(form, found)
-        check_accepted(form, found)
+        check_members(self.lowered(space), TargetConformance.members(self, space))
 
     def test_decoding_an_encoded_member_of_a_drawn_space_returns_it(self) -> None:
         def law(space: Space) -> None:
-            form = lower_drawn(self.target(), space)
-            found = self.members(space)
-            check_round_trip(form, found)
-            check_accepted(form, found)
+            check_members(lower_drawn(self.target(), space), self.members(space))
 
         self.check_law(law, space=self.drawn())
 
@@ -144,18 +118,15 @@ class TargetConformance(ConformanceSuite):
             drawn = [form.decode(form.encode(each)) for each in drawn]
             assert all(first_exclusion(space, each) is None for each in drawn)
             assert any(entry.status is Preservation.APPROXIMATED for entry in form.report)
-        check_round_trip(form, drawn)
-        check_accepted(form, drawn)
+        check_members(form, drawn)
 
     @pytest.mark.parametrize("domain", [*OVERSIZED_DOMAINS, Grid(0.0, 1.0, step=1e-17)], ids=str)
     def test_integers_beyond_float_precision_are_refused_with_one_reason(self, domain: Domain) -> None:
         span = span_of("space s\n\nx : int[0, 2^60]", "x")
-        space = make_space(
-            "giants",
-            choice("e", branch("f", replace(hyperparameter("e.f.x", domain, domain.representative), span=span))),
-        )
-        kept = Construct.INTEGERS if domain in OVERSIZED_DOMAINS else Construct.STEPS
-        if OVERSIZED not in self._preserves[kept]:
+        giant = replace(hyperparameter("e.f.x", domain, domain.representative), span=span)
+        space = make_space("giants", choice("e", branch("f", giant)))
+        kept = _lowering.Construct.INTEGERS if domain in OVERSIZED_DOMAINS else _lowering.Construct.STEPS
+        if _lowering.OVERSIZED not in self._preserves[kept]:
             check_round_trip(self.lowered(space), [Configuration({"e": "f", "e.f.x": domain.representative})])
             return
         with pytest.raises(RefusedError, match=r"up to 2\^53") as caught:
@@ -166,15 +137,12 @@ class TargetConformance(ConformanceSuite):
     def test_the_largest_integers_within_float_precision_are_decoded_exactly(self) -> None:
         several = Union((Grid(0, 2**52), Categorical((2**60, None))))
         domains: tuple[Domain, ...] = (Grid(1, 2**53 - 1), Grid(1 - 2**53, -1), several)
-        nodes = [
-            hyperparameter(f"e.f.{name}", domain, domain.representative)
-            for name, domain in zip("xyz", domains, strict=True)
-        ]
+        named = zip("xyz", domains, strict=True)
+        nodes = [hyperparameter(f"e.f.{name}", domain, domain.representative) for name, domain in named]
         form = lower(self.target(), make_space("large", choice("e", branch("f", *nodes))))
         for values in ((1, -1, 2**60), (2**53 - 1, 1 - 2**53, 2**52), (2**53 - 2, 2 - 2**53, 2**52 - 1)):
             member = Configuration({"e": "f", **{node.key: value for node, value in zip(nodes, values, strict=True)}})
-            check_round_trip(form, [member])
-            check_accepted(form, [member])
+            check_members(form, [member])
 
     def test_a_log_scale_is_preserved_or_reported(self) -> None:
         rate = hyperparameter("e.f.rate", Real(1e-4, 1e4, log=True), 0.1)
@@ -191,7 +159,7 @@ class TargetConformance(ConformanceSuite):
     @pytest.mark.parametrize("space", SMALL, ids=space_name)
     def test_the_document_has_the_documented_keys(self, space: Space) -> None:
         name = self.target.__name__.lower()
-        written = json.loads(json.dumps(compiled_document(name, space, self.lowered(space)), allow_nan=False))
+        written = json.loads(json.dumps(_lowering.compiled_document(name, space, self.lowered(space)), allow_nan=False))
         assert written["target"] == name
         assert written["space"] == space.name
         for entry in written["report"]:
@@ -209,13 +177,13 @@ class TargetConformance(ConformanceSuite):
     @pytest.mark.parametrize("space", SMALL, ids=space_name)
     def test_the_generated_source_is_valid_python(self, space: Space) -> None:
         form = self.lowered(space).form
-        if isinstance(form, SourceForm):
+        if isinstance(form, _lowering.SourceForm):
             compile(form.to_python(), "<form>", "exec")
 
     @pytest.mark.parametrize("space", SMALL, ids=space_name)
     def test_compiling_twice_gives_the_same_result(self, space: Space) -> None:
         def written(form: LoweringResult[Any, Any]) -> str:
-            return json.dumps([compiled_document("it", space, form), form.form.to_text(), form.form.to_dot()])
+            return json.dumps([_lowering.compiled_document("it", space, form), form.form.to_text(), form.form.to_dot()])
 
         assert written(self.lowered(space)) == written(self.lowered(space))
 
@@ -223,14 +191,14 @@ class TargetConformance(ConformanceSuite):
 SAMPLES = 20
 
 
-def lower(target: Target, space: Space) -> LoweringResult[Any, Any]:
+def lower(target: _lowering.Target, space: Space) -> LoweringResult[Any, Any]:
     """Compile a space that the target must not refuse."""
     found = target.lower(Structures(space))
     assert isinstance(found, LoweringResult)
     return found
 
 
-def lower_drawn(target: Target, space: Space) -> LoweringResult[Any, Any]:
+def lower_drawn(target: _lowering.Target, space: Space) -> LoweringResult[Any, Any]:
     """Compile a drawn space; reject the example if it is empty, or if the target refuses it as declared."""
     structures = Structures(space)
     if not structures.count:
@@ -244,10 +212,10 @@ def lower_drawn(target: Target, space: Space) -> LoweringResult[Any, Any]:
     return reject()
 
 
-def check_declared_verdicts(report: Iterable[ReportEntry], keeps: PreservationTable) -> None:
+def check_declared_verdicts(report: Iterable[_lowering.ReportEntry], keeps: PreservationTable) -> None:
     """Check that every entry of a report is a verdict that the target declares, and has spans."""
     for entry in report:
-        assert Verdict(entry.status, entry.message) in keeps[Construct(entry.construct)]
+        assert _lowering.Verdict(entry.status, entry.message) in keeps[_lowering.Construct(entry.construct)]
         assert entry.spans
 
 
@@ -256,7 +224,7 @@ def check_constructs_reported(form: LoweringResult[Any, Any], space: Space) -> N
     told: Counter[str] = Counter()
     for entry in form.report:
         told[entry.construct] += len(entry.spans)
-    there = {construct.value: len(spans) for construct, spans in constructs_of(space).items()}
+    there = {construct.value: len(spans) for construct, spans in _lowering.constructs_of(space).items()}
     assert told.keys() == there.keys()
     assert all(told[construct] >= places for construct, places in there.items())
 
@@ -267,8 +235,9 @@ def check_round_trip(form: LoweringResult[Any, Any], members: Iterable[Configura
         assert form.decode(form.encode(configuration)) == configuration
 
 
-def check_accepted(form: LoweringResult[Any, Any], members: Iterable[Configuration]) -> None:
-    """Check that the compiled space accepts the encoding of every given member."""
+def check_members(form: LoweringResult[Any, Any], members: Sequence[Configuration]) -> None:
+    """Check that the compiled space accepts the encoding of every given member, and decodes it."""
+    check_round_trip(form, members)
     for configuration in members:
         assert form.accepts(form.encode(configuration)), configuration
 
@@ -285,7 +254,7 @@ def check_samples(form: LoweringResult[Any, Any], space: Space, seed: int) -> No
 
 def check_log_scale(form: LoweringResult[Any, Any], keeps: PreservationTable, key: str, middle: float) -> None:
     """Check that about half of the samples are below the geometric middle, if the target declares log scales."""
-    if keeps[Construct.LOG][0].status not in (Preservation.EXACT, Preservation.REWRITTEN):
+    if keeps[_lowering.Construct.LOG][0].status not in (Preservation.EXACT, Preservation.REWRITTEN):
         return
     drawn = [form.decode(encoding) for encoding in form.sample(200, np.random.default_rng(0))]
     values = [float(str(configuration[key])) for configuration in drawn if key in configuration]

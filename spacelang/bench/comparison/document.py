@@ -1,6 +1,7 @@
 """A comparison as one JSON document."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from math import isnan
 
 from spacelang.bench.comparison.ranks import LEVEL, Estimate, LeadInterval, Ranking
@@ -104,13 +105,8 @@ def _test_document(results: Results) -> dict[str, object] | None:
     found = winner_losses(results)
     if found is None:
         return None
-    columns = {
-        "mean": found.losses.value,
-        "low": found.losses.low,
-        "high": found.losses.high,
-        "reported": found.reported,
-        "optimism": found.optimism,
-    }
+    losses = {"mean": found.losses.value, "low": found.losses.low, "high": found.losses.high}
+    columns = {**losses, "reported": found.reported, "optimism": found.optimism}
     return {
         "losses": {
             data: {
@@ -148,18 +144,10 @@ def _intervals(intervals: Iterable[LeadInterval]) -> list[object]:
 
 
 def _run(run: RunResult) -> dict[str, object]:
-    losses = {models.value: next(reversed(run.curves[models].losses), None) for models in IncumbentCandidates}
+    winner = run.winner_score
     return {
-        "data": run.key.data,
-        "optimizer": run.key.optimizer,
-        "seed": run.key.seed,
-        "loss": losses,
-        "trials": run.trials,
-        "failed": run.failed,
-        "seconds": run.seconds,
-        "ended": run.ended,
-        "reason": run.reason,
-        "test": None
-        if run.winner_score is None
-        else score_document(run.winner_score.score) | {"reported": run.winner_score.reported},
+        **asdict(run.key),
+        "loss": {models.value: next(reversed(run.curves[models].losses), None) for models in IncumbentCandidates},
+        **{name: getattr(run, name) for name in ("trials", "failed", "seconds", "ended", "reason")},
+        "test": None if winner is None else score_document(winner.score) | {"reported": winner.reported},
     }

@@ -29,20 +29,12 @@ TOTAL_BAND_OPACITY: Final = 0.7  # The total opacity of all bands; a single band
 TICK_MULTIPLES: Final = {2.5: (1.0,), 1.0: (1.0, 2.0, 5.0), 0.3: (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), 0.0: ()}
 """Labelled multiples of powers of ten, by the least number of decades of the axis; () means equal steps."""
 STYLE: Final[dict[str, Any]] = {
-    "font.family": "sans-serif",
-    "font.size": 11,
-    "axes.titlesize": 12,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
+    "font.family": "sans-serif", "font.size": 11, "axes.titlesize": 12, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.axisbelow": True, "axes.grid": True, "grid.color": "#dddddd",
+    "grid.linewidth": 0.6, "legend.frameon": False,
     # Keep text as text in an SVG, and make its identifiers depend only on the plot.
-    "svg.fonttype": "none",
-    "svg.hashsalt": "spacelang",
-}
+    "svg.fonttype": "none", "svg.hashsalt": "spacelang",
+}  # fmt: skip
 FORMATS: Final[dict[str, dict[str, Any]]] = {
     "png": {"dpi": 150, "metadata": {"Software": None}},
     "svg": {"metadata": {"Date": None, "Creator": None}},
@@ -64,10 +56,8 @@ def render_plots(results: Results) -> dict[str, bytes]:
     files = {}
     with _style():
         figures = {f"losses_{models.value}": _loss_figure(results, models) for models in IncumbentCandidates}
-        figures |= {
-            "ranks": _rank_figure(results, Ranking.MEAN_LOSSES),
-            "ranks_of_runs": _rank_figure(results, Ranking.RUNS),
-        }
+        figures["ranks"] = _rank_figure(results, Ranking.MEAN_LOSSES)
+        figures["ranks_of_runs"] = _rank_figure(results, Ranking.RUNS)
         for name, figure in figures.items():
             for kind, options in FORMATS.items():
                 content = BytesIO()
@@ -91,13 +81,10 @@ def _style() -> Iterator[None]:
 def _loss_figure(results: Results, models: IncumbentCandidates) -> "Figure":
     """Draw medians with bands between the quartiles, one panel per data set, both axes logarithmic."""
     figure, panels = _panels(results, len(results.data))
-    between, seeds = (
-        "\n" if len(results.data) == 1 else ": ",
-        len(results.seeds),
-    )  # one panel is narrower than the title
+    between = "\n" if len(results.data) == 1 else ": "  # one panel is narrower than the title
+    seeds = len(results.seeds)
     spread = "one seed" if seeds == 1 else f"median and quartiles of {seeds} seeds"
-    title = f"Loss of the incumbent, {MODEL_LABELS[models]}{between}{spread}"
-    figure.suptitle(title, fontsize=13)
+    figure.suptitle(f"Loss of the incumbent, {MODEL_LABELS[models]}{between}{spread}", fontsize=13)
     opacity = _band_opacity(results)
     for place, (axes, data) in enumerate(zip(panels, results.data, strict=True)):
         lower, median, upper = results.quartiles[models][:, place]
@@ -118,9 +105,8 @@ def _rank_figure(results: Results, ranking: Ranking) -> "Figure":
     figure, panels = _panels(results, len(IncumbentCandidates))
     found = results.resampling
     bands = "" if found is None else f"; bands: 95 %, by bootstrap over {count_with_noun(found.number, found.unit)}"
-    figure.suptitle(
-        f"{ranking!s}, averaged over {results.averaged_over}\n(1 is the best{bands})".capitalize(), fontsize=13
-    )
+    title = f"{ranking!s}, averaged over {results.averaged_over}\n(1 is the best{bands})"
+    figure.suptitle(title.capitalize(), fontsize=13)
     opacity = _band_opacity(results)
     for axes, models in zip(panels, IncumbentCandidates, strict=True):
         ranks = results.rank_estimates[ranking][models].ranks
@@ -154,10 +140,8 @@ def _panels(results: Results, count: int) -> tuple["Figure", list["Axes"]]:
     for each in axes[:count]:
         each.set_xlabel("seconds")
         _make_logarithmic(each, "x", float(results.seconds[0]), results.end)
-    handles = [
-        Line2D([], [], label=label, **style)
-        for label, style in zip(results.optimizers, _styles(len(results.optimizers)), strict=True)
-    ]
+    entries = zip(results.optimizers, _styles(len(results.optimizers)), strict=True)
+    handles = [Line2D([], [], label=label, **style) for label, style in entries]
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     return figure, axes[:count]
 
@@ -178,8 +162,7 @@ def _band_opacity(results: Results) -> float:
 
 def _steps(seconds: Array, *values: Array) -> tuple[Array, ...]:
     """Return the first and last time and all times at which any value changes, with the values there."""
-    changes = np.any([np.diff(each) != 0 for each in values], axis=0)
-    kept = np.concatenate([[True], changes])
+    kept = np.concatenate([[True], np.any([np.diff(each) != 0 for each in values], axis=0)])
     kept[-1] = True
     return seconds[kept], *(each[kept] for each in values)
 

@@ -3,16 +3,8 @@
 import time
 from typing import Final, Protocol
 
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from spacelang.bench.comparison.results import RunKey, RunResult
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -53,10 +45,12 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        text = TextColumn("{task.description}", markup=False)
-        self._bar = Progress(*columns, text, console=console, transient=True) if console.is_terminal else None
-        self._task: TaskID | None = None
+        self._bar: bars.Progress | None = None
+        if console.is_terminal:
+            columns = bars.SpinnerColumn(), bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeRemainingColumn()
+            text = bars.TextColumn("{task.description}", markup=False)
+            self._bar = bars.Progress(*columns, text, console=console, transient=True)
+        self._task: bars.TaskID | None = None
         self._runs = self._done = self._trials = 0
         self._key: RunKey | None = None
         self._budget = Budget()

@@ -30,12 +30,10 @@ class Ranking(StrEnum):
 
 def ranks_by_data(losses: Array, ranking: Ranking, tolerance: float = TOLERANCE) -> Array:
     """Return ranks of shape (data, optimizers, times) from losses by data, optimizer, seed, time."""
-    match ranking:
-        case Ranking.MEAN_LOSSES:
-            return ranks(losses.mean(axis=2), 1, tolerance)
-        case Ranking.RUNS:
-            found: Array = ranks(losses, 1, tolerance).mean(axis=2)
-            return found
+    if ranking is Ranking.MEAN_LOSSES:
+        return ranks(losses.mean(axis=2), 1, tolerance)
+    found: Array = ranks(losses, 1, tolerance).mean(axis=2)
+    return found
 
 
 def ranks(losses: Array, axis: int = 0, tolerance: float = TOLERANCE) -> Array:
@@ -87,11 +85,8 @@ def leaders_by_column(values: Array, names: Sequence[str], tolerance: float) -> 
 def lead_intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[LeadInterval, ...]:
     """Return the longest intervals with the same leaders; each starts where the one before ends."""
     starts = [place for place, names in enumerate(ahead) if place == 0 or names != ahead[place - 1]]
-    ends = [*starts[1:], len(seconds) - 1]
-    return tuple(
-        LeadInterval(float(seconds[start]), float(seconds[end]), ahead[start])
-        for start, end in zip(starts, ends, strict=True)
-    )
+    places = zip(starts, [*starts[1:], len(seconds) - 1], strict=True)
+    return tuple(LeadInterval(float(seconds[start]), float(seconds[end]), ahead[start]) for start, end in places)
 
 
 LEVEL: Final = 0.95
@@ -146,8 +141,7 @@ class Estimate:
     @property
     def within_noise(self) -> npt.NDArray[np.bool_]:
         """True where an interval includes 0, or where there is no interval."""
-        beyond = (self.low > ROUNDING) | (self.high < -ROUNDING)
-        return np.asarray(~beyond)
+        return np.asarray(~((self.low > ROUNDING) | (self.high < -ROUNDING)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,15 +163,13 @@ def estimate_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling
     if resampling is None:
         return RankEstimates(_without_interval(value), _without_interval(value[first] - value[second]))
     drawn = _resampled_ranks(losses, ranking, tolerance, resampling)
-    most, grain = len(value), resampling.largest_undetected_share
+    most, number, grain = len(value), resampling.number, resampling.largest_undetected_share
     differences = [
         # If two optimizers swap ranks, their difference changes by two ranks.
-        estimate(
-            value[one] - value[other], drawn[one] - drawn[other], resampling.number, 2 * grain, (1 - most, most - 1)
-        )
+        estimate(value[one] - value[other], drawn[one] - drawn[other], number, 2 * grain, (1 - most, most - 1))
         for one, other in zip(first, second, strict=True)
     ]
-    ranks = estimate(value, drawn, resampling.number, grain, (1, most))
+    ranks = estimate(value, drawn, number, grain, (1, most))
     return RankEstimates(ranks, _stack(differences, value.shape[1]))
 
 
@@ -217,9 +209,8 @@ def _resampled_ranks(losses: Array, ranking: Ranking, tolerance: float, resampli
         case ResamplingUnit.SEEDS if ranking is Ranking.RUNS:
             return np.tensordot(ranks(losses, 1, tolerance).mean(axis=0), counts, (1, 0)) / number
         case ResamplingUnit.SEEDS:
-            blocks = [
-                losses[..., start : start + TIMES_PER_BLOCK] for start in range(0, losses.shape[-1], TIMES_PER_BLOCK)
-            ]
+            starts = range(0, losses.shape[-1], TIMES_PER_BLOCK)
+            blocks = (losses[..., start : start + TIMES_PER_BLOCK] for start in starts)
             means = (np.tensordot(block, counts, (2, 0)) / number for block in blocks)
             return np.concatenate([ranks(block, 1, tolerance).mean(axis=0) for block in means], axis=1)
 

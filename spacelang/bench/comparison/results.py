@@ -4,27 +4,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product, starmap
 from math import inf, nan
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spacelang.bench.comparison.ranks import (
-    TOLERANCE,
-    Array,
-    Estimate,
-    LeadInterval,
-    RankEstimates,
-    Ranking,
-    Resampling,
-    choose_resampling,
-    estimate_ranks,
-    lead_intervals,
-    leaders_by_column,
-    mean_over_seeds,
-)
+from spacelang.bench.comparison import ranks
 from spacelang.ir.trial import TestScore
 from spacelang.text import count_with_noun
 
@@ -108,8 +95,8 @@ class Results:
     seeds: tuple[int, ...]
     runs: tuple[RunResult, ...]
     formulas: Mapping[str, str]
-    seconds: Array
-    tolerance: float = TOLERANCE
+    seconds: ranks.Array
+    tolerance: float = ranks.TOLERANCE
 
     @staticmethod
     def from_runs(
@@ -135,7 +122,7 @@ class Results:
         return float(self.seconds[-1])
 
     @cached_property
-    def losses_before_first_score(self) -> Array:
+    def losses_before_first_score(self) -> ranks.Array:
         """The loss that counts before the first score, for each data set."""
         by_data: dict[str, list[Curve]] = {name: [] for name in self.data}
         for run in self.runs:
@@ -143,7 +130,7 @@ class Results:
         return np.array([loss_before_first_score(curves) for curves in by_data.values()])
 
     @cached_property
-    def losses(self) -> Mapping[IncumbentCandidates, Array]:
+    def losses(self) -> Mapping[IncumbentCandidates, ranks.Array]:
         """The losses of the incumbents, of shape (data, optimizers, seeds, times)."""
         by_key, befores = {run.key: run.curves for run in self.runs}, self.losses_before_first_score.tolist()
         found = {}
@@ -157,27 +144,27 @@ class Results:
         return found
 
     @cached_property
-    def quartiles(self) -> Mapping[IncumbentCandidates, Array]:
+    def quartiles(self) -> Mapping[IncumbentCandidates, ranks.Array]:
         """The lower quartile, median and upper quartile over seeds, of shape (3, data, optimizers, times)."""
         return {models: np.quantile(losses, QUARTILES, axis=2) for models, losses in self.losses.items()}
 
     @property
-    def resampling(self) -> Resampling | None:
+    def resampling(self) -> ranks.Resampling | None:
         """The bootstrap behind the intervals, or None if there are too few data sets and seeds."""
-        return choose_resampling(len(self.data), len(self.seeds))
+        return ranks.choose_resampling(len(self.data), len(self.seeds))
 
     @cached_property
-    def rank_estimates(self) -> Mapping[Ranking, Mapping[IncumbentCandidates, RankEstimates]]:
+    def rank_estimates(self) -> Mapping[ranks.Ranking, Mapping[IncumbentCandidates, ranks.RankEstimates]]:
         """The average ranks and pairwise rank differences, by ranking and by kind of incumbent.
 
         They are averages over all data, with confidence intervals. The differences are in the order of `pairs`.
         """
         return {
             ranking: {
-                models: estimate_ranks(self.losses[models], ranking, self.tolerance, self.resampling)
+                models: ranks.estimate_ranks(self.losses[models], ranking, self.tolerance, self.resampling)
                 for models in IncumbentCandidates
             }
-            for ranking in Ranking
+            for ranking in ranks.Ranking
         }
 
     @property
@@ -191,22 +178,26 @@ class Results:
         return f"{count_with_noun(len(self.data), 'data set')} and {count_with_noun(len(self.seeds), 'seed')}"
 
     def leaders_by_rank(
-        self, models: IncumbentCandidates, ranking: Ranking = Ranking.MEAN_LOSSES
-    ) -> tuple[LeadInterval, ...]:
+        self, models: IncumbentCandidates, ranking: ranks.Ranking = ranks.Ranking.MEAN_LOSSES
+    ) -> tuple[ranks.LeadInterval, ...]:
         """Return who had the smallest average rank over all data, and when."""
         scored = np.any(self.losses[models] < self.losses_before_first_score[:, None, None, None], axis=(0, 1, 2))
         return self._lead_intervals(self.rank_estimates[ranking][models].ranks.value, 0.0, scored)
 
-    def leaders_beyond_noise(self, pair: tuple[str, str], models: IncumbentCandidates) -> tuple[LeadInterval, ...]:
+    def leaders_beyond_noise(
+        self, pair: tuple[str, str], models: IncumbentCandidates
+    ) -> tuple[ranks.LeadInterval, ...]:
         """Return which of two has the smaller average rank of mean losses, and when; nobody if it is within noise."""
-        differences = self.rank_estimates[Ranking.MEAN_LOSSES][models].differences
+        differences = self.rank_estimates[ranks.Ranking.MEAN_LOSSES][models].differences
         row = self.pairs.index(pair)
         first, second = pair
         ahead = [(first,) if value < 0 else (second,) for value in differences.value[row]]
         noise = differences.within_noise[row]
-        return lead_intervals(self.seconds, [() if known else names for names, known in zip(ahead, noise, strict=True)])
+        return ranks.lead_intervals(
+            self.seconds, [() if known else names for names, known in zip(ahead, noise, strict=True)]
+        )
 
-    def leaders_by_median(self, data: str, models: IncumbentCandidates) -> tuple[LeadInterval, ...]:
+    def leaders_by_median(self, data: str, models: IncumbentCandidates) -> tuple[ranks.LeadInterval, ...]:
         """Return whose median was within the tolerance of the smallest one on a data set, and when."""
         place = self.data.index(data)
         medians = self.quartiles[models][1, place]
@@ -214,10 +205,10 @@ class Results:
         return self._lead_intervals(medians, self.tolerance, scored)
 
     def _lead_intervals(
-        self, values: Array, tolerance: float, scored: npt.NDArray[np.bool_]
-    ) -> tuple[LeadInterval, ...]:
-        ahead = zip(leaders_by_column(values, self.optimizers, tolerance), scored, strict=True)
-        return lead_intervals(self.seconds, [names if known else () for names, known in ahead])
+        self, values: ranks.Array, tolerance: float, scored: npt.NDArray[np.bool_]
+    ) -> tuple[ranks.LeadInterval, ...]:
+        ahead = zip(ranks.leaders_by_column(values, self.optimizers, tolerance), scored, strict=True)
+        return ranks.lead_intervals(self.seconds, [names if known else () for names, known in ahead])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,10 +219,10 @@ class WinnerLosses:
     means over the runs that have a winner, NaN if there is none. `rank_estimates` has a single time, the end.
     """
 
-    losses: Estimate
-    reported: Array
-    optimism: Array
-    rank_estimates: Mapping[Ranking, RankEstimates]
+    losses: ranks.Estimate
+    reported: ranks.Array
+    optimism: ranks.Array
+    rank_estimates: Mapping[ranks.Ranking, ranks.RankEstimates]
 
 
 def winner_losses(results: Results) -> WinnerLosses | None:
@@ -247,35 +238,31 @@ def winner_losses(results: Results) -> WinnerLosses | None:
     worst = np.fmax(results.losses_before_first_score, np.nanmax(found, axis=(1, 2), initial=-np.inf))
     losses = np.where(np.isnan(found), worst[:, None, None], found)
     return WinnerLosses(
-        mean_over_seeds(losses),
+        ranks.mean_over_seeds(losses),
         _mean_ignoring_nan(reported),
         _mean_ignoring_nan(found - reported),
         {
-            ranking: estimate_ranks(losses[..., None], ranking, results.tolerance, results.resampling)
-            for ranking in Ranking
+            ranking: ranks.estimate_ranks(losses[..., None], ranking, results.tolerance, results.resampling)
+            for ranking in ranks.Ranking
         },
     )
 
 
-def _winner_values(results: Results, value_of: Callable[[WinnerScore], float | None]) -> Array:
+def _winner_values(results: Results, value_of: Callable[[WinnerScore], float | None]) -> ranks.Array:
     """Return one number for the winner of every run, NaN without one, of shape (data, optimizers, seeds)."""
     by_key: dict[RunKey, RunResult] = {run.key: run for run in results.runs}
-    tested = (
-        by_key[RunKey(data, optimizer, seed)].winner_score
-        for data in results.data
-        for optimizer in results.optimizers
-        for seed in results.seeds
-    )
+    keys = starmap(RunKey, product(results.data, results.optimizers, results.seeds))
+    tested = (by_key[key].winner_score for key in keys)
     figures = [None if each is None else value_of(each) for each in tested]
     return np.array(figures, dtype=float).reshape(len(results.data), len(results.optimizers), len(results.seeds))
 
 
-def _mean_ignoring_nan(figures: Array) -> Array:
+def _mean_ignoring_nan(figures: ranks.Array) -> ranks.Array:
     """Return means over the last axis that ignore NaN; NaN if all are."""
     known = ~np.isnan(figures)
     count = known.sum(axis=-1)
     total = np.where(known, figures, 0).sum(axis=-1)
-    found: Array = np.divide(total, count, out=np.full(count.shape, nan), where=count > 0)
+    found: ranks.Array = np.divide(total, count, out=np.full(count.shape, nan), where=count > 0)
     return found
 
 
@@ -306,7 +293,7 @@ def loss_before_first_score(curves: Iterable[Curve]) -> float:
     return max([LOSS_BEFORE_FIRST_SCORE, *(curve.losses[0] for curve in curves if curve.losses)])
 
 
-def logarithmic_times(curves: Iterable[Curve], end: float, count: int = TIMESTAMPS) -> Array:
+def logarithmic_times(curves: Iterable[Curve], end: float, count: int = TIMESTAMPS) -> ranks.Array:
     """Return `count` times on a logarithmic scale, from the first score of any curve to `end`.
 
     If the first score comes at almost 0 s or near the end, the times start at a fixed share of `end` instead.
@@ -314,11 +301,11 @@ def logarithmic_times(curves: Iterable[Curve], end: float, count: int = TIMESTAM
     first = min((curve.seconds[0] for curve in curves if curve.seconds), default=0.0)
     last = max(end, SMALLEST_TIME)
     tells = last * SMALLEST_TIME <= first <= last * LATEST_START_SHARE
-    found: Array = np.geomspace(first if tells else last * DEFAULT_START_SHARE, last, count)
+    found: ranks.Array = np.geomspace(first if tells else last * DEFAULT_START_SHARE, last, count)
     return found
 
 
-def sample_curves(curves: Sequence[Curve], seconds: Array, before: float) -> Array:
+def sample_curves(curves: Sequence[Curve], seconds: ranks.Array, before: float) -> ranks.Array:
     """Return exact losses at some times, shape (curves, times); `before` is the loss before the first score."""
     found = np.empty((len(curves), len(seconds)))
     for row, curve in zip(found, curves, strict=True):

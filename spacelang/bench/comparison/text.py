@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from math import isnan, log10
 from typing import Final
 
@@ -59,12 +60,8 @@ def report_parts(results: Results) -> list[TitledTable | Text]:
     found.append(Text(f"\n{_initial_loss_note(results)}"))
     if len(results.optimizers) > 1:
         at_times = _at_table_times(results)
-        found += [
-            *(rank_table(at_times, models) for models in IncumbentCandidates),
-            run_rank_table(at_times),
-            Text(f"\n{interval_note(results)}"),
-        ]
-        found += [*_leader_lines(results), *_difference_lines(results)]
+        found += [*(rank_table(at_times, models) for models in IncumbentCandidates), run_rank_table(at_times)]
+        found += [Text(f"\n{interval_note(results)}"), *_leader_lines(results), *_difference_lines(results)]
     if judged is not None:
         found += _test_row_parts(results, judged)
     return [*found, *_failure_lines(results)]
@@ -72,11 +69,8 @@ def report_parts(results: Results) -> list[TitledTable | Text]:
 
 def headline(results: Results) -> str:
     """Return the first line: what was compared, on what, how often and how long."""
-    counts = (
-        count_with_noun(len(results.optimizers), "optimizer"),
-        count_with_noun(len(results.data), "data set"),
-        count_with_noun(len(results.seeds), "seed"),
-    )
+    things = {"optimizer": results.optimizers, "data set": results.data, "seed": results.seeds}
+    counts = (count_with_noun(len(several), noun) for noun, several in things.items())
     runs = count_with_noun(len(results.runs), "run")
     return make_visible(f"{results.space}: {', '.join(counts)}; {runs} of {format_seconds(results.end)}")
 
@@ -86,14 +80,8 @@ def loss_table(results: Results, data: str, models: IncumbentCandidates) -> Titl
     sampled = _at_table_times(results)
     lower, median, upper = sampled.quartiles[models][:, results.data.index(data)]
     rows = tuple(
-        (
-            make_visible(name),
-            *(
-                f"{_format_loss(m)} [{_format_loss(low)}, {_format_loss(high)}]"
-                for low, m, high in zip(*bounds, strict=True)
-            ),
-        )
-        for name, *bounds in zip(results.optimizers, lower, median, upper, strict=True)
+        (make_visible(name), *map(_format_estimate, *bounds, repeat(_format_loss)))
+        for name, *bounds in zip(results.optimizers, median, lower, upper, strict=True)
     )
     title = f"{data}: {results.formulas[data]}, {MODEL_LABELS[models]}, median [quartiles]"
     return TitledTable(make_visible(title), ("after", *map(format_seconds, sampled.seconds)), rows)
@@ -119,12 +107,8 @@ def run_rank_table(results: Results) -> TitledTable:
         (make_visible(name), *(f"{value:.2f}" for value in values))
         for name, values in zip(results.optimizers, zip(*columns, strict=True), strict=True)
     )
-    times = [*map(format_seconds, results.seconds)]
-    head = [
-        f"{each}{' (any)' if models is IncumbentCandidates.ANY else ''}"
-        for models in IncumbentCandidates
-        for each in times
-    ]
+    marks = [" (any)" if models is IncumbentCandidates.ANY else "" for models in IncumbentCandidates]
+    head = [f"{format_seconds(each)}{mark}" for mark in marks for each in results.seconds]
     note = f"{_tie_note(results)}; (any): {MODEL_LABELS[IncumbentCandidates.ANY]}"
     title = f"{Ranking.RUNS}, averaged over {results.averaged_over}, {note}"
     return TitledTable(title, ("after", *head), rows)
@@ -218,20 +202,16 @@ def _difference_lines(results: Results) -> list[Text]:
             longest = _longest_leader(results, models)
             pairs = tuple(pair for pair in pairs if longest in pair)
             which = f", against {make_visible(longest)}, which was ahead longest"
-        lines += [
-            Text(f"  {MODEL_LABELS[models]}{which}"),
-            *(Text(f"    {_describe_pair(results, pair, models)}") for pair in pairs),
-        ]
+        lines.append(Text(f"  {MODEL_LABELS[models]}{which}"))
+        lines += [Text(f"    {_describe_pair(results, pair, models)}") for pair in pairs]
     return lines
 
 
 def _longest_leader(results: Results, models: IncumbentCandidates) -> str:
     """Return the optimizer that was ahead longest on a logarithmic axis."""
     spans = results.leaders_by_rank(models)
-    return max(
-        results.optimizers,
-        key=lambda name: sum(log10(each.end / each.start) for each in spans if name in each.leaders),
-    )
+    lengths = [(name, log10(each.end / each.start)) for each in spans for name in each.leaders]
+    return max(results.optimizers, key=lambda name: sum(length for leader, length in lengths if leader == name))
 
 
 def _test_row_parts(results: Results, judged: WinnerLosses) -> list[TitledTable | Text]:
@@ -258,15 +238,14 @@ def winner_loss_table(results: Results, judged: WinnerLosses, data: str) -> Titl
     """Return the table of the winners' losses on rows that no trial saw, with reported losses and optimism."""
     place = results.data.index(data)
     columns = (judged.losses.value, judged.losses.low, judged.losses.high, judged.reported, judged.optimism)
+    by_optimizer = zip(results.optimizers, *(column[place] for column in columns), strict=True)
     rows = tuple(
         (
             make_visible(name),
             _format_estimate(mean, low, high, _format_loss),
             *("-" if isnan(each) else _format_loss(each) for each in others),
         )
-        for name, mean, low, high, *others in zip(
-            results.optimizers, *(column[place] for column in columns), strict=True
-        )
+        for name, mean, low, high, *others in by_optimizer
     )
     over = f"mean over {count_with_noun(len(results.seeds), 'seed')} [95 % interval]"
     title = f"{data}: {results.formulas[data]} of the winners, {over}"
@@ -288,15 +267,14 @@ def _describe_pair(results: Results, pair: tuple[str, str], models: IncumbentCan
     Of many intervals, only those in which one is ahead are listed; the others are summarized as noise.
     """
     spans = results.leaders_beyond_noise(pair, models)
-    shown, left_out = _longest_intervals(
-        spans if len(spans) <= MAX_INTERVALS else [each for each in spans if each.leaders]
-    )
+    is_short = len(spans) <= MAX_INTERVALS
+    shown, left_out = _longest_intervals(spans if is_short else [each for each in spans if each.leaders])
     texts = [
         f"{f'{make_visible(each.leaders[0])} ahead' if each.leaders else 'within noise'}"
         f" from {format_seconds(each.start)} to {format_seconds(each.end)}"
         for each in shown
     ]
-    others = "" if len(spans) <= MAX_INTERVALS else "; otherwise within noise"
+    others = "" if is_short else "; otherwise within noise"
     return f"{make_visible(' and '.join(pair))}: {'; '.join(texts)}{left_out}{others}"
 
 

@@ -104,23 +104,18 @@ class TableObjective:
         """Return the trial of a request, with the cost of running it alone; raises InputError if there is none."""
         row, rung = self._row(request.configuration), self._rung(request.fidelity)
         if row is None:
-            raise InputError(
-                f"the table `{self.table.name}` does not have {request.configuration.identity}",
-                "it has only default hyperparameters; search only those with `--set hyperparameters=default`",
-            )
+            message = f"the table `{self.table.name}` does not have {request.configuration.identity}"
+            remedy = "it has only default hyperparameters; search only those with `--set hyperparameters=default`"
+            raise InputError(message, remedy)
         cost, status = self._cost[row][rung], Status(self._status[row][rung])
         if self._limit is not None and cost > self._limit:
             return timeout_failure(self._limit, self._limit).result_of(request)
         if status is not Status.SUCCESS:
             return Trial(request, None, cost, status, self.table.reasons[self._reason[row][rung]])
         training = self._training_loss[row][rung]
-        return Trial(
-            request,
-            self._loss[row][rung],
-            cost,
-            constraints=tuple(map(Measurement, self.bounds, self._measured[row][rung])),
-            training_loss=None if isnan(training) else training,
-        )
+        known = None if isnan(training) else training
+        measured = tuple(map(Measurement, self.bounds, self._measured[row][rung]))
+        return Trial(request, self._loss[row][rung], cost, constraints=measured, training_loss=known)
 
     def missing_reason(self, configuration: Configuration) -> str:
         """Return the reason why the table has no answer for a member of the space, or an empty text."""
@@ -132,10 +127,9 @@ class TableObjective:
         """Raise InputError unless the table has trials for all these numbers of training rows."""
         lacking = [f"{rows:,}" for rows in sizes if rows not in self._rungs]
         if lacking:
-            raise InputError(
-                f"the table `{self.table.name}` has no trials on {', '.join(lacking)} training rows",
-                f"it has {', '.join(f'{rows:,}' for rows in self.table.sizes)}; choose `b` and `eta` that give these",
-            )
+            message = f"the table `{self.table.name}` has no trials on {', '.join(lacking)} training rows"
+            there = ", ".join(f"{rows:,}" for rows in self.table.sizes)
+            raise InputError(message, f"it has {there}; choose `b` and `eta` that give these")
 
     def _rung(self, fidelity: int | None) -> int:
         if fidelity is None or fidelity >= self.training_size:
@@ -186,12 +180,9 @@ def _check_same_pipelines(table: LossTable, space: Space) -> None:
     except (DefinitionError, ValueError, RecursionError) as error:
         message = f"this version cannot read the space that the table `{table.name}` was made from"
         raise DataError(message, "make the table again with `spacelang tabulate`") from error
-    found = [
-        each
-        for each in differences(origin, space)
-        if each.aspect in (Aspect.OPERATOR, Aspect.FIXED, Aspect.PIPELINE)
-        or (each.aspect is Aspect.HYPERPARAMETER and each.first is None)
-    ]
+    aspects = (Aspect.OPERATOR, Aspect.FIXED, Aspect.PIPELINE)
+    news = ((each, each.aspect is Aspect.HYPERPARAMETER and each.first is None) for each in differences(origin, space))
+    found = [each for each, is_new in news if is_new or each.aspect in aspects]
     if found:
         shown = "; ".join(map(_describe, found[:MAX_LISTED]))
         more = f"; {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
@@ -224,9 +215,8 @@ def _stage_row_lookup(table: LossTable, axes: StageProduct, structures: Structur
             found = sum([at[values[key]] for key, at in places])
         except KeyError:
             return None
-        if usual is not None and configuration != usual.complete(structure_of(space, configuration)):
-            return None
-        return found
+        is_unusual = usual is not None and configuration != usual.complete(structure_of(space, configuration))
+        return None if is_unusual else found
 
     return row
 

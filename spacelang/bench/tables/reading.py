@@ -41,8 +41,7 @@ def read_table(path: Path) -> LossTable:
     found = _Arrays(name, _read(path))
     sizes = _sizes(found)
     pipelines = _pipelines(found)
-    shape = (*pipelines.shape, len(sizes))
-    rows = (len(pipelines), len(sizes))
+    shape, rows = (*pipelines.shape, len(sizes)), (len(pipelines), len(sizes))
     loss = found.checked_array("loss", "f", shape).reshape(rows)
     cost = found.checked_array("cost", "f", shape).reshape(rows)
     found.check(bool(np.isfinite(loss).all()), "`loss` has values that are not finite", "failed trials have the loss 1")
@@ -80,11 +79,8 @@ class _Arrays(dict[str, "npt.NDArray[Any]"]):
         self.check(not missing, f"it has no array {', '.join(missing)}")
         forms = [name for name in ("axes", "configurations") if name in arrays]
         self.check(bool(forms), "it has neither `axes` nor `configurations`, one of which must list the pipelines")
-        self.check(
-            len(forms) == 1,
-            "it has both `axes` and `configurations`",
-            "leave out one of the two arrays; the other lists the pipelines",
-        )
+        remedy = "leave out one of the two arrays; the other lists the pipelines"
+        self.check(len(forms) == 1, "it has both `axes` and `configurations`", remedy)
 
     def check(self, holds: bool, message: str, help: str = REMAKE_HELP) -> None:  # noqa: A002
         if not holds:
@@ -100,8 +96,7 @@ class _Arrays(dict[str, "npt.NDArray[Any]"]):
         return array.astype({"f": np.float64, "i": np.int64}.get(kind, array.dtype), copy=False)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        array = self[name]
-        return tuple(self.checked_array(name, "U", (array.size,)).tolist())
+        return tuple(self.checked_array(name, "U", (self[name].size,)).tolist())
 
     def fingerprint(self) -> str:
         """Return a hash of all arrays except `meta`."""
@@ -203,9 +198,8 @@ def _names(text: str) -> tuple[str, ...]:
         names = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return ()
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return ()
-    return tuple(names)
+    is_valid = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return tuple(names) if is_valid else ()
 
 
 def _status(found: _Arrays, loss: "npt.NDArray[np.float64]", shape: tuple[int, ...]) -> "npt.NDArray[np.str_]":
@@ -309,8 +303,8 @@ def _arrays(table: LossTable) -> dict[str, "npt.NDArray[Any]"]:
         found["axes"] = np.asarray([json.dumps(list(names)) for names in pipelines.alternatives])
         found["stages"] = np.asarray(pipelines.stages, dtype=np.str_)
     else:
-        texts = [json.dumps(each.to_dict(), sort_keys=True) for each in pipelines.configurations]
-        found["configurations"] = np.asarray(texts)
+        listed = pipelines.configurations
+        found["configurations"] = np.asarray([json.dumps(each.to_dict(), sort_keys=True) for each in listed])
     if not np.isnan(table.training_loss).all():
         found["training_loss"] = table.training_loss.reshape(shape)
     if table.bounds:

@@ -34,8 +34,7 @@ class TabulationSearch:
         structures = Structures(problem.space)
         for rows in self.sizes:
             fidelity = None if rows == problem.size else rows
-            wanted = configurations(structures, self.hyperparameters)
-            yield from ask_all(Request(each, fidelity) for each in wanted)
+            yield from ask_all(Request(each, fidelity) for each in configurations(structures, self.hyperparameters))
 
 
 def check_size(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
@@ -123,8 +122,7 @@ def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[
     if hyperparameters == "default":
         completer = DefaultCompleter(structures)
         return (completer.complete(structure_at(structures, number)) for number in range(structures.count))
-    wanted = count_configurations(structures, hyperparameters)
-    numbers = ConfigurationNumbers(structures)
+    wanted, numbers = count_configurations(structures, hyperparameters), ConfigurationNumbers(structures)
     return (numbers.configuration_at(number) for number in range(wanted))
 
 
@@ -133,8 +131,6 @@ def stage_product_of(structures: Structures) -> StageProduct | None:
     space = structures.space
     if space.hyperparameters or len(space.stages) < len(space.decisions) or not space.stages:
         return None
-    axes = StageProduct(
-        tuple(tuple(branch.name for branch in stage.branches) for stage in space.stages),
-        tuple(stage.key for stage in space.stages),
-    )
+    names = tuple(tuple(branch.name for branch in stage.branches) for stage in space.stages)
+    axes = StageProduct(names, tuple(stage.key for stage in space.stages))
     return axes if structures.count == prod(axes.shape) else None

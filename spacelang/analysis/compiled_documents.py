@@ -126,11 +126,8 @@ def _structures(
 
 def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: DiagnosticCollector) -> Catalogues:
     names = dict.fromkeys(operator.catalogue for operator in operators(space.root))
-    used = [
-        ast.CatalogueUse(_dotted(name, start), start)
-        for name in names
-        if name not in (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
-    ]
+    own = (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
+    used = [ast.CatalogueUse(_dotted(name, start), start) for name in names if name not in own]
     return declarations.read_catalogues(used, surroundings, report)
 
 

@@ -137,16 +137,9 @@ class _TruthChecks:
         says_nothing = can_be_true != constraint.forbidden
         remedy = "remove it" if says_nothing and can_be_true else None
         found = problems.AlwaysTrue if can_be_true else problems.NeverTrue
-        self._report.add(
-            found(
-                span,
-                kind=kind,
-                reason=self._reason(statement),
-                remedy=remedy,
-                notes=() if says_nothing else (self._exclusion_note(statement),),
-                related=self._related(statement),
-            )
-        )
+        notes = () if says_nothing else (self._exclusion_note(statement),)
+        reason, related = self._reason(statement), self._related(statement)
+        self._report.add(found(span, kind=kind, reason=reason, remedy=remedy, notes=notes, related=related))
 
     def _reason_never_applies(self, statement: Statement) -> str:
         dead = [address for address in statement.active if self._is_never_active(address)]
@@ -236,15 +229,8 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
             # A branch that is dead only for very large data is no mistake: `stats` and `sample` name their bindings.
             continue
         kind = problems.AlternativeNeverChosenForData if found.by_data else problems.DeadAlternative
-        report.add(
-            kind(
-                branch.span,
-                alternative=branch.name,
-                stage=choice.key,
-                related=(*excluded, *found.others),
-                notes=_symbol_notes(found, report),
-            )
-        )
+        related, notes = (*excluded, *found.others), _symbol_notes(found, report)
+        report.add(kind(branch.span, alternative=branch.name, stage=choice.key, related=related, notes=notes))
 
 
 def _is_decided_by_condition(space: Space, presence: DecisionCondition, branch: Branch) -> bool:

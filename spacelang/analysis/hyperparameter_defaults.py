@@ -102,15 +102,9 @@ def read_decision_default(
     if word in names and not is_string:
         return names.index(word)
     if is_known and branches and not isinstance(value, InvalidValue):
-        report.add(
-            DefaultOutside(
-                default.span,
-                value=default.span.text,
-                parameter=written.name.text,
-                domain=" | ".join(names),
-                near=nearest_name(word, names) if isinstance(word, str) else None,
-            )
-        )
+        near = nearest_name(word, names) if isinstance(word, str) else None
+        parameter, shown, domain = written.name.text, default.span.text, " | ".join(names)
+        report.add(DefaultOutside(default.span, value=shown, parameter=parameter, domain=domain, near=near))
     return 0
 
 

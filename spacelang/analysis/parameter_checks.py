@@ -163,14 +163,9 @@ class ParameterChecker:
     def _report_operator(self, span: Span, expected: str, *, is_such: bool) -> None:
         assert self._known is not None
         entry, parameter = self._known
+        kind, told = "such operator" if is_such else "operator", f"expected {expected}"
         self._report.add(
-            problems.UnexpectedOperator(
-                span,
-                operator=entry.name,
-                parameter=parameter.name,
-                expected=f"expected {expected}",
-                kind="such operator" if is_such else "operator",
-            )
+            problems.UnexpectedOperator(span, operator=entry.name, parameter=parameter.name, expected=told, kind=kind)
         )
 
 

@@ -123,29 +123,17 @@ class RangeReader:
         self._report_bound(bound, written, "expected a finite number", symbols)
 
     def _report_bound(self, bound: ast.Expression, written: ast.Range, expected: str, symbols: tuple[str, ...]) -> None:
-        self._report.add(
-            BadBound(
-                bound.span,
-                bound=bound.span.text,
-                domain="a range of integers" if written.kind == "int" else "a range",
-                expected=expected,
-                notes=self._report.symbols.notes(symbols),
-            )
+        domain, notes = (
+            "a range of integers" if written.kind == "int" else "a range",
+            self._report.symbols.notes(symbols),
         )
+        self._report.add(BadBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, notes=notes))
 
     def _report_fraction(self, bound: ast.Expression, value: float) -> None:
-        whole = f"{math.floor(value)} or {math.ceil(value)}"
-        self._report.add(
-            BadBound(
-                bound.span,
-                bound=bound.span.text,
-                domain="a range of integers",
-                expected="expected an integer",
-                remedy=f"write `float[…]`, or {whole}"
-                if self._judge.range_rejection(Real(value, value)) is None
-                else f"write {whole}",
-            )
-        )
+        takes_floats = self._judge.range_rejection(Real(value, value)) is None
+        remedy = f"write {'`float[…]`, or ' if takes_floats else ''}{math.floor(value)} or {math.ceil(value)}"
+        domain, expected = "a range of integers", "expected an integer"
+        self._report.add(BadBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, remedy=remedy))
 
     def _refuse(self, bound: ast.Expression) -> None:
         expected = "expected a number or arithmetic over numbers"
@@ -160,16 +148,9 @@ class RangeReader:
         reason = _why_empty(written, lower, upper)
         start, end = lower.span.text, upper.span.text
         opening, closing = "(" if written.lower_open else "[", ")" if written.upper_open else "]"
-        self._report.add(
-            EmptyDomain(
-                written.span,
-                domain=f"`{written.span.text}`",
-                reason=reason,
-                near=f"{written.kind}{opening}{end}, {start}{closing}{_modifiers(written)}"
-                if reason == REVERSED
-                else None,
-            )
-        )
+        turned = f"{written.kind}{opening}{end}, {start}{closing}{_modifiers(written)}"
+        domain, near = f"`{written.span.text}`", turned if reason == REVERSED else None
+        self._report.add(EmptyDomain(written.span, domain=domain, reason=reason, near=near))
 
     def _report_empty_by_data(self, written: ast.Range, lower: _End, upper: _End) -> None:
         symbols = self._report.symbols

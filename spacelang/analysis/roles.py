@@ -42,14 +42,8 @@ class _RoleChecker:
         if isinstance(last, ir.Choice) and self._has_none(last, _ESTIMATORS):
             predicting = [step.name for step in astray if not self._has_none(step, _ESTIMATORS)]
             # If two stages were swapped, the wrong place of the other one is the same mistake.
-            self._report.add(
-                NotAnEstimator(
-                    last.span,
-                    step=last.name,
-                    role=self._description(last, "predicts"),
-                    estimator=predicting[0] if predicting else None,
-                )
-            )
+            role, estimator = self._description(last, "predicts"), predicting[0] if predicting else None
+            self._report.add(NotAnEstimator(last.span, step=last.name, role=role, estimator=estimator))
             if predicting:
                 return
         else:

@@ -341,12 +341,8 @@ class BoundReader:
             return None
         if limit < 0 or (limit == 0 and (measure is not ir_task.Measure.DISPARITY or relation == "<")):
             problem = f"no pipeline can satisfy `{spell_expression(written)}`"
-            expected = (
-                "a bound of at least 0"
-                if measure is ir_task.Measure.DISPARITY and relation == "<="
-                else "a bound greater than 0"
-            )
-            self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=expected))
+            least = "of at least 0" if measure is ir_task.Measure.DISPARITY and relation == "<=" else "greater than 0"
+            self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=f"a bound {least}"))
             return None
         return ir_task.Bound(measure, limit, relation == "<", scorer, column, written.span)
 

@@ -197,10 +197,8 @@ _CATBOOST: Final[Mapping[str, ParameterSupplement]] = {
     "task_type": ParameterSupplement((AllowedValues(("CPU", "GPU")),), "CPU"),
 }
 SUPPLEMENTS: Final[Mapping[str, Mapping[str, ParameterSupplement]]] = {
-    "xgboost": _XGBOOST,
-    "lightgbm": _LIGHTGBM,
-    "catboost": _CATBOOST,
-}
+    "xgboost": _XGBOOST, "lightgbm": _LIGHTGBM, "catboost": _CATBOOST,
+}  # fmt: skip
 """The supplements by catalogue and parameter."""
 _XGBOOST_FORWARDED: Final[Mapping[str, ParameterSupplement]] = {
     # For the booster `dart`.
@@ -274,10 +272,8 @@ _LIGHTGBM_FORWARDED: Final[Mapping[str, ParameterSupplement]] = {
     "deterministic": ParameterSupplement((SWITCH,), False),
 }
 FORWARDED: Final[Mapping[str, Mapping[str, ParameterSupplement]]] = {
-    "xgboost": _XGBOOST_FORWARDED,
-    "lightgbm": _LIGHTGBM_FORWARDED,
-    "catboost": {},
-}
+    "xgboost": _XGBOOST_FORWARDED, "lightgbm": _LIGHTGBM_FORWARDED, "catboost": {},
+}  # fmt: skip
 """Parameters that constructors take in `**kwargs` and forward to the library, by catalogue, with the library's default.
 
 Not listed are aliases of named parameters, and parameters that open files, talk to other machines, describe single

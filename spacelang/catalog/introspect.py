@@ -78,14 +78,8 @@ def introspect_package(name: str) -> entries.Catalogue:
     distribution = BUNDLED.get(name, name)
     version = entries.installed_version(distribution) or ""
     classes = dict(sorted(_public_classes(name)))
-    return entries.Catalogue(
-        name=name,
-        distribution=distribution,
-        version=version,
-        operators={
-            called: with_supplements(_operator(called, found, name, version)) for called, found in classes.items()
-        },
-    )
+    operators = {word: with_supplements(_operator(word, found, name, version)) for word, found in classes.items()}
+    return entries.Catalogue(name, distribution, version, operators)
 
 
 def _public_classes(package: str) -> Iterator[tuple[str, type]]:

@@ -183,11 +183,8 @@ class _RunningParts(Generic[T]):
             return self.resume(number, told)
         early = None if told.speculative is None else told.speculative.request
         who = [number for number, wishes in self._speculative.items() if early in wishes]
-        return tuple(
-            request
-            for number in who
-            for request in self.resume(number, SearchEvent(None, told.idle_workers, told.speculative))
-        )
+        event = SearchEvent(None, told.idle_workers, told.speculative)
+        return tuple(request for number in who for request in self.resume(number, event))
 
     def resume(self, number: int, told: SearchEvent | None) -> tuple[Request | LazyRequest, ...]:
         """Resume a part with an event, or start it if `told` is None; return the requests that it wants to start."""

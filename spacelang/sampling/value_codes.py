@@ -139,12 +139,8 @@ def _part_code_type(part: SimpleDomain) -> DTypeLike:
 
 def integer_type(lower: int, upper: int) -> DTypeLike:
     """Return the smallest signed integer type that holds `lower` to `upper`; `object` if there is none."""
-    fitting = (
-        kind
-        for kind in (np.int8, np.int16, np.int32, np.int64)
-        if np.iinfo(kind).min <= lower and upper <= np.iinfo(kind).max
-    )
-    return next(fitting, object)
+    kinds = (np.int8, np.int16, np.int32, np.int64)
+    return next((kind for kind in kinds if np.iinfo(kind).min <= lower and upper <= np.iinfo(kind).max), object)
 
 
 def is_exact_as_floats(part: Grid) -> bool:

@@ -130,12 +130,8 @@ def _components(space: ir.Space) -> Iterator[Component]:
 def _relevant_decisions(
     space: ir.Space, members: Sequence[ir.Variable], constraints: Sequence[ir.Constraint], context: ir.Context
 ) -> Iterator[RelevantDecision]:
-    tests = [
-        each
-        for expression in ir.expressions_of(members, constraints)
-        for each in nodes(expression)
-        if isinstance(each, Is)
-    ]
+    expressions = ir.expressions_of(members, constraints)
+    tests = [each for expression in expressions for each in nodes(expression) if isinstance(each, Is)]
     owners = dict.fromkeys(owner for member in members for owner in member.owners[len(context) :])
     known = {address for address, _ in context}
     for address in dict.fromkeys([*(owner for owner, _ in owners), *(test.address for test in tests)]):

@@ -108,13 +108,8 @@ class Solver:
 
     def supported_states(self) -> dict[str, frozenset[State]]:
         """Return the states of each variable that configurations have, once its context is reached."""
-        return {
-            address: states
-            for networks in self.model.by_context.values()
-            for network in networks
-            for address, states in self._supported(network).items()
-            if address not in network.truths
-        }
+        every = (network for networks in self.model.by_context.values() for network in networks)
+        return {a: states for each in every for a, states in self._supported(each).items() if a not in each.truths}
 
     def supported_branches(self) -> dict[str, frozenset[int]]:
         """Return the indices of the branches of each decision that some admissible configuration takes."""
@@ -126,14 +121,9 @@ class Solver:
                     support = self._supported(network)
                     found |= {address: support[address] - {UNREACHED} for address in choices}
                 else:
-                    found |= {
-                        address: frozenset(
-                            place
-                            for place in range(len(variable.choice.branches))
-                            if self.total(context_below(variable, place))
-                        )
-                        for address, variable in choices.items()
-                    }
+                    for address, variable in choices.items():
+                        places = range(len(variable.choice.branches))
+                        found[address] = frozenset(p for p in places if self.total(context_below(variable, p)))
         return found
 
     def _supported(self, network: Network) -> dict[str, frozenset[State]]:

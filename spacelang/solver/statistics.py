@@ -68,16 +68,10 @@ def statistics(structures: Structures) -> Statistics:
         for hyperparameter in hyperparameters:
             tally, total = tally.with_hyperparameter(hyperparameter), total.with_hyperparameter(hyperparameter)
         by_algorithm[operator] = tally
-    return Statistics(
-        space.name,
-        tuple((stage.name, len(stage.branches)) for stage in space.stages),
-        structures.count,
-        total,
-        by_algorithm,
-        len(space.conditions),
-        len(space.constraints),
-        structures.configuration_count,
-    )
+    stages = tuple((stage.name, len(stage.branches)) for stage in space.stages)
+    statements = len(space.conditions), len(space.constraints)
+    counts = structures.count, total, by_algorithm, *statements, structures.configuration_count
+    return Statistics(space.name, stages, *counts)
 
 
 def _algorithms(node: Node) -> Iterator[tuple[str, list[Hyperparameter]]]:

@@ -145,12 +145,8 @@ def _incomplete_item(mistake: SyntaxMistake, source: Source) -> UnexpectedEnd:
     text, end = mistake.text, mistake.place + mistake.shift
     place = _open_bracket(text, len(text))
     related = () if place is None else (_opened_here(source, place + mistake.shift, "opened here and never closed"),)
-    return UnexpectedEnd(
-        Span(source, max(end - 1, 0), end),
-        item=(text.split() or ["file"])[0],
-        expected=expectation(mistake.expected),
-        related=related,
-    )
+    span, item = Span(source, max(end - 1, 0), end), (text.split() or ["file"])[0]
+    return UnexpectedEnd(span, item=item, expected=expectation(mistake.expected), related=related)
 
 
 def _open_bracket(text: str, end: int) -> int | None:

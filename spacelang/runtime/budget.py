@@ -10,6 +10,7 @@ from spacelang.ir.task import BYTES, SECONDS, Limits, to_base_unit
 UNITS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 """Seconds in each unit of a duration."""
 _DURATION: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|m|h|)\s*")
+_LIMIT: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,6 @@ def parse_duration(text: str) -> float:
     if seconds == 0 or not math.isfinite(seconds):
         raise ValueError(f"`{text}` is not a positive, finite duration")
     return seconds
-
-
-_LIMIT: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)")
 
 
 def parse_limits(text: str) -> Limits:

@@ -9,6 +9,9 @@ from spacelang.ir.task import BYTES, SECONDS, format_quantity
 from spacelang.ir.trial import Status, Work
 
 R = TypeVar("R")
+MAX_REASON_LENGTH: Final = 200  # The maximum length of a reason, in characters
+TIMEOUT_PREFIX: Final = "it took longer than "  # The start of the reason of a timeout; the limit follows
+MEMORY_KILL_SHARE: Final = 0.9  # The share of the memory limit above which a killed evaluation counts as out of memory
 
 
 class InputError(UserError):
@@ -34,11 +37,6 @@ class DifferentSearchError(InputError):
         message = f"trial {trial} of the earlier sessions is not one that this search asks for"
         super().__init__(message, "the run was made by another version of spacelang: start a new one")
         self.trial = trial
-
-
-MAX_REASON_LENGTH: Final = 200  # The maximum length of a reason, in characters
-TIMEOUT_PREFIX: Final = "it took longer than "  # The start of the reason of a timeout; the limit follows
-MEMORY_KILL_SHARE: Final = 0.9  # The share of the memory limit above which a killed evaluation counts as out of memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +106,7 @@ def exit_failure(exit_code: int, seconds: float) -> Failure:
 
 
 def kill_failure(limit: float | None, taken: float, seconds: float, *, is_memory_out: bool = False) -> Failure:
-    """Return the failure of an evaluation that something else ended by SIGKILL; `limit` and `taken` are in bytes.
-
-    It is attributed to memory if more than `MEMORY_KILL_SHARE` of the limit was in use, or if the system ran out of
-    memory since the start (`is_memory_out`).
-    """
+    """Return the failure of an evaluation ended by SIGKILL: out of memory if the system was, or near `limit` bytes."""
     if is_memory_out:
         return Failure(Status.MEMORY, "the system ended the worker process because memory ran out", seconds)
     by = f"the worker process was ended by {signal_name(signal.SIGKILL)}"

@@ -50,10 +50,7 @@ class FinalWork(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class RefitWork(FinalWork["SerializedPayload"]):
-    """Fit a pipeline on all rows that trials may use, held out or not; its value is the pipeline, if requested.
-
-    A member of an ensemble (`is_member`) learns class codes, which the ensemble decodes.
-    """
+    """Fit a pipeline, whose value is it if requested, on all rows that trials may use; a member learns class codes."""
 
     returns_pipeline: bool = False
     is_member: bool = False

@@ -1,7 +1,4 @@
-"""The search loop: evaluate the trials of an optimizer until the budget, the space or the user ends it.
-
-The loop owns time, workers and memory. An optimizer owns none of them.
-"""
+"""The search loop, which owns time, workers and memory: it evaluates trials until the budget, space or user ends it."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -107,8 +104,6 @@ class Dispatcher:
                 raise DifferentSearchError(record.index)
             self._store(record)
 
-    # ---- what earlier sessions have left
-
     def _starts_session(self) -> bool:
         """Return True if an earlier session, or the present one after all trials, starts here; note its workers."""
         workers = self.history.next_session_workers()
@@ -133,8 +128,6 @@ class Dispatcher:
             raise DifferentSearchError(record.index)
         self.queue.remove(self.history.cache_key(wish.request))
         return self._report(record)
-
-    # ---- what goes on
 
     def _advance(self) -> bool:
         """Start jobs, wait for one; return False if none may run. Raise StalledSearchError if none is committed."""
@@ -174,9 +167,8 @@ class Dispatcher:
     def _stop_least_likely(self) -> bool:
         """Stop the least likely speculative job; return False without one."""
         finished = {each.job.number for each in self._finished_jobs}
-        unwanted = [
-            key for key, each in self.running.items() if key not in self._committed and each.job.number not in finished
-        ]
+        speculative = [(key, each.job.number) for key, each in self.running.items() if key not in self._committed]
+        unwanted = [key for key, number in speculative if number not in finished]
         if not unwanted:
             return False
         places = {key: place for place, key in enumerate(self._speculative)}
@@ -185,10 +177,7 @@ class Dispatcher:
         return True
 
     def _finish_job(self, finished: FinishedJob[Trial]) -> SearchEvent:
-        """Record a finished job and return its event: speculative if nobody has asked, or the budget is used up.
-
-        If it was started speculatively, with less time than is wanted now, the committed request is queued again.
-        """
+        """Record a finished job and return its event: speculative if nobody has asked, or the budget is used up."""
         key = self.history.cache_key(finished.job.work)
         began = self.running.pop(key).began
         self._workers = self._worker_count()
@@ -205,15 +194,10 @@ class Dispatcher:
             self.queue.add({key: self._committed[key][0].request})
         return self._report_speculative(record)
 
-    # ---- telling
-
     def _has_capacity_event(self) -> bool:
         """Return True if only an event of its own can tell of idle workers: new workers, or no committed trial."""
-        return (
-            self._workers > 0
-            and self._idle_workers != self._reported_idle_workers
-            and (self._has_worker_change or not self._committed)
-        )
+        is_news = self._workers > 0 and self._idle_workers != self._reported_idle_workers
+        return is_news and (self._has_worker_change or not self._committed)
 
     def _report(self, record: TrialRecord) -> SearchEvent:
         """Store a committed trial and return the first event; `_commit` answers or queues further requests for it."""
@@ -275,9 +259,8 @@ class Dispatcher:
 
     def _is_over(self) -> bool:
         """Return True if the budget is exhausted and every trial that ended within it was reported."""
-        if self.budget.trials_left(self.history.reported_trials) == 0 and all(
-            each.is_speculative for each in self.history.trials_to_replay
-        ):
+        is_spent = self.budget.trials_left(self.history.reported_trials) == 0
+        if is_spent and all(each.is_speculative for each in self.history.trials_to_replay):
             return True  # the remaining ones are speculative: they are stored when the run is closed
         if self.history.trials_to_replay:
             return False

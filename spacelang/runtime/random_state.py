@@ -31,9 +31,8 @@ def seed_global_random_state(seed: int) -> None:
 def are_random_states_equal(one: GlobalRandomState, other: GlobalRandomState) -> bool:
     """Return True if two global random states are equal."""
     (mine, python), (theirs, its) = one, other
-    return bool(
-        mine[0] == theirs[0] and mine[2:] == theirs[2:] and python == its and np.array_equal(mine[1], theirs[1])
-    )
+    are_counters_equal = mine[0] == theirs[0] and mine[2:] == theirs[2:]
+    return bool(are_counters_equal and python == its and np.array_equal(mine[1], theirs[1]))
 
 
 @contextmanager

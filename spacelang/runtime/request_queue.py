@@ -16,6 +16,8 @@ from spacelang.runtime.history import Key
 
 PrefixKey: TypeAlias = tuple[str, ...]
 """The steps of work of a request, first step first; requests can share the work of a common prefix."""
+PrefixKeyFunction: TypeAlias = Callable[[Request], PrefixKey]
+"""A function that returns the prefix key of a request. Requests that share a prefix run after each other."""
 
 
 class AffinityQueue:
@@ -40,10 +42,8 @@ class AffinityQueue:
         order = sorted(range(len(jobs)), key=routes.__getitem__)
         self._jobs = [jobs[place] for place in order]
         self._prefix_keys = [routes[place] for place in order]
-        self._shared_with_previous = [
-            0,
-            *(_common_prefix_length(before, after) for before, after in pairwise(self._prefix_keys)),
-        ]
+        shared = (_common_prefix_length(before, after) for before, after in pairwise(self._prefix_keys))
+        self._shared_with_previous = [0, *shared]
         """For each job, the length of the prefix that its key shares with the key of the job before."""
         self._last_prefix_keys: MutableMapping[str, PrefixKey] = {} if last is None else last
         self._free = _JobRange(0, len(jobs))
@@ -79,9 +79,8 @@ class AffinityQueue:
                 first = bisect_left(self._prefix_keys, known[:length])
                 for stretch in (self._free, *self._ranges.values()):
                     if stretch.first <= first < stretch.end:
-                        return stretch.split(
-                            first if self._is_worth_splitting(known, stretch, first) else stretch.first
-                        )
+                        is_worth = self._is_worth_splitting(known, stretch, first)
+                        return stretch.split(first if is_worth else stretch.first)
         return self._take_over()
 
     def _is_worth_splitting(self, known: PrefixKey, stretch: "_JobRange", first: int) -> bool:
@@ -133,17 +132,9 @@ def _common_prefix_length(one: PrefixKey, other: PrefixKey) -> int:
     return min(len(one), len(other))
 
 
-PrefixKeyFunction: TypeAlias = Callable[[Request], PrefixKey]
-"""A function that returns the prefix key of a request. Requests that share a prefix run after each other."""
-
-
 @dataclass(slots=True)
 class RequestQueue:
-    """A queue of committed requests that no worker has started yet, one batch of requests made at once after the other.
-
-    Within a batch, each worker receives requests that share work, by their `prefix_key`; without it, they keep their
-    order.
-    """
+    """A queue of committed requests, batch by batch; in one, each worker gets requests that share a `prefix_key`."""
 
     prefix_key: PrefixKeyFunction | None = None
     _batches: deque[dict[Key, Request]] = field(default_factory=deque)
@@ -178,9 +169,8 @@ class RequestQueue:
             job = self.make_job(next(iter(batch.values())))
         else:
             if self._affinity_queue is None or not self._affinity_queue:
-                self._affinity_queue = AffinityQueue(
-                    [self.make_job(each) for each in [*batch.values()][:most]], self.prefix_key, self._last_prefix_keys
-                )
+                jobs = [self.make_job(each) for each in [*batch.values()][:most]]
+                self._affinity_queue = AffinityQueue(jobs, self.prefix_key, self._last_prefix_keys)
             job = self._affinity_queue.take_job(worker)
         del batch[key(job.work)]
         if not batch:
@@ -200,11 +190,7 @@ _Segment: TypeAlias = "int | tuple[str, dict[str, tuple[_Segment, ...]]]"
 
 
 class PrefixKeys:
-    """The prefix keys of requests over one space, for trials with at most `training_size` training rows.
-
-    The first word is the fidelity; each further one holds the values of one step. Keys with the same first k words
-    belong to pipelines with the same fidelity and the same first k - 1 steps.
-    """
+    """The prefix keys of requests over one space: the fidelity, unless all rows, and the values of each step."""
 
     def __init__(self, space: Space, training_size: int) -> None:
         self._training_size = training_size
@@ -236,13 +222,9 @@ def _step_segments(node: Node, steps: list[Node]) -> Iterator[_Segment]:
                 yield from _step_segments(child, steps)
         case Product(kind=ProductKind.PERMUTATION, children=(Choice() as order, *permuted)):
             parts = {id(child): tuple(_step_segments(child, steps)) for child in permuted}
-            yield (
-                order.key,
-                {
-                    branch.name: tuple(part for child in node.steps_in_order(branch.name) for part in parts[id(child)])
-                    for branch in order.branches
-                },
-            )
+            orders = {branch.name: node.steps_in_order(branch.name) for branch in order.branches}
+            found = {name: tuple(part for each in kept for part in parts[id(each)]) for name, kept in orders.items()}
+            yield order.key, found
         case _:
             steps.append(node)
             yield len(steps) - 1

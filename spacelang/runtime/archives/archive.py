@@ -1,7 +1,4 @@
-"""Archives: the best configuration and the meta-features of each of some data sets, as a JSON file.
-
-Users create them from their own runs with `spacelang archive`. `grammars/archive.schema.json` describes every key.
-"""
+"""Archives: the best configuration on each of some data sets, as JSON (`grammars/archive.schema.json`)."""
 
 import hashlib
 import json
@@ -25,31 +22,14 @@ from spacelang.runtime.data.loading import DEFAULT_NAME, EXTENSIONS
 from spacelang.runtime.data.table_files import read_text
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.storage.header import DataFacts
-from spacelang.serialization.codec import (
-    FLOAT,
-    NAME,
-    TEXT,
-    VALUE,
-    ArrayCodec,
-    ConversionCodec,
-    MappingCodec,
-    NamedCodec,
-    ObjectCodec,
-    ObjectKey,
-    ScalarCodec,
-    from_parts,
-)
-from spacelang.serialization.json_documents import (
-    DefinitionError,
-    ReadingContext,
-    WritingContext,
-    expect_integer,
-    expect_string,
-)
+from spacelang.serialization import codec, json_documents
+from spacelang.serialization.codec import ObjectCodec, ObjectKey
+from spacelang.serialization.json_documents import DefinitionError, expect_integer, expect_string
 
 KIND: Final = "archive"
 VERSION: Final = 1  # The version of the document's format
 REMEDY: Final = "recreate it with `spacelang archive`, or see `grammars/archive.schema.json`"
+Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class ArchiveError(InputError):
@@ -103,12 +83,9 @@ def space_facts(space: Space) -> SpaceIdentity:
     return SpaceIdentity(space.name, hashlib.sha256(json.dumps(words).encode()).hexdigest())
 
 
-# ---- the file
-
-
 def write_archive(archive: Archive, path: Path) -> None:
     """Write an archive to a file and replace an existing one; raise ArchiveError if this fails."""
-    document = ARCHIVE_CODEC.write(archive, WritingContext())
+    document = ARCHIVE_CODEC.write(archive, json_documents.WritingContext())
     try:
         path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     except OSError as error:
@@ -127,7 +104,7 @@ def read_archive(path: Path) -> Archive:
     except (ValueError, RecursionError) as error:  # numbers with too many digits, or too deep nesting
         raise ArchiveError(f"`{path}` is nested too deeply, or has a number with too many digits", REMEDY) from error
     try:
-        return replace(ARCHIVE_CODEC.read(document, "archive", ReadingContext()), name=str(path))
+        return replace(ARCHIVE_CODEC.read(document, "archive", json_documents.ReadingContext()), name=str(path))
     except DefinitionError as error:
         raise ArchiveError(f"`{path}` is not an archive: {error}", error.remedy or REMEDY) from error
 
@@ -140,36 +117,34 @@ def _kind(value: object, path: str) -> str:
 
 def _version(value: object, path: str) -> int:
     if expect_integer(value, path, 1) != VERSION:
-        raise DefinitionError(
-            path, f"is {value}, but this version of spacelang reads only version {VERSION}", "upgrade spacelang"
-        )
+        what = f"is {value}, but this version of spacelang reads only version {VERSION}"
+        raise DefinitionError(path, what, "upgrade spacelang")
     return VERSION
 
 
+_VOCABULARY: Final = (
+    "A hash of the decisions of the space, their alternatives and the hyperparameters, without ranges and constraints, "
+    "which may depend on the data."
+)
 _SPACE: Final = ObjectCodec(
     "The space of the configuration, by its name and a hash.",
     (
-        ObjectKey("name", NAME, "The name of the space, for users."),
-        ObjectKey(
-            "vocabulary",
-            TEXT,
-            "A hash of the decisions of the space, their alternatives and the hyperparameters, without ranges and "
-            "constraints, which may depend on the data.",
-        ),
+        ObjectKey("name", codec.NAME, "The name of the space, for users."),
+        ObjectKey("vocabulary", codec.TEXT, _VOCABULARY),
     ),
-    from_parts(SpaceIdentity),
+    codec.from_parts(SpaceIdentity),
 )
 _ROW: Final = ObjectCodec(
     "The best known configuration on one data set.",
     (
-        ObjectKey("data", TEXT, "The name of the data set."),
-        ObjectKey("space", NamedCodec("space", lambda: _SPACE)),
-        ObjectKey("metric", NAME, "The formula of the loss, such as `1 - roc_auc`."),
-        ObjectKey("loss", FLOAT, "The loss of the configuration; smaller is better."),
+        ObjectKey("data", codec.TEXT, "The name of the data set."),
+        ObjectKey("space", codec.NamedCodec("space", lambda: _SPACE)),
+        ObjectKey("metric", codec.NAME, "The formula of the loss, such as `1 - roc_auc`."),
+        ObjectKey("loss", codec.FLOAT, "The loss of the configuration; smaller is better."),
         ObjectKey(
             "configuration",
-            ConversionCodec(
-                MappingCodec(VALUE, expect_string),
+            codec.ConversionCodec(
+                codec.MappingCodec(codec.VALUE, expect_string),
                 lambda pairs: Configuration(dict(pairs)),
                 lambda each: [*each.items()],
             ),
@@ -177,30 +152,30 @@ _ROW: Final = ObjectCodec(
         ),
         ObjectKey(
             "fingerprint",
-            TEXT,
+            codec.TEXT,
             "A hash of the content of the data, as in stores; empty or absent if it is unknown.",
             "",
         ),
         ObjectKey(
             "meta_features",
-            ConversionCodec(MappingCodec(FLOAT, expect_string), dict, lambda each: [*each.items()]),
+            codec.ConversionCodec(codec.MappingCodec(codec.FLOAT, expect_string), dict, lambda each: [*each.items()]),
             "The finite meta-features of the training rows, with the names of auto-sklearn's archive.",
         ),
     ),
-    from_parts(ArchiveRow),
+    codec.from_parts(ArchiveRow),
 )
 ARCHIVE_CODEC: Final = ObjectCodec(
     "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",
     (
-        ObjectKey("kind", ScalarCodec(_kind, {"const": KIND}), "The kind of the document."),
+        ObjectKey("kind", codec.ScalarCodec(_kind, {"const": KIND}), "The kind of the document."),
         ObjectKey(
             "version",
-            ScalarCodec(_version, {"const": VERSION}),
+            codec.ScalarCodec(_version, {"const": VERSION}),
             "The version of the format; spacelang reads only its own.",
         ),
         ObjectKey(
             "rows",
-            ArrayCodec(NamedCodec("row", lambda: _ROW)),
+            codec.ArrayCodec(codec.NamedCodec("row", lambda: _ROW)),
             "One row for each data set, space and loss. Ties of distances are broken by their order.",
         ),
     ),
@@ -319,9 +294,6 @@ def _members(
     return tuple(found), tuple(strangers.values())
 
 
-# ---- the data set under examination
-
-
 def _same_data_reason(row: ArchiveRow, target: UpcomingRun) -> str:
     """Return the reason why a row seems to be on the run's own data; empty if it does not."""
     if row.fingerprint and row.fingerprint == target.data.fingerprint:
@@ -341,9 +313,6 @@ def _normalized_name(data: str) -> str:
     file = PurePath(data.removeprefix("sklearn:")).name.lower()
     ending = next((each for each in sorted(EXTENSIONS, key=len, reverse=True) if file.endswith(each)), "")
     return re.sub(r"[\W_]", "", file.removesuffix(ending)) or data
-
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm = Norm.L1) -> Floats:

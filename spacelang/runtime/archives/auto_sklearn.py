@@ -30,12 +30,19 @@ RUNS_FILE: Final = "{metric}.algorithm_runs.arff"
 CONFIGURATIONS_FILE: Final = "{metric}.configurations.csv"
 SPACE_NAME: Final = "mosaic"  # The bundled space to which the configurations are translated
 FORMULAS: Final = {
-    "accuracy": "1 - accuracy",
-    "balanced_accuracy": "1 - balanced_accuracy",
-    "roc_auc": "1 - roc_auc",
+    **{each: f"1 - {each}" for each in ("accuracy", "balanced_accuracy", "roc_auc")},
     "log_loss": "log_loss",
 }
 """The formula of the loss for each metric of auto-sklearn."""
+SourceParameters: TypeAlias = Mapping[str, str]
+"""The active parameters of a configuration of auto-sklearn: names to values, both as text."""
+TargetValues: TypeAlias = dict[str, Value]
+Rule: TypeAlias = Callable[[str, float], TargetValues]
+"""A function from a parameter's text and the number of columns to our parameters."""
+Rules: TypeAlias = dict[str, Rule]
+NUMERIC: Final = "data_preprocessor:feature_type:numerical_transformer"
+CATEGORICAL: Final = "data_preprocessor:feature_type:categorical_transformer"
+CHOICE: Final = "__choice__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +74,8 @@ def read_auto_sklearn(folder: Path, space: Space) -> TranslatedRows:
         if (folder / RUNS_FILE.format(metric=metric)).is_file():
             reasons: Counter[str] = Counter()
             rows += _rows(folder, metric, known, space_facts(space), reasons)
-            left_out += [
-                f"{count_with_noun(count, 'run')} with the metric {metric}: {reason}"
-                for reason, count in reasons.most_common()
-            ]
+            for reason, count in reasons.most_common():
+                left_out.append(f"{count_with_noun(count, 'run')} with the metric {metric}: {reason}")
     return TranslatedRows(tuple(rows), tuple(left_out))
 
 
@@ -102,9 +107,8 @@ def _meta_features(path: Path) -> dict[str, dict[str, float]]:
     for row in _table(path, "instance_id"):
         name = str(row.pop("instance_id"))
         row.pop("repetition", None)
-        found[name] = {
-            key: float(value) for key, value in row.items() if isinstance(value, int | float) and isfinite(value)
-        }
+        numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
+        found[name] = {key: float(value) for key, value in numbers.items() if isfinite(value)}
     return found
 
 
@@ -126,28 +130,13 @@ def _configurations(path: Path) -> dict[str, dict[str, str]]:
     return {row["idx"]: {key: value for key, value in row.items() if key != "idx" and value} for row in lines}
 
 
-SourceParameters: TypeAlias = Mapping[str, str]
-"""The active parameters of a configuration of auto-sklearn: names to values, both as text."""
-TargetValues: TypeAlias = dict[str, Value]
-Rule: TypeAlias = Callable[[str, float], TargetValues]
-"""A function from a parameter's text and the number of columns to our parameters."""
-Rules: TypeAlias = dict[str, Rule]
-NUMERIC: Final = "data_preprocessor:feature_type:numerical_transformer"
-CATEGORICAL: Final = "data_preprocessor:feature_type:categorical_transformer"
-CHOICE: Final = "__choice__"
-
-
 class UntranslatableError(ValueError):
     """A part of an auto-sklearn configuration that has no equivalent in the space."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentMapping:
-    """The alternative of `mosaic` for a component of auto-sklearn, with a rule for each parameter.
-
-    Parameters in `ignored` have a fixed value or no effect in auto-sklearn, so they are dropped. `has_weights` is True
-    if our estimator has a `class_weight`.
-    """
+    """The alternative of `mosaic` for a component of auto-sklearn, with a rule for each parameter but the `ignored`."""
 
     alternative: str
     rules: Mapping[str, Rule]
@@ -156,11 +145,7 @@ class ComponentMapping:
 
 
 def translate(given: SourceParameters, columns: float) -> TargetValues:
-    """Return the translated configuration. It is not checked whether it is a member of the space.
-
-    `given` holds the active parameters as text. `columns` is the number of columns of the data set. Raises
-    UntranslatableError, with the reason, if there is no equivalent.
-    """
+    """Return the translated configuration, perhaps no member of the space; raise UntranslatableError with a reason."""
     said: TargetValues = {"imputation": _required(given, f"{NUMERIC}:imputation:strategy")}
     said |= _component(given, f"{NUMERIC}:rescaling", "rescaling", RESCALINGS, columns)
     said |= _encoding(given)
@@ -215,9 +200,6 @@ def _weights(given: SourceParameters) -> TargetValues:
     return {}
 
 
-# ---- rules
-
-
 def _conversion_rules(convert: Callable[[str], Value], *names: str, **renamed: str) -> Rules:
     """Return rules for parameters with the same name as in the space, and with another one (`theirs="ours"`)."""
 
@@ -269,8 +251,6 @@ def nested_rules(prefix: str, rules: Rules) -> Rules:
 
     return {name: inside(rule) for name, rule in rules.items()}
 
-
-# ---- what stands for what
 
 RESCALINGS: Final = {
     "none": ComponentMapping("none", {}),

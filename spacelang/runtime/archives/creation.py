@@ -73,9 +73,8 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
     with Store.read(path) as run:
         header, best = run.header, run.best
         if not header.meta_features:
-            return _UnusableRun(
-                f"`{path.name}` has no meta-features: its run had no data, or is of an earlier version of spacelang"
-            )
+            why = "its run had no data, or is of an earlier version of spacelang"
+            return _UnusableRun(f"`{path.name}` has no meta-features: {why}")
         if best is None or not best[2]:
             return _UnusableRun(f"`{path.name}` has no successful trial" + (" within all bounds" if best else ""))
         number, loss, _ = best
@@ -86,12 +85,5 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
             space = space_facts(from_json(json.loads(header.definition)))
         except (DefinitionError, ValueError) as error:
             raise damaged_error(path, f"the space of the run cannot be read: {error}") from error
-        return ArchiveRow(
-            header.data.name,
-            space,
-            header.metric,
-            loss,
-            winner.configuration,
-            header.data.fingerprint,
-            header.meta_features,
-        )
+        data, features = header.data, header.meta_features
+        return ArchiveRow(data.name, space, header.metric, loss, winner.configuration, data.fingerprint, features)

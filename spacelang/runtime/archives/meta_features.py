@@ -1,10 +1,7 @@
 """Meta-features: numbers that describe a data set, computed on its training rows only.
 
 These are the 37 simple and statistical meta-features of auto-sklearn's archive, with its names (Feurer et al. 2015,
-after Reif et al. 2014), so that data sets can be compared with those in it. Counts and shares are computed directly,
-skewness and kurtosis by SciPy.
-
-README.md says why the meta-feature library pymfe is not used.
+after Reif et al. 2014), so that data sets can be compared with those in it. README.md says why pymfe is not used.
 """
 
 import warnings
@@ -19,7 +16,6 @@ import pandas as pd
 from spacelang.runtime.data.tables import ColumnContent, Features, content_of
 
 Floats = npt.NDArray[np.float64]
-
 COMPARABLE: Final = (
     *("ClassEntropy", "ClassProbabilityMax", "ClassProbabilityMean", "ClassProbabilityMin", "ClassProbabilitySTD"),
     *("DatasetRatio", "InverseDatasetRatio", "LogDatasetRatio", "LogInverseDatasetRatio"),
@@ -34,17 +30,12 @@ COMPARABLE: Final = (
 
 The other eight describe categorical columns. No data set that is available here and in that archive has any.
 """
-
 BLOCK_SIZE: Final = 2**22  # The numbers that are processed at a time, so that a large table is not copied as a whole
 CONSTANT_MOMENTS: Final = (0.0, -3.0)  # Skewness and excess kurtosis of a column of zeros or of ones
 
 
 def meta_features(features: Features, labels: "pd.Series[Any]", *, is_classification: bool) -> dict[str, float]:
-    """Return the finite meta-features by name, in time linear in the size of the table.
-
-    `features` has n rows. For sparse features only the sizes and the classes are described. `labels` holds n classes
-    or, for a regression, n numbers, which are not described.
-    """
+    """Return the finite meta-features by name; of sparse features only the sizes and classes are described."""
     rows, columns = features.shape
     found = _sizes(rows, columns)
     if is_classification:
@@ -134,9 +125,6 @@ def _summary(name: str, values: Floats) -> dict[str, float]:
     }
 
 
-# ---- moments
-
-
 def _numeric_moments(table: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[float, float]]:
     """Yield skewness and excess kurtosis of each non-constant numeric column, with gaps filled by its mean."""
     from scipy.stats import kurtosis, skew
@@ -153,11 +141,7 @@ def _numeric_moments(table: pd.DataFrame, places: Sequence[int]) -> Iterator[tup
 
 
 def _categorical_moments(counts: Iterable[npt.NDArray[Any]], rows: int) -> Iterator[tuple[float, float]]:
-    """Yield skewness and excess kurtosis of each one-hot column of the categories; missing is a category, too.
-
-    The values of auto-sklearn's archive were computed after such an encoding. The moments follow from the share p of
-    ones, so no column is built.
-    """
+    """Yield skewness and excess kurtosis of the one-hot columns, by the share of ones; missing is a category, too."""
     for each in counts:
         for count in each:
             share = float(count) / rows

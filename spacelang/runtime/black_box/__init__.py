@@ -26,7 +26,6 @@ class BlackBoxObjective:
     bounds: tuple[AnyBound, ...] = ()
     scale: LossScale | None = None
     is_cheap: bool = False
-
     metric: ClassVar[LossName] = UNNAMED_LOSS
     validation: ClassVar[Validation | None] = None
     recorded: ClassVar[tuple[str, ...]] = ()
@@ -46,7 +45,6 @@ class BlackBoxObjective:
         """Raise InputError unless all of these are fidelities of the black box."""
         lacking = [f"{size:,}" for size in sizes if size not in self.fidelities]
         if lacking:
-            raise InputError(
-                f"`{self.facts.name}` has no trials at fidelity {', '.join(lacking)}",
-                f"it has {', '.join(f'{each:,}' for each in self.fidelities)}: choose `b` and `eta` that lead to these",
-            )
+            known = ", ".join(f"{each:,}" for each in self.fidelities)
+            what = f"`{self.facts.name}` has no trials at fidelity {', '.join(lacking)}"
+            raise InputError(what, f"it has {known}: choose `b` and `eta` that lead to these")

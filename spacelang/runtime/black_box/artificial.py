@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from operator import mul
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 import numpy as np
 
@@ -91,9 +91,6 @@ def parse_seed(reference: str) -> int:
     return int(text)
 
 
-# ---- the formula
-
-
 def weighted_share(weights: Sequence[float], theta: Sequence[float]) -> float:
     """Return v = |weights . theta / sum(theta)|, for any unit of theta, or 0 if theta sums to 0."""
     if abs(math.fsum(theta)) < ZERO_SUM:
@@ -126,9 +123,6 @@ def _generator(*words: object) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest))
 
 
-# ---- the modules of a configuration
-
-
 def chosen_modules(node: Node, configuration: Configuration, name: str = "") -> Iterator[TakenAlternative]:
     """Yield the modules of a configuration in pipeline order; `name` is that of a step reached without any decision."""
     match node:
@@ -141,11 +135,9 @@ def chosen_modules(node: Node, configuration: Configuration, name: str = "") -> 
             for child in _steps(node, configuration):
                 yield from chosen_modules(child, configuration, f"{name}/{places[id(child)]}")
         case Operator() | Hyperparameter():
-            own = (
-                [node]
-                if isinstance(node, Hyperparameter)
-                else [c for each in operator_and_fixed_operators(node) for c in each.children]
-            )
+            own: list[Any] = [node]
+            if isinstance(node, Operator):
+                own = [child for each in operator_and_fixed_operators(node) for child in each.children]
             numbers = [each for each in own if isinstance(each, Hyperparameter) and each.key in configuration]
             # A value counts as itself in a range, and as its index from 0 in a set.
             values = {each.address: float(code_of(each.domain, configuration[each.key])[1]) for each in numbers}

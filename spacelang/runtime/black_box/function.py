@@ -18,6 +18,7 @@ from spacelang.runtime.errors import InputError, exception_failure
 from spacelang.runtime.storage.header import DataFacts
 
 KEYS: Final = ("loss", "cost", "constraints")  # The keys that a function's dictionary may have
+MAX_SHOWN_LENGTH: Final = 60  # The maximum number of characters of an invalid answer that are shown
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,9 +54,8 @@ class FunctionObjective(BlackBoxObjective):
 def make_function_objective(function: Callable[..., Any], **aim: Any) -> FunctionObjective:
     """Return the objective of a function, else raise InputError; `aim` holds the fields of a `BlackBoxObjective`."""
     if not callable(function):
-        raise InputError(
-            f"the objective must be a function, not `{function!r}`", "give a function that takes a configuration"
-        )
+        what = f"the objective must be a function, not `{function!r}`"
+        raise InputError(what, "give a function that takes a configuration")
     facts = DataFacts(f"function:{function_name(function)}", 0, 0, function_identity(function))
     return FunctionObjective(facts=facts, function=function, **aim)
 
@@ -71,9 +71,6 @@ def _as_dictionary(given: Any) -> dict[str, Any]:
     return dict(given)
 
 
-# ---- which function it is
-
-
 def function_name(function: Callable[..., Any]) -> str:
     """Return the qualified name, with module, of a function, of that inside a partial, or of the class of an object."""
     inner = function
@@ -84,14 +81,9 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def function_identity(function: Callable[..., Any]) -> str:
-    """Return 64 hexadecimal digits of the name, the source text and the plain values of a function.
-
-    Plain values are defaults, closure variables, bound arguments and attributes; files and other modules are not
-    covered.
-    """
-    return sha256(
-        repr([function_name(function), *_identity_parts(function)]).encode("utf-8", "surrogatepass")
-    ).hexdigest()
+    """Return 64 hexadecimal digits of a function's name, source and plain values (defaults, closure, arguments)."""
+    parts = [function_name(function), *_identity_parts(function)]
+    return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _identity_parts(function: Any) -> Iterator[str]:
@@ -135,9 +127,6 @@ def _stable_repr(value: Any) -> str:
             return _source_text(value)
         case _:
             return type(value).__qualname__
-
-
-MAX_SHOWN_LENGTH: Final = 60  # The maximum number of characters of an invalid answer that are shown
 
 
 class AnswerError(ValueError):

@@ -35,6 +35,15 @@ _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 Lines: TypeAlias = Iterator[tuple[int, str]]  # The numbers and texts of the lines that are neither blank nor comments
 Kind: TypeAlias = Literal["real", "integer", "nominal", "string", "date"]
 ArffValue: TypeAlias = str | None  # The text of a value; None is a missing one
+KIND_BY_WORD: Final[dict[str, Kind]] = {"numeric": "real", "real": "real", "integer": "integer", "string": "string"}
+ISO: Final = "%Y-%m-%dT%H:%M:%S"  # The format of dates that declare none
+# The letters of Java's date patterns, which ARFF uses, and the directives of `strptime`.
+_LETTERS: Final = {
+    **{"y": "%Y", "M": "%m", "d": "%d", "D": "%j", "Z": "%z"},
+    **{"H": "%H", "h": "%I", "m": "%M", "s": "%S", "S": "%f", "a": "%p"},
+}
+_NAMES: Final = {"yy": "%y", "MMM": "%b", "MMMM": "%B", "EEE": "%a", "EEEE": "%A", "E": "%a"}
+_PATTERN: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,10 +276,7 @@ def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable
 
 
 def _dense_column(taking: AttributeValues, given: dict[int, tuple[int, ArffValue]], count: int, name: str) -> pd.Series:
-    """Return a non-numeric column of sparse rows. Rows without a value have the first declared one.
-
-    Raises DataError if a row leaves out the value of an attribute that is not nominal.
-    """
+    """Return a non-numeric column of sparse rows; only nominal ones have a default, their first value; or DataError."""
     if len(given) < count and taking.attribute.kind != "nominal":
         what = f"the sparse rows of `{name}` leave out `{taking.attribute.name}`, whose type has no default value"
         raise DataError(what, "give every row a value, or `?`")
@@ -304,17 +310,6 @@ def _number(value: str) -> float:
         return to_float(value)
     except ValueError:
         raise LineError(f"has `{value}` where a number is declared") from None
-
-
-KIND_BY_WORD: Final[dict[str, Kind]] = {"numeric": "real", "real": "real", "integer": "integer", "string": "string"}
-ISO: Final = "%Y-%m-%dT%H:%M:%S"  # The format of dates that declare none
-# The letters of Java's date patterns, which ARFF uses, and the directives of `strptime`.
-_LETTERS: Final = {
-    **{"y": "%Y", "M": "%m", "d": "%d", "D": "%j", "Z": "%z"},
-    **{"H": "%H", "h": "%I", "m": "%M", "s": "%S", "S": "%f", "a": "%p"},
-}
-_NAMES: Final = {"yy": "%y", "MMM": "%b", "MMMM": "%B", "EEE": "%a", "EEEE": "%A", "E": "%a"}
-_PATTERN: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 
 
 class LineError(Exception):

@@ -16,10 +16,7 @@ from spacelang.runtime.evaluation.splits import Split, predefined_splits
 
 TaskKind: TypeAlias = Kind
 MAX_NUMERIC_CLASSES: Final = 20
-"""The maximum number of distinct numeric labels that count as classes if they hardly repeat.
-
-Numbers with fractions never do, as scikit-learn's classifiers refuse them.
-"""
+"""The maximum number of distinct whole numbers that count as classes if they hardly repeat; fractions never do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,11 +56,7 @@ def check_no_missing_labels(table: Table) -> None:
 
 
 def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
-    """Return the data set for this kind of task, with labels encoded as numbers.
-
-    Every class needs at least `folds` rows, so that each part of a split can have one. Raises DataError for labels that
-    do not fit the kind of task, or if the data is for the other kind.
-    """
+    """Return the data set with encoded labels; raise DataError if they do not fit or a class has too few rows."""
     if table.kind not in {None, kind}:
         help_text = f"use a space that ends in {'regressors' if table.kind == 'regression' else 'classifiers'}"
         raise DataError(f"`{table.name}` is a {table.kind} task, but the space is for {kind}", help_text)
@@ -101,10 +94,9 @@ def _refuse_continuous_labels(labels: pd.Series) -> None:
     with_fractions = bool((labels % 1 != 0).any())
     if with_fractions or (distinct > MAX_NUMERIC_CLASSES and distinct > len(labels) / 4):
         held = "with fractions" if with_fractions else f"in {len(labels):,} rows"
-        raise DataError(
-            f"the column `{labels.name}` looks continuous: it holds {distinct:,} distinct numbers {held}",
-            "use a space that ends in regressors, choose another label column, or write the classes as words",
-        )
+        what = f"the column `{labels.name}` looks continuous: it holds {distinct:,} distinct numbers {held}"
+        remedy = "use a space that ends in regressors, choose another label column, or write the classes as words"
+        raise DataError(what, remedy)
 
 
 def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds: int) -> None:
@@ -113,12 +105,9 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
         raise DataError(f"all labels in the column `{column}` are `{label}`", "a classifier needs at least two classes")
     if rows < folds:
         last = "or give more rows" if rows == 1 else f"give more rows, or use at most {rows} folds"
-        remedy = f"drop the class, merge it with another, {last}"
-        raise DataError(
-            f"the class `{label}` in the column `{column}` has {rows} row{'s' if rows > 1 else ''}, "
-            f"but the split needs at least {folds}",
-            remedy,
-        )
+        held = f"{rows} row{'s' if rows > 1 else ''}, but the split needs at least {folds}"
+        what = f"the class `{label}` in the column `{column}` has {held}"
+        raise DataError(what, f"drop the class, merge it with another, {last}")
 
 
 def regression_labels(table: Table) -> pd.Series:
@@ -126,10 +115,8 @@ def regression_labels(table: Table) -> pd.Series:
     labels = table.target
     if _is_text(labels) or not (pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels)):
         example = next(iter(labels.astype(object)))
-        raise DataError(
-            f"the column `{labels.name}` holds labels such as `{example}`, which a regressor cannot learn",
-            "use a space that ends in classifiers, or choose another label column",
-        )
+        what = f"the column `{labels.name}` holds labels such as `{example}`, which a regressor cannot learn"
+        raise DataError(what, "use a space that ends in classifiers, or choose another label column")
     numbers = labels.astype(np.float64)
     if (row := first_true_row_number(~np.isfinite(numbers.to_numpy()))) is not None:
         what = f"the column `{labels.name}` holds infinite labels, first in row {row:,}"

@@ -1,7 +1,4 @@
-"""Load a table with one column of labels from a file, scikit-learn, OpenML or a program.
-
-A `Table` was read but its labels were not checked. `labels.check_labels` makes a `Dataset` of it, which a run can use.
-"""
+"""Load a `Table` with one column of unchecked labels; `labels.check_labels` makes a `Dataset` of it, for a run."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -113,12 +110,8 @@ def make_table(features: Any, target: Any, name: str = DEFAULT_NAME) -> Table:
         raise DataError(f"labels must be one column, not an array of shape {labels.shape}")
     if len(labels) != rows.shape[0]:
         raise DataError(f"the features have {rows.shape[0]} rows, but there are {len(labels)} labels")
-    label_name = str(named or "target")
-    return Table(
-        name,
-        _check_nonempty(rows, name),
-        _check_scalars(pd.Series(labels, name=label_name).infer_objects(), SCALAR_LABELS_REMEDY),
-    )
+    column = pd.Series(labels, name=str(named or "target")).infer_objects()
+    return Table(name, _check_nonempty(rows, name), _check_scalars(column, SCALAR_LABELS_REMEDY))
 
 
 def _load_sklearn(name: str) -> pd.DataFrame:
@@ -153,10 +146,8 @@ def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()
         case ".arff" | ".arff.gz":
             from spacelang.runtime.data.arff import read_arff
 
-            _refuse_options(
-                reference,
-                {name: told for name, told in reading.non_default_text_file_options.items() if name != "encoding"},
-            )
+            options = reading.non_default_text_file_options
+            _refuse_options(reference, {name: options[name] for name in options if name != "encoding"})
             return read_arff(read_text(path, reference, reading.encoding), reference)
         case _:
             return read_csv(path, reference, reading, words)

@@ -29,6 +29,22 @@ from spacelang.text import count_with_noun
 
 KINDS: Final[dict[int, Kind]] = {1: "classification", 2: "regression"}
 """The supported kinds of tasks by OpenML's task type IDs."""
+_DATA: Final = re.compile(r"^@data[^\n]*\n", re.IGNORECASE | re.MULTILINE)
+_NAME: Final = re.compile(r"^@attribute\s+['\"]?(\w+)", re.IGNORECASE | re.MULTILINE)
+COLUMNS: Final = ("type", "rowid", "repeat", "fold")
+COMPLETE_PROCEDURES: Final = frozenset({"crossvalidation", "leaveoneout", "holdout"})
+"""The procedures whose splits each use every row, either for training or held out."""
+DATASETS: Final = "datasets"
+TASKS: Final = "tasks"
+DATA_FILE: Final = "dataset.arff"
+CACHED_FILES: Final = {
+    DATASETS: ("description.xml", "features.xml", "qualities.xml", DATA_FILE),
+    TASKS: ("task.xml", "datasplits.arff"),
+}
+"""The files of the client's cache that are used, by their folders. All of them are text."""
+SKIP_PARQUET: Final = "OPENML_SKIP_PARQUET"
+"""The environment variable that makes the client download ARFF, the only format with checksums."""
+TRY_LATER: Final = "try again later, or give the data as a file"
 
 
 @dataclass(slots=True)
@@ -73,11 +89,7 @@ class OpenmlTable:
 
 
 def fetch(reference: str, target: str | None = None) -> OpenmlTable:
-    """Return the data set `openml:ID` or the task `openml-task:ID`, from the cache if it is there and intact.
-
-    The client's configuration gives the server, the API key and the cache. Raises DataError if the data does not exist,
-    cannot be downloaded, or is damaged.
-    """
+    """Return the data set `openml:ID` or the task `openml-task:ID`, from the cache if intact; raise DataError."""
     scheme, _, number = reference.partition(":")
     if not (number.isascii() and number.isdigit() and int(number)):
         raise DataError(f"`{reference}` is not an OpenML ID", f"give a number, as in `{scheme}:31`")
@@ -164,11 +176,9 @@ def _dataset(client: Any, room: ClientWorkspace, reference: str, number: int, ta
     if label is None or (target is None and label not in columns):
         said = "has no default label column" if label is None else f"has several label columns: `{label}`"
         raise DataError(f"`{reference}` {said}", "choose one with `--target-column`")
-    left_out = (
-        *_columns_in_field(dataset.row_id_attribute, columns),
-        *_columns_in_field(dataset.ignore_attribute, columns),
-    )
-    return OpenmlTable(table, str(label), tuple(name for name in left_out if name != label))
+    fields = (dataset.row_id_attribute, dataset.ignore_attribute)
+    left_out = [name for field in fields for name in _columns_in_field(field, columns) if name != label]
+    return OpenmlTable(table, str(label), tuple(left_out))
 
 
 def _check_content(file: Path, checksum: str | None) -> bool:
@@ -208,19 +218,8 @@ def _columns_in_field(names: str | list[str] | None, columns: list[str]) -> list
     return [name for name in each if name in columns]
 
 
-_DATA: Final = re.compile(r"^@data[^\n]*\n", re.IGNORECASE | re.MULTILINE)
-_NAME: Final = re.compile(r"^@attribute\s+['\"]?(\w+)", re.IGNORECASE | re.MULTILINE)
-COLUMNS: Final = ("type", "rowid", "repeat", "fold")
-COMPLETE_PROCEDURES: Final = frozenset({"crossvalidation", "leaveoneout", "holdout"})
-"""The procedures whose splits each use every row, either for training or held out."""
-
-
 def read_splits(text: str, procedure: str, parameters: dict[str, str], rows: int) -> tuple[Split, ...]:
-    """Return the splits in the order of repeats and folds, each with ascending row numbers.
-
-    `procedure` and `parameters` are the task's description of the splits. `rows` is the number of rows of the data.
-    Raises ValueError, with a reason, if the file contradicts the description.
-    """
+    """Return the splits by repeat and fold, with ascending rows; raise ValueError if they contradict the task."""
     listed = _parse(text.replace("\r\n", "\n"))
     if listed["rowid"].max() >= rows or listed["rowid"].min() < 0:
         raise ValueError("some splits have row numbers outside the data")
@@ -245,9 +244,8 @@ def _parse(text: str) -> pd.DataFrame:
         raise ValueError("the file of splits has an unexpected format")
     listed = pd.read_csv(io.StringIO(parts[1]), header=None, names=names, comment="%", skipinitialspace=True)
     numbers = listed[["rowid", "repeat", "fold"]]
-    whole = all(pd.api.types.is_numeric_dtype(dtype) for dtype in numbers.dtypes) and bool(
-        (numbers % 1 == 0).to_numpy().all()
-    )
+    are_numbers = all(map(pd.api.types.is_numeric_dtype, numbers.dtypes))
+    whole = are_numbers and bool((numbers % 1 == 0).to_numpy().all())
     if listed.empty or not whole or not bool(listed["type"].isin(["TRAIN", "TEST"]).all()):
         raise ValueError("the file of splits is truncated or damaged")
     return listed.astype(dict.fromkeys(numbers.columns, np.int64))
@@ -262,19 +260,6 @@ def _expected_count(procedure: str, parameters: dict[str, str], rows: int) -> in
     if procedure == "holdout":
         folds = "1"
     return int(repeats) * int(folds) if repeats.isdigit() and folds.isdigit() else None
-
-
-DATASETS: Final = "datasets"
-TASKS: Final = "tasks"
-DATA_FILE: Final = "dataset.arff"
-CACHED_FILES: Final = {
-    DATASETS: ("description.xml", "features.xml", "qualities.xml", DATA_FILE),
-    TASKS: ("task.xml", "datasplits.arff"),
-}
-"""The files of the client's cache that are used, by their folders. All of them are text."""
-SKIP_PARQUET: Final = "OPENML_SKIP_PARQUET"
-"""The environment variable that makes the client download ARFF, the only format with checksums."""
-TRY_LATER: Final = "try again later, or give the data as a file"
 
 
 class DamagedFileError(Exception):

@@ -11,17 +11,11 @@ import numpy as np
 import pandas as pd
 
 from spacelang.ir.task import Kind
+from spacelang.runtime.data import tables
 from spacelang.runtime.data.labels import MAX_NUMERIC_CLASSES, check_no_missing_labels
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.read_options import format_columns
-from spacelang.runtime.data.tables import (
-    ColumnContent,
-    Features,
-    as_numbers,
-    content_of,
-    first_true_row_number,
-    is_mostly_different,
-)
+from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.text import count_with_noun
 
@@ -207,16 +201,13 @@ def _columns(features: Features) -> Iterable[ColumnProfile]:
 
 
 def _column(values: "pd.Series[Any]") -> ColumnProfile:
-    content = content_of(values)
+    content = tables.content_of(values)
     distinct = int(values.nunique()) if content is ColumnContent.CATEGORY else 0
     suspicion = _suspicion(values, content, distinct)
-    is_read = suspicion is None and is_mostly_different(distinct, len(values))
-    infinite = first_true_row_number(np.isinf(as_numbers(values))) if content is ColumnContent.NUMBER else None
+    is_read = suspicion is None and tables.is_mostly_different(distinct, len(values))
+    infinite = tables.first_infinite_row_number(values) if content is ColumnContent.NUMBER else None
     missing = float(values.isna().mean())
     return ColumnProfile(str(values.name), content, is_read, distinct, missing, suspicion, infinite)
-
-
-# ---- what a run refuses
 
 
 def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[str]:
@@ -227,34 +218,32 @@ def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[
     found = [column for column in columns if column.infinite is not None]
     if found:
         names = [column.name for column in found]
-        holds, them = ("holds", "it") if len(found) == 1 else ("hold", "them")
         where = f"{f'`{names[0]}` ' if names[1:] else ''}first in row {found[0].infinite:,}"
-        yield (
-            f"{format_names(names)} {holds} infinite values, {where}, which a run refuses: replace them, "
-            f"or drop {them} with `--drop-columns {quote(format_columns(names))}`"
-        )
+        yield _refusal(names, f"infinite values, {where}", "replace them")
 
 
 def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
     if names := [column.name for column in columns if column.content is ColumnContent.OTHER]:
-        holds, them = ("holds", "it") if len(names) == 1 else ("hold", "them")
-        yield (
-            f"{format_names(names)} {holds} neither numbers nor text nor dates, which a run refuses: convert {them} to "
-            f"numbers, or drop {them} with `--drop-columns {quote(format_columns(names))}`"
-        )
+        yield _refusal(names, "neither numbers nor text nor dates", "convert {} to numbers")
+
+
+def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
+    holds, them = ("holds", "it") if len(names) == 1 else ("hold", "them")
+    what, drop = f"{format_names(names)} {holds} {content}", f"--drop-columns {quote(format_columns(names))}"
+    return f"{what}, which a run refuses: {remedy.format(them)}, or drop {them} with `{drop}`"
 
 
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
     """Yield a sentence for infinite labels or a class with a single row, which cannot be on both sides of a split."""
     if kind == "regression":
-        row = first_true_row_number(np.isinf(as_numbers(labels))) if pd.api.types.is_numeric_dtype(labels) else None
+        row = tables.first_infinite_row_number(labels) if pd.api.types.is_numeric_dtype(labels) else None
         if row is not None:
             yield f"labels are infinite, first in row {row:,}, which a run refuses: drop these rows"
         return
     values = labels.astype(object)
     alone = ~values.duplicated(keep=False)
     if alone.any():
-        names, row = [str(each) for each in values[alone]], first_true_row_number(alone.to_numpy())
+        names, row = [str(each) for each in values[alone]], tables.first_true_row_number(alone.to_numpy())
         what, has, them, where = "the class", "has", "it", f"row {row:,}"
         if len(names) > 1:
             what, has, them, where = "the classes", "have", "them", f"`{names[0]}` in row {row:,}"

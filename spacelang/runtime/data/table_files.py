@@ -14,13 +14,8 @@ import numpy as np
 import pandas as pd
 
 from spacelang.files import os_error_text
-from spacelang.runtime.data.read_options import (
-    DEFAULT_OPTIONS,
-    ReadOptions,
-    displayed_separator,
-    likely_encoding,
-    likely_separator,
-)
+from spacelang.runtime.data import read_options
+from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from spacelang.runtime.errors import DataError
 
 FETCH_AGAIN: Final = "download or save the file again"
@@ -30,22 +25,14 @@ SNIFFED_LINES: Final = 20  # The number of lines, within these characters, in wh
 
 
 def read_csv(path: Path, name: str, reading: ReadOptions = DEFAULT_OPTIONS, words: Iterable[str] = ()) -> pd.DataFrame:
-    """Return the table in a `.csv` or `.csv.gz` file, with column types inferred by pandas.
-
-    The columns `words` are read as text. Raises DataError, with `name` as the file's name, for a file that is
-    unreadable, empty, truncated or ragged, and for columns with missing or repeated names.
-    """
+    """Return the table in a `.csv` file, `.gz` or not, with `words` as text; raise DataError for any irregularity."""
     text = read_text(path, name, reading.encoding)
     _check_shape(text, name, reading.sep)
     try:
         # Read at once: in chunks, a column could become numbers in one chunk and text in another.
+        types = dict.fromkeys(words, str)
         return pd.read_csv(
-            io.StringIO(text),
-            sep=reading.sep,
-            decimal=reading.decimal,
-            low_memory=False,
-            index_col=False,
-            dtype=dict.fromkeys(words, str),
+            io.StringIO(text), sep=reading.sep, decimal=reading.decimal, dtype=types, low_memory=False, index_col=False
         )
     except (ValueError, OverflowError) as error:
         raise DataError(f"`{name}` cannot be read as a table: {str(error).splitlines()[0]}") from error
@@ -79,7 +66,7 @@ def _decode(content: bytes, name: str, encoding: str) -> str:
     try:
         text = content.decode("utf-8-sig" if is_usual else encoding)
     except UnicodeError as error:
-        likely = likely_encoding(content)
+        likely = read_options.likely_encoding(content)
         remedy = "save it as text in UTF-8"
         if likely not in {None, encoding}:
             remedy = f"it may be `{likely}`: give `--encoding {likely}`, or `encoding=`; else save it as text in UTF-8"
@@ -132,12 +119,13 @@ def _is_regular(text: str, sep: str) -> bool:
 def _check_separator(text: str, name: str, sep: str) -> None:
     lines = [line for line in text[:SNIFFED_CHARACTERS].splitlines()[:SNIFFED_LINES] if line.strip()]
     # Only the header is checked: rows may have commas in their numbers.
-    likely = None if sep in lines[0] else likely_separator(lines, sep)
+    likely = None if sep in lines[0] else read_options.likely_separator(lines, sep)
     if likely is not None:
-        between = "commas" if sep == "," else f"`{displayed_separator(sep)}`"
+        between = "commas" if sep == "," else f"`{read_options.displayed_separator(sep)}`"
+        fitting = read_options.displayed_separator(likely)
         raise DataError(
             f"`{name}` is not separated by {between}: its header is a single field",
-            f"`{displayed_separator(likely)}` fits: give `--sep {quote(displayed_separator(likely))}`, or `sep=`",
+            f"`{fitting}` fits: give `--sep {quote(fitting)}`, or `sep=`",
         )
 
 
@@ -161,29 +149,22 @@ def _fields(count: int) -> str:
 
 
 def read_parquet(content: bytes, name: str) -> pd.DataFrame:
-    """Return the table of a Parquet file, with the types of pandas but without masked arrays; days become dates.
-
-    An index that pandas stored is dropped. Raises DataError, with `name` as the file's name, if the file is no Parquet
-    file or is damaged, or if pyarrow is missing.
-    """
+    """Return the table of a Parquet file without masks and index, days as dates; raise DataError if that fails."""
     try:
         import pyarrow as arrow
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        raise DataError(
-            f"`{name}` cannot be read without pyarrow", "install it with `pip install 'spacelang[parquet]'`"
-        ) from None
+        remedy = "install it with `pip install 'spacelang[parquet]'`"
+        raise DataError(f"`{name}` cannot be read without pyarrow", remedy) from None
     try:
         with ParquetFile(arrow.BufferReader(content), page_checksum_verification=True) as file:
             frame: pd.DataFrame = file.read().to_pandas(date_as_object=False, use_threads=False)
     except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
-        raise DataError(
-            f"`{name}` is not a valid Parquet file", f"it may be truncated or damaged: {FETCH_AGAIN}"
-        ) from error
+        remedy = f"it may be truncated or damaged: {FETCH_AGAIN}"
+        raise DataError(f"`{name}` is not a valid Parquet file", remedy) from error
     _check_frame(frame, name)
-    return pd.DataFrame(
-        {str(column): _remove_mask(frame[column]) for column in frame.columns}, index=pd.RangeIndex(len(frame))
-    )
+    columns = {str(column): _remove_mask(frame[column]) for column in frame.columns}
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
 
 def _check_frame(frame: pd.DataFrame, name: str) -> None:

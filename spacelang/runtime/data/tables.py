@@ -18,6 +18,11 @@ from spacelang.runtime.storage.header import DataFacts
 
 TEXT_VALUES: Final = 200
 """A column of strings is free text if it has more distinct values than this, and more than half of its rows differ."""
+Features: TypeAlias = pd.DataFrame | csr_array
+"""n rows of d features: a table whose columns have unique text names, or a canonical sparse array of floats."""
+SPARSE_SHARE: Final = 0.1
+"""A table stays sparse up to this share of nonzero numbers. Above it, a dense table is hardly larger."""
+INDEX_TYPE: Final = np.int32  # The index type that all operators accept
 
 
 class ColumnContent(Enum):
@@ -47,9 +52,11 @@ def first_true_row_number(are: Any) -> int | None:
     return int(are.argmax()) + 1 if are.any() else None
 
 
-def as_numbers(column: "pd.Series[Any]") -> Any:
-    """Return a column of numbers as floats, with NaN for missing values; complex numbers stay as they are."""
-    return column.to_numpy() if pd.api.types.is_complex_dtype(column) else column.to_numpy(dtype=float, na_value=nan)
+def first_infinite_row_number(column: "pd.Series[Any]") -> int | None:
+    """Return the 1-based number of the first row with an infinite number, also a complex one; None without any."""
+    is_complex = pd.api.types.is_complex_dtype(column)
+    numbers = column.to_numpy() if is_complex else column.to_numpy(dtype=float, na_value=nan)
+    return first_true_row_number(np.isinf(numbers))
 
 
 def is_free_text(column: Any) -> bool:
@@ -60,13 +67,6 @@ def is_free_text(column: Any) -> bool:
 def is_mostly_different(distinct: int, rows: int) -> bool:
     """Return True if this many distinct strings in this many rows are free text."""
     return distinct > TEXT_VALUES and 2 * distinct > rows
-
-
-Features: TypeAlias = pd.DataFrame | csr_array
-"""n rows of d features: a table whose columns have unique text names, or a canonical sparse array of floats."""
-SPARSE_SHARE: Final = 0.1
-"""A table stays sparse up to this share of nonzero numbers. Above it, a dense table is hardly larger."""
-INDEX_TYPE: Final = np.int32  # The index type that all operators accept
 
 
 @dataclass(frozen=True, slots=True, eq=False)

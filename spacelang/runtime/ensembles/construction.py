@@ -11,29 +11,25 @@ import numpy.typing as npt
 
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Status, TestScore, Trial
+from spacelang.runtime import final_fit
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Executor, Job
-from spacelang.runtime.final_fit import (
-    MAX_ATTEMPTS,
-    MIN_SECONDS,
-    RefitWork,
-    SerializedPayload,
-    SkippedTrial,
-    UnseenScoreWork,
-    allowed_seconds,
-    replace_unreadable_by_failure,
-    run_jobs,
-    score_on_unseen_rows,
-)
+from spacelang.runtime.final_fit import SkippedTrial
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialRecord
 from spacelang.runtime.objective import EnsembleObjective
 from spacelang.runtime.pipelines import PipelineInput
 
 LIBRARY_SIZE: Final = 32
 """The number of best pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
-FIRST_JOB: Final = -MAX_ATTEMPTS - 3  # The number of the first job; the following ones count down
+FIRST_JOB: Final = -final_fit.MAX_ATTEMPTS - 3  # The number of the first job; the following ones count down
 Predictions: TypeAlias = npt.NDArray[np.float64]
 """The predictions of one model for n rows: n x classes probabilities, or n numbers."""
+PredictionsOf: TypeAlias = Callable[[int], Predictions | None]
+"""A function that returns a trial's predictions for the held-out rows by its number; None if they were not stored."""
+Losses: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
+"""A function that returns the m losses of m predictions in one array."""
+ROUNDING: Final = 1e-12  # The relative difference of losses up to which they count as equal
+MAX_COPIED: Final = 2**24  # The maximum number of values that are copied at once, unless one model alone has more
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +57,6 @@ class ModelMultiset:
     def truncated(self, size: int) -> "ModelMultiset":
         """Return the multiset as it was with `size` models; the whole multiset if it has no more."""
         return ModelMultiset(self.order[:size], self.losses[:size])
-
-
-PredictionsOf: TypeAlias = Callable[[int], Predictions | None]
-"""A function that returns a trial's predictions for the held-out rows by its number; None if they were not stored."""
 
 
 class EnsembleError(InputError):
@@ -155,10 +147,7 @@ def select_members(
     EnsembleError if no trial is eligible, if no pipeline has usable predictions, or if the metric of an ensemble is
     undefined.
     """
-    from spacelang.runtime.scoring.pipeline_scorer import (
-        make_batch_prediction_loss_function,
-        make_prediction_loss_function,
-    )
+    from spacelang.runtime.scoring import pipeline_scorer
 
     records = [record for record in outcome.records if is_eligible(record.trial, objective.training_size)]
     if not records:
@@ -179,19 +168,17 @@ def select_members(
     places = indices_of_lowest(losses, LIBRARY_SIZE, has_predictions)
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
-    bag = select_models(
-        [known[place] for place in places], make_batch_prediction_loss_function(held_out, objective.metric), size
-    )
+    losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
+    bag = select_models([known[place] for place in places], losses_of, size)
     if not np.isfinite(bag.losses).all():
         raise EnsembleError(f"the metric `{objective.metric.name}` is undefined for the predictions of an ensemble")
     members = [Member(records[places[model]], votes) for model, votes in bag.votes.items()]
     of_trial = {records[place].index: known[place] for place in places}
-    judged = make_prediction_loss_function(held_out, objective.metric)
+    judged = pipeline_scorer.make_prediction_loss_function(held_out, objective.metric)
 
     def loss_of(some: Sequence[Member]) -> float:
-        return judged(
-            average_predictions([of_trial[each.record.index] for each in some], [each.votes for each in some])
-        )
+        found = [of_trial[each.record.index] for each in some]
+        return judged(average_predictions(found, [each.votes for each in some]))
 
     return EnsembleSelection(tuple(members), bag, len(places), loss_of)
 
@@ -216,13 +203,13 @@ def fit_ensemble(
     executor.stop()
     announce(choice.members, ())
     needed = is_wanted or objective.test_rows > 0
-    works = [
-        RefitWork(each.record.trial.request.configuration, form, returns_pipeline=needed, is_member=True)
-        for each in choice.members
-    ]
-    seconds = [allowed_seconds(member.record, outcome, objective, limits) for member in choice.members]
+    chosen = [each.record.trial.request.configuration for each in choice.members]
+    works = [final_fit.RefitWork(each, form, returns_pipeline=needed, is_member=True) for each in chosen]
+    seconds = [final_fit.allowed_seconds(member.record, outcome, objective, limits) for member in choice.members]
     jobs = [Job(FIRST_JOB - place, work, each) for place, (work, each) in enumerate(zip(works, seconds, strict=True))]
-    fits = [replace_unreadable_by_failure(fit) if needed else fit for fit in run_jobs(executor, *jobs)]
+    fits = final_fit.run_jobs(executor, *jobs)
+    if needed:
+        fits = [*map(final_fit.replace_unreadable_by_failure, fits)]
     fitted, failed = [], []
     for member, fit in zip(choice.members, fits, strict=True):
         if fit.status is Status.SUCCESS:
@@ -240,9 +227,10 @@ def fit_ensemble(
 
     pipelines = [fit.value.open() for _, fit in fitted if fit.value is not None]
     estimator = make_fitted_vote(make_unfitted(objective, members, form), pipelines, objective.held_out.classes)
-    scoring = UnseenScoreWork(members[0].record.trial.request.configuration, form, SerializedPayload(estimator))
-    job = Job(FIRST_JOB - len(jobs), scoring, max(*seconds, MIN_SECONDS))
-    test = score_on_unseen_rows(executor, job, objective.test_rows)
+    first, payload = members[0].record.trial.request.configuration, final_fit.SerializedPayload(estimator)
+    scoring = final_fit.UnseenScoreWork(first, form, payload)
+    job = Job(FIRST_JOB - len(jobs), scoring, max(*seconds, final_fit.MIN_SECONDS))
+    test = final_fit.score_on_unseen_rows(executor, job, objective.test_rows)
     return replace(found, estimator=estimator if is_wanted else None, test=test)
 
 
@@ -253,10 +241,8 @@ def make_unfitted(
     from spacelang.runtime.ensembles.voting import make_vote
 
     chosen = [*members]
-    made = {
-        f"trial_{each.record.index}": objective.make_member(each.record.trial.request.configuration, form)
-        for each in chosen
-    }
+    trials = {f"trial_{each.record.index}": each.record.trial for each in chosen}
+    made = {name: objective.make_member(trial.request.configuration, form) for name, trial in trials.items()}
     return make_vote(made, [each.votes for each in chosen], is_classifier=bool(objective.held_out.classes))
 
 
@@ -270,28 +256,14 @@ def _is_finite(predictions: Predictions | None) -> bool:
     return predictions is not None and bool(np.isfinite(predictions).all())
 
 
-Losses: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
-"""A function that returns the m losses of m predictions in one array."""
-ROUNDING: Final = 1e-12  # The relative difference of losses up to which they count as equal
-MAX_COPIED: Final = 2**24  # The maximum number of values that are copied at once, unless one model alone has more
-
-
 def indices_of_lowest(losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True) -> list[int]:
-    """Return the indices, ascending, of the `most` lowest losses among the usable ones.
-
-    Of equal losses the first ones are taken. `usable` is called in the order of the losses, and only until enough are
-    found.
-    """
+    """Return the ascending indices of the `most` lowest usable losses, the first of equal ones; ask while needed."""
     ranked = sorted(range(len(losses)), key=lambda place: (losses[place], place))
     return sorted(islice(filter(usable, ranked), most))
 
 
 def select_models(library: Sequence[Predictions], losses: Losses, size: int) -> ModelMultiset:
-    """Return the multiset built greedily: `size` times, add the model that gives the lowest loss.
-
-    A model can be added repeatedly. Of equally good models, the first in the library is added. `losses` are minimized;
-    NaN is worse than any other loss. Raises ValueError if the library is empty or `size` is less than 1.
-    """
+    """Return the multiset built greedily: `size` times, add the first model with the lowest loss; NaN is the worst."""
     if not library or size < 1:
         raise ValueError(f"cannot select {size} votes from {len(library)} models")
     models: Predictions = np.stack(library)

@@ -11,17 +11,12 @@ from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotPro
 
 def voting_member(pipeline: Any, *, is_classifier: bool) -> Any:
     """Return an unfitted pipeline as a member of a vote, wrapped if it is a classifier without probabilities."""
-    return (
-        OneHotProbabilityClassifier(pipeline) if is_classifier and not hasattr(pipeline, "predict_proba") else pipeline
-    )
+    has_probabilities = hasattr(pipeline, "predict_proba")
+    return OneHotProbabilityClassifier(pipeline) if is_classifier and not has_probabilities else pipeline
 
 
 def make_vote(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier: bool) -> Any:
-    """Return scikit-learn's voting estimator of unfitted, named members with `votes` votes each.
-
-    A classifier averages the probabilities by weight and predicts the most probable class, the first of equal ones. A
-    regressor returns the weighted mean.
-    """
+    """Return scikit-learn's unfitted voting estimator: a soft vote of classifiers, the weighted mean of regressors."""
     from sklearn.ensemble import VotingClassifier, VotingRegressor
 
     # Without weights, each member has one vote.

@@ -19,6 +19,18 @@ SHARED_TYPES: Final = (type, FunctionType, BuiltinFunctionType, ModuleType, np.u
 """Types of objects that exist anyway, so that a reference to them takes no memory."""
 GENERATOR_BYTES: Final = 8_000  # The bytes of a random generator and two copies of its state
 MAX_OBJECTS: Final = 200_000  # The largest number of objects that are visited
+VALUE_TYPES: Final = (int, str, bytes, bool, type(None), type(...))
+"""Types whose values are interchangeable if they are equal and of the same type."""
+REFERENCE_TYPES: Final = (type, FunctionType, BuiltinFunctionType, np.ufunc)
+"""Types whose objects are equal only to themselves."""
+RANDOM_TYPES: Final = (np.random.RandomState, np.random.Generator, np.random.BitGenerator, random.Random)
+"""Types of random generators, whose state changes with every use."""
+SIMPLE_KINDS: Final = "biufcSUmM"  # The kinds of NumPy data types whose values are determined by their bytes
+MAX_ARRAY_BYTES: Final = 2**20  # The largest array, in bytes, that is compared by its contents
+IMMUTABLE_KINDS: Final = frozenset({"string", "boolean", "integer", "floating", "mixed-integer-float", "empty"})
+"""Contents of object arrays, by the names of `pandas.api.types.infer_dtype`, that consist of immutable values."""
+SPARSE_FORMATS: Final = frozenset({"csr", "csc", "bsr", "coo", "dia"})
+"""The sparse matrix formats that can be cached: those stored in arrays."""
 
 
 @dataclass(slots=True)
@@ -111,19 +123,8 @@ def _pickled_contents(value: Any) -> Iterable[Any] | None:
         return None
     if not isinstance(made, tuple):
         return ()
-    return [
-        part for each in made[1:] if each is not None for part in ([*each] if isinstance(each, Iterator) else [each])
-    ]
-
-
-VALUE_TYPES: Final = (int, str, bytes, bool, type(None), type(...))
-"""Types whose values are interchangeable if they are equal and of the same type."""
-REFERENCE_TYPES: Final = (type, FunctionType, BuiltinFunctionType, np.ufunc)
-"""Types whose objects are equal only to themselves."""
-RANDOM_TYPES: Final = (np.random.RandomState, np.random.Generator, np.random.BitGenerator, random.Random)
-"""Types of random generators, whose state changes with every use."""
-SIMPLE_KINDS: Final = "biufcSUmM"  # The kinds of NumPy data types whose values are determined by their bytes
-MAX_ARRAY_BYTES: Final = 2**20  # The largest array, in bytes, that is compared by its contents
+    held = [each for each in made[1:] if each is not None]
+    return [part for each in held for part in (each if isinstance(each, Iterator) else (each,))]
 
 
 class NoIdentityError(Exception):
@@ -133,12 +134,10 @@ class NoIdentityError(Exception):
 def identity_of(value: Any) -> Hashable:
     """Return a hashable value, equal only for indistinguishable objects; raise NoIdentityError if there is none."""
     kind = type(value)
-    if kind in VALUE_TYPES:
+    if kind in VALUE_TYPES or kind in REFERENCE_TYPES or isinstance(value, type):
         return (kind, value)
     if kind is float:
         return (kind, value.hex())
-    if kind in REFERENCE_TYPES or isinstance(value, type):
-        return (kind, value)
     if kind is tuple or kind is list:
         return (kind, *map(identity_of, value))
     if kind is dict:
@@ -200,12 +199,6 @@ def _pickled_identity(value: Any) -> Hashable:
     return tuple(identity_of([*part] if isinstance(part, Iterator) else part) for part in made)
 
 
-IMMUTABLE_KINDS: Final = frozenset({"string", "boolean", "integer", "floating", "mixed-integer-float", "empty"})
-"""Contents of object arrays, by the names of `pandas.api.types.infer_dtype`, that consist of immutable values."""
-SPARSE_FORMATS: Final = frozenset({"csr", "csc", "bsr", "coo", "dia"})
-"""The sparse matrix formats that can be cached: those stored in arrays."""
-
-
 def table_bytes(table: Any) -> int | None:
     """Return the bytes of an array, a sparse matrix or a DataFrame; None if `copy_table` could not copy it exactly."""
     if type(table) is np.ndarray:
@@ -214,9 +207,8 @@ def table_bytes(table: Any) -> int | None:
         is_known = table.format in SPARSE_FORMATS and not table.dtype.hasobject
         return sum(array.nbytes for array in arrays_of(table)) if is_known else None
     if type(table) is pd.DataFrame:
-        return (
-            int(table.memory_usage(deep=True).sum()) if _pandas_keeps_layout() and _copy_keeps_layout(table) else None
-        )
+        is_exact = _pandas_keeps_layout() and _copy_keeps_layout(table)
+        return int(table.memory_usage(deep=True).sum()) if is_exact else None
     return None
 
 

@@ -7,23 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from spacelang.runtime import random_state
 from spacelang.runtime.errors import describe_exception
+from spacelang.runtime.evaluation import prefix_cache
 from spacelang.runtime.evaluation.contents import NoIdentityError, copy_table, identity_of, table_bytes
 from spacelang.runtime.evaluation.folds import Fold
-from spacelang.runtime.evaluation.prefix_cache import (
-    CacheKey,
-    CacheSeconds,
-    FailedPrefix,
-    FittedPrefix,
-    FittedStep,
-    PrefixCache,
-)
-from spacelang.runtime.random_state import (
-    GlobalRandomState,
-    are_random_states_equal,
-    get_global_random_state,
-    set_global_random_state,
-)
+from spacelang.runtime.evaluation.prefix_cache import CacheKey, CacheSeconds, FittedStep, PrefixCache
+from spacelang.runtime.random_state import GlobalRandomState
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold
 
 REPRODUCIBLE_ERRORS: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
@@ -82,11 +72,10 @@ def fit(
 
 def _is_valid_pipeline(pipeline: Any) -> bool:
     """Return True if the last step has `fit`, and each other step either transforms features or resamples rows."""
-    return all(
-        (hasattr(step, "transform") and (hasattr(step, "fit") or hasattr(step, "fit_transform")))
-        != hasattr(step, "fit_resample")
-        for _, step in pipeline.steps[:-1]
-    ) and hasattr(pipeline.steps[-1][1], "fit")
+    *others, last = (step for _, step in pipeline.steps)
+    can_fit = (hasattr(each, "fit") or hasattr(each, "fit_transform") for each in others)
+    transforms = [fits and hasattr(each, "transform") for each, fits in zip(others, can_fit, strict=True)]
+    return transforms == [not hasattr(each, "fit_resample") for each in others] and hasattr(last, "fit")
 
 
 @dataclass(slots=True)
@@ -119,7 +108,7 @@ class _DataFlow:
         """Fit the steps; return features and labels that may be changed. Raise CachedFailureError if that is cached."""
         started = self.prefixes.clock()
         found = self.prefixes.find_longest(self.keys)
-        if isinstance(found, FailedPrefix):
+        if isinstance(found, prefix_cache.FailedPrefix):
             self._add_saved(found.seconds)
             name, _ = self.steps[found.step_index]
             raise CachedFailureError(found.reason, name if found.names_step else "")
@@ -130,7 +119,7 @@ class _DataFlow:
         if found is None:
             features, target = self.rows.training()
         if self.keys and len(self.parts) < len(self.steps) and not self.has_drawn:
-            self.state_before = self.state_now = get_global_random_state()
+            self.state_before = self.state_now = random_state.get_global_random_state()
         for place in range(len(self.parts), len(self.steps)):
             features, target = self._fit_step(place, features, target)
         self._set_steps([part.fitted for part in self.parts])
@@ -162,16 +151,14 @@ class _DataFlow:
         steps = self.pipeline.steps
         self.pipeline.steps = [*((name, step) for (name, _), step in zip(steps[:-1], fitted, strict=True)), steps[-1]]
 
-    # ---- training
-
-    def _reuse(self, found: FittedPrefix) -> tuple[Any, Any]:
+    def _reuse(self, found: prefix_cache.FittedPrefix) -> tuple[Any, Any]:
         """Take over the steps of a cached prefix and the global random state after them; return copies of its rows."""
         self.parts = [*found.steps]
         self._add_saved(sum(part.seconds for part in self.parts))
         if found.random_states is not None:
             self.state_before, self.state_now = found.random_states
             self.has_drawn = True
-            set_global_random_state(self.state_now)
+            random_state.set_global_random_state(self.state_now)
         self.is_resampled = found.target is not None
         target = self.prefixes.copy(found.target) if self.is_resampled else self.rows.target()
         return self.prefixes.copy(found.features), target
@@ -209,23 +196,18 @@ class _DataFlow:
     def _store_failure(self, place: int, error: Exception, seconds: float) -> None:
         spent = sum(part.seconds for part in self.parts) + seconds
         is_named = bool(failed_step(error, self.pipeline))
-        failure = FailedPrefix(describe_exception(error), place, is_named, spent, self._random_states())
+        failure = prefix_cache.FailedPrefix(describe_exception(error), place, is_named, spent, self._random_states())
         self.prefixes.put(self.keys[place], failure)
 
     def _random_states(self) -> tuple[GlobalRandomState, GlobalRandomState] | None:
         """Return the global random states before the first step and now; None if no step has drawn from them."""
-        now = get_global_random_state()
-        self.has_drawn = self.has_drawn or not are_random_states_equal(self.state_now, now)
+        now = random_state.get_global_random_state()
+        self.has_drawn = self.has_drawn or not random_state.are_random_states_equal(self.state_now, now)
         self.state_now = now
         return (self.state_before, now) if self.has_drawn else None
 
-    # ---- held-out rows
-
     def _cached_held_out(self) -> tuple[int, Any]:
-        """Return the number of steps behind the longest cached held-out rows, and a copy of them; else 0 and all rows.
-
-        Steps that draw random numbers when they transform are never skipped.
-        """
+        """Return the number of steps behind the longest cached held-out rows, none of them random, and a copy."""
         drawing = next((place for place, part in enumerate(self.parts) if part.draws_random_numbers), len(self.parts))
         for depth in range(min(len(self.keys), drawing), 0, -1):
             entry = self.prefixes.get_exact(self.keys[depth - 1], self.parts[:depth])
@@ -242,7 +224,7 @@ class _DataFlow:
         if hasattr(part.fitted, "fit_resample"):
             return rows
         part.restore_random_states(part.states_after_fit)
-        before = get_global_random_state() if self.keys else None
+        before = random_state.get_global_random_state() if self.keys else None
         started = self.prefixes.clock()
         rows = part.fitted.transform(rows)
         part.held_out_seconds = self.prefixes.clock() - started
@@ -255,16 +237,13 @@ class _DataFlow:
         started = self.prefixes.clock()
         part = self.parts[place]
         part.states_after_held_out = part.random_states()
-        part.draws_random_numbers = part.draws_random_numbers or not are_random_states_equal(
-            before, get_global_random_state()
-        )
+        is_same = random_state.are_random_states_equal(before, random_state.get_global_random_state())
+        part.draws_random_numbers = part.draws_random_numbers or not is_same
         if part.footprint is not None and table_bytes(rows) is not None and part.footprint.may_overlap(rows):
             self.prefixes.remove_step(part)  # changing these rows would change the step
         elif place < len(self.keys) and not any(earlier.draws_random_numbers for earlier in self.parts[: place + 1]):
             self.prefixes.store_held_out(self.keys[place], self.parts[: place + 1], rows)
         self._add_spent(self.prefixes.clock() - started)
-
-    # ---- bookkeeping of seconds
 
     def _add_saved(self, seconds: float) -> None:
         self.cache_seconds.saved += seconds

@@ -7,27 +7,11 @@ from typing import Any, Final, assert_never
 import numpy as np
 import pandas as pd
 
-from spacelang.ir.task import (
-    Bound,
-    CrossValidation,
-    DeclaredValidation,
-    Goal,
-    Holdout,
-    PredefinedSplits,
-    Validation,
-    describe_validation,
-)
+from spacelang.ir import task
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.splits import (
-    Rows,
-    check_splits,
-    plain_folds,
-    plain_holdout,
-    stratified_folds,
-    stratified_holdout,
-    stratified_order,
-)
+from spacelang.runtime.evaluation import splits
+from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.runtime.scoring.constraints import Constraint
 from spacelang.suggest import suggestion
@@ -40,23 +24,17 @@ SMALL_DATA_ROWS: Final = 1_000
 """The largest number of rows for which five-fold cross-validation is the default instead of a holdout.
 
 The loss that a search reports is optimistic, because it is the smallest of many. `tests/benchmarks/selection_bias.py`
-measures this bias; on six data sets, for 50 random pipelines and the loss 1 - AUROC, it is:
-
-| rows | holdout of 30 % | five folds |
-| --- | --- | --- |
-| 300 | 0.056 | 0.025 |
-| 600 | 0.031 | 0.016 |
-| 1,200 | 0.012 | 0.004 |
-| 4,800 | 0.005 | 0.002 |
-
-Five folds take five times as long. In the same time, the best of 10 pipelines on five folds is better than the best of
-50 on a holdout with 300 rows (by 0.015) and with 600 rows (by 0.002), and worse with 1,200 rows (by 0.004).
+measures this bias of 1 - AUROC for 50 random pipelines on six data sets: on a holdout of 30 % it is 0.056 with 300
+rows, 0.031 with 600 and 0.012 with 1,200, on five folds 0.025, 0.016 and 0.004. In the same time, the best of 10
+pipelines on five folds is better than the best of 50 on a holdout with 300 rows (by 0.015) and with 600 (by 0.002), and
+worse with 1,200 (by 0.004).
 """
-SMALL_DATA_VALIDATION: Final = CrossValidation(5)  # The default validation for at most `SMALL_DATA_ROWS` rows
-LARGE_DATA_VALIDATION: Final = Holdout(0.3)
+SMALL_DATA_VALIDATION: Final = task.CrossValidation(5)  # The default validation for at most `SMALL_DATA_ROWS` rows
+LARGE_DATA_VALIDATION: Final = task.Holdout(0.3)
 """The default validation for more rows: the split used in the papers that compare optimizers."""
 MIN_FOLDS: Final = 3
 """The fewest folds of a default cross-validation: with two, a trial would train on half of the rows."""
+CACHE_BYTES: Final = 2.0**29  # The default size limit of the prefix cache of each process: half a gibibyte
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,47 +75,37 @@ class Fold:
 
 
 def writes_in_place(estimator: Any) -> bool:
-    """Return True if an estimator, or one inside it, may overwrite its rows; those of unknown packages always may.
-
-    Parameters are read from instance attributes, which is ten times as fast as `get_params`.
-    """
+    """Return True if an estimator, or one inside it, may overwrite its rows; those of unknown packages always may."""
     if isinstance(estimator, list | tuple):
         return any(map(writes_in_place, estimator))
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return False
     if type(estimator).__module__.partition(".")[0] not in KNOWN_PACKAGES:
         return True
+    # Ten times as fast as `get_params`.
     held = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
     return any(held.get(name) is False for name in COPY_PARAMETERS) or any(map(writes_in_place, held.values()))
 
 
-def default_validation(dataset: Dataset) -> DeclaredValidation:
-    """Return `cv(5)` for at most `SMALL_DATA_ROWS` rows, else `holdout(0.3)`.
-
-    No fold may lack a class, because scores can be undefined there: if the rarest class has 3 or 4 rows, there are as
-    many folds; with fewer, it is the holdout.
-    """
+def default_validation(dataset: Dataset) -> task.DeclaredValidation:
+    """Return `cv(5)`, or as many folds as the rarest class has rows (3 or 4), for small data, else `holdout(0.3)`."""
     rows = len(dataset.target)
     rarest = int(np.bincount(dataset.target).min()) if dataset.kind == "classification" else rows
     folds = min(SMALL_DATA_VALIDATION.folds, rarest)
-    return CrossValidation(folds) if rows <= SMALL_DATA_ROWS and folds >= MIN_FOLDS else LARGE_DATA_VALIDATION
+    return task.CrossValidation(folds) if rows <= SMALL_DATA_ROWS and folds >= MIN_FOLDS else LARGE_DATA_VALIDATION
 
 
 def make_folds(
-    dataset: Dataset, validation: Validation, seed: int, preparation: Preparation, columns: Iterable[str] = ()
+    dataset: Dataset, validation: task.Validation, seed: int, preparation: Preparation, columns: Iterable[str] = ()
 ) -> tuple[Fold, ...]:
-    """Split and prepare a data set, by the seed, into one fold, k folds, or one for each predefined split.
-
-    `columns` are the names of columns whose values form groups (see `Fold`). Raise DataError if the rows do not allow
-    the validation, and if a column does not exist or cannot group rows.
-    """
+    """Split and prepare a data set by the seed; `columns` form groups (see `Fold`). Raise DataError if impossible."""
     grouping = {column: _grouping_column(dataset, column) for column in columns}
     rng = np.random.default_rng(seed)
     target = dataset.target.to_numpy()
     is_classification = dataset.kind == "classification"
     found = []
     for training, held_out in _split_rows(dataset, validation, rng):
-        order = training[stratified_order(target[training], rng)] if is_classification else training
+        order = training[splits.stratified_order(target[training], rng)] if is_classification else training
         features = dataset.features
         if isinstance(features, pd.DataFrame):
             fitting, judging = _prepare(features.iloc[order], features.iloc[held_out], preparation)
@@ -148,7 +116,7 @@ def make_folds(
     return tuple(found)
 
 
-def first_fold_training_rows(dataset: Dataset, validation: Validation, seed: int) -> Rows:
+def first_fold_training_rows(dataset: Dataset, validation: task.Validation, seed: int) -> Rows:
     """Return the numbers of the training rows in the first fold of `make_folds`, in no particular order."""
     return _split_rows(dataset, validation, np.random.default_rng(seed))[0][0]
 
@@ -163,46 +131,41 @@ def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, 
     return Fold(fitting, targets[0], judging, targets[1], groups, np.arange(len(targets[1])))
 
 
-def _split_rows(dataset: Dataset, validation: Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
+def _split_rows(dataset: Dataset, validation: task.Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
     codes, rows = dataset.target.to_numpy(), len(dataset.target)
     if rows < 4:
         raise DataError(f"`{dataset.name}` has {rows} rows; a validation needs at least 4")
     match validation:
-        case Holdout(share):
+        case task.Holdout(share):
             if not 0 < share < 1:
                 raise DataError(f"the share of held-out rows must be between 0 and 1, not {share:g}")
             if dataset.kind == "classification":
-                return [stratified_holdout(codes, share, rng)]
-            return [plain_holdout(rows, share, rng)]
-        case CrossValidation(folds):
+                return [splits.stratified_holdout(codes, share, rng)]
+            return [splits.plain_holdout(rows, share, rng)]
+        case task.CrossValidation(folds):
             if not 2 <= folds <= rows:
                 raise DataError(f"{rows} rows cannot be split into {folds} folds", f"choose from 2 to {rows} folds")
             if dataset.kind == "classification":
-                return stratified_folds(codes, folds, rng)
-            return plain_folds(rows, folds, rng)
-        case PredefinedSplits():
+                return splits.stratified_folds(codes, folds, rng)
+            return splits.plain_folds(rows, folds, rng)
+        case task.PredefinedSplits():
             return _predefined_splits(dataset, validation, rng)
         case _:
             assert_never(validation)
 
 
 def _predefined_splits(
-    dataset: Dataset, validation: PredefinedSplits, rng: np.random.Generator
+    dataset: Dataset, validation: task.PredefinedSplits, rng: np.random.Generator
 ) -> list[tuple[Rows, Rows]]:
-    """Return the predefined splits, with training rows in random order, so that the first are a fair sample.
-
-    Raise DataError if the data does not have these splits, if they are invalid, or if a split trains on a single class.
-    """
+    """Return the predefined splits, training rows in random order; raise DataError if invalid or of a single class."""
     if validation != dataset.validation:
-        raise DataError(f"`{dataset.name}` does not have {describe_validation(validation)}")
-    check_splits(dataset.splits, len(dataset.target), dataset.name)
+        raise DataError(f"`{dataset.name}` does not have {task.describe_validation(validation)}")
+    splits.check_splits(dataset.splits, len(dataset.target), dataset.name)
     if dataset.kind == "classification":
         for place, split in enumerate(dataset.splits, start=1):
             if len(np.unique(dataset.target.to_numpy()[split.training])) < 2:
-                raise DataError(
-                    f"split {place} of {len(dataset.splits)} of `{dataset.name}` trains on a single class",
-                    "choose another validation, such as `--validate holdout(0.3)`",
-                )
+                what = f"split {place} of {len(dataset.splits)} of `{dataset.name}` trains on a single class"
+                raise DataError(what, splits.OTHER_VALIDATION_HELP)
     return [(rng.permutation(split.training), split.held_out) for split in dataset.splits]
 
 
@@ -217,19 +180,12 @@ def _prepare(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Preparat
 
 def as_floats(table: Any) -> Any:
     """Convert a DataFrame or a matrix to float64; first rows of the resulting array are a view, not a copy."""
-    return (
-        table.to_numpy(dtype=np.float64, na_value=np.nan)
-        if isinstance(table, pd.DataFrame)
-        else table.astype(np.float64)
-    )
+    is_table = isinstance(table, pd.DataFrame)
+    return table.to_numpy(dtype=np.float64, na_value=np.nan) if is_table else table.astype(np.float64)
 
 
 def _grouping_column(dataset: Dataset, name: str) -> pd.Series:
-    """Return the unprepared column that forms groups.
-
-    Raise DataError for sparse data, for a missing column, a single value, or more distinct values than half of the
-    rows.
-    """
+    """Return the unprepared column that forms groups; raise DataError if sparse, missing or not 2 to n / 2 values."""
     if not isinstance(dataset.features, pd.DataFrame):
         raise DataError(f"`{dataset.name}` is sparse and has no column `{name}` to group rows by", "pass a DataFrame")
     values = _find_column(dataset, name)
@@ -254,16 +210,13 @@ def _group_positions(values: pd.Series) -> tuple[Rows, ...]:
     return tuple(np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1))
 
 
-CACHE_BYTES: Final = 2.0**29  # The default size limit of the prefix cache of each process: half a gibibyte
-
-
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings:
     """The settings of an evaluation: the goal (None: the default metric of the data), the validation and more."""
 
-    goal: Goal | None = None
-    validation: Validation = LARGE_DATA_VALIDATION
-    bounds: tuple[Bound, ...] = ()
+    goal: task.Goal | None = None
+    validation: task.Validation = LARGE_DATA_VALIDATION
+    bounds: tuple[task.Bound, ...] = ()
     seed: int = 0
     metrics: tuple[str, ...] = ()  # Names of scikit-learn scorers that are recorded besides the loss
     training_score: bool = False  # True to record the loss on the training rows

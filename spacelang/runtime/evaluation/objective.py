@@ -1,7 +1,4 @@
-"""The objective of a search on data: a request is evaluated to the loss of a fitted pipeline on held-out rows.
-
-Everything that trials share is computed once: the split, the prepared arrays and the order of training rows.
-"""
+"""The objective of a search on data: the loss of pipelines on held-out rows; what trials share is computed once."""
 
 import json
 import time
@@ -20,31 +17,17 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Measure, Validation
 from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenMeasurement
+from spacelang.runtime import final_fit
 from spacelang.runtime.archives.meta_features import meta_features
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.data.tables import data_facts
 from spacelang.runtime.ensembles.voting import voting_member
 from spacelang.runtime.errors import BuildError, exception_failure
+from spacelang.runtime.evaluation import folds
 from spacelang.runtime.evaluation.fitting import TrialRows, fit, reason_of
-from spacelang.runtime.evaluation.folds import (
-    DEFAULT_SETTINGS,
-    EvaluationSettings,
-    as_floats,
-    first_fold_training_rows,
-    make_folds,
-    make_test_fold,
-    writes_in_place,
-)
+from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.prefix_cache import CacheSeconds, PrefixCache
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
-from spacelang.runtime.final_fit import (
-    FinalWork,
-    RefitWork,
-    SerializedPayload,
-    UnseenBoundsWork,
-    UnseenScoreWork,
-    WorkResult,
-)
 from spacelang.runtime.history import Clock
 from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.pipelines import PipelineInput
@@ -82,14 +65,14 @@ class DataObjective:
         """Prepare the evaluation; `tested` are test rows with the same columns and class codes, which no trial sees."""
         self._space = space
         self._dataset = dataset
-        self._settings = DEFAULT_SETTINGS if settings is None else settings
+        self._settings = folds.DEFAULT_SETTINGS if settings is None else settings
         self._clock = clock
         self._import_operators()  # import errors are raised before the first trial
         self._scorer = make_pipeline_scorer(self._settings, dataset, clock)
         self.metric: Metric = self._scorer.metric
         self.preparation: Preparation = plan_preparation(space, dataset.features)
         given, columns = self._settings, _grouping_columns(self._settings)
-        self._folds = make_folds(dataset, given.validation, given.seed, self.preparation, columns)
+        self._folds = folds.make_folds(dataset, given.validation, given.seed, self.preparation, columns)
         self.tested = tested
         if tested is not None:
             check_metric_on_test_rows(self.metric, dataset, tested)
@@ -124,7 +107,7 @@ class DataObjective:
     def meta_features(self) -> Mapping[str, float]:
         """The meta-features of the unprepared training rows of the first fold. Labels of held-out rows are not used."""
         data = self._dataset
-        rows = first_fold_training_rows(data, self._settings.validation, self._settings.seed)
+        rows = folds.first_fold_training_rows(data, self._settings.validation, self._settings.seed)
         features = data.features.iloc[rows] if isinstance(data.features, pd.DataFrame) else data.features[rows]
         is_classification = data.kind == "classification"
         return meta_features(features, data.target.iloc[rows], is_classification=is_classification)
@@ -150,7 +133,7 @@ class DataObjective:
         and the columns whose missing values earlier versions imputed.
         """
         names = ("metrics", "training_score", "predictions")
-        chosen = {name: (getattr(self._settings, name), getattr(DEFAULT_SETTINGS, name)) for name in names}
+        chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
         if self.tested is not None:
             facts = data_facts(self.tested.name, self.tested.features, self.tested.labels)
@@ -220,20 +203,20 @@ class DataObjective:
     @overload
     def evaluate(self, request: Request) -> Trial: ...
     @overload
-    def evaluate(self, request: FinalWork[V]) -> WorkResult[V]: ...
-    def evaluate(self, request: Request | FinalWork[Any]) -> Trial | WorkResult[Any]:
+    def evaluate(self, request: final_fit.FinalWork[V]) -> final_fit.WorkResult[V]: ...
+    def evaluate(self, request: Request | final_fit.FinalWork[Any]) -> Trial | final_fit.WorkResult[Any]:
         """Evaluate a request and return the trial with the mean loss over the folds; or do the work of a final fit.
 
         On each fold, the pipeline is fitted on the first `fidelity` training rows and scored on the held-out rows. A
         pipeline that raises, or whose score is not finite, gives a failed trial with the reason. Raise BuildError if
         the configuration does not belong to the space, which is a bug of the caller.
         """
-        if isinstance(request, FinalWork):
+        if isinstance(request, final_fit.FinalWork):
             return self._do_final_work(request)
         started, account = self._clock(), CacheSeconds()
         # One pipeline per fold: with `warm_start`, fitting a pipeline again would continue from the earlier fit.
         pipelines = [self._build(request.configuration) for _ in self._folds]
-        own = writes_in_place(pipelines[0])
+        own = folds.writes_in_place(pipelines[0])
         judged: list[FoldScores] = []
         has_user_functions = bool(self._settings.constraints)  # they might modify pipelines
         try:
@@ -250,63 +233,53 @@ class DataObjective:
         return self._scorer.make_trial(request, judged, cost, _unshared_seconds(cost, account))
 
     def make_pipeline(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
-        """Return the unfitted pipeline, with preparation, for features of this form and labels as the user wrote them.
-
-        For a table or an array it consists only of objects of the libraries of the space.
-        """
+        """Return the unfitted pipeline, with preparation, for features of this form and the labels of the user."""
         return adapt_to_labels(self._build_with_preparation(configuration, form), self._dataset.classes)
 
     def make_member(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
         """Return the pipeline as a member, which predicts numbers or probabilities: without any, 1 for its class."""
-        return voting_member(
-            self._build_with_preparation(configuration, form), is_classifier=self._dataset.kind == "classification"
-        )
+        pipeline = self._build_with_preparation(configuration, form)
+        return voting_member(pipeline, is_classifier=self._dataset.kind == "classification")
 
     def refit(
         self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
     ) -> Any:
-        """Return the pipeline, with preparation, fitted on all rows; raise what it raises.
-
-        It takes features of the given form. It predicts labels as the user wrote them, or class codes if it is a member
-        of an ensemble.
-        """
+        """Return the pipeline fitted on all rows, a member on class codes, others on the user's labels."""
         pipeline = self.make_member(configuration, form) if is_member else self.make_pipeline(configuration, form)
         features = self._dataset.features
         if form is PipelineInput.ARRAY:
-            features = as_floats(features)
+            features = folds.as_floats(features)
         with self._controlled_environment():
             return pipeline.fit(features, self._dataset.target.to_numpy() if is_member else self._dataset.labels)
 
-    def _do_final_work(self, work: FinalWork[Any]) -> WorkResult[Any]:
+    def _do_final_work(self, work: final_fit.FinalWork[Any]) -> final_fit.WorkResult[Any]:
         """Do work after the search. A pipeline that raises makes it fail, but for scoring, whose errors are raised."""
         started = self._clock()
         try:
             match work:
-                case RefitWork():
+                case final_fit.RefitWork():
                     pipeline = self.refit(work.configuration, work.form, is_member=work.is_member)
-                    value: Any = SerializedPayload(pipeline) if work.returns_pipeline else None
-                case UnseenBoundsWork():
+                    value: Any = final_fit.SerializedPayload(pipeline) if work.returns_pipeline else None
+                case final_fit.UnseenBoundsWork():
                     value = self._measure_unseen_bounds(work.configuration)
                 case _:
-                    assert isinstance(work, UnseenScoreWork)
+                    assert isinstance(work, final_fit.UnseenScoreWork)
                     value = self._score_unseen_rows(work)
         except BuildError:
             raise
         except Exception as error:
-            if isinstance(work, UnseenScoreWork):
+            if isinstance(work, final_fit.UnseenScoreWork):
                 raise
             return exception_failure(error, self._clock() - started).result_of(work)
-        return WorkResult(value, self._clock() - started)
+        return final_fit.WorkResult(value, self._clock() - started)
 
-    def _score_unseen_rows(self, work: UnseenScoreWork) -> TestScore:
+    def _score_unseen_rows(self, work: final_fit.UnseenScoreWork) -> TestScore:
         assert self.tested is not None
         assert work.pipeline is not None
-        features = as_floats(self.tested.features) if work.form is PipelineInput.ARRAY else self.tested.features
+        features = folds.as_floats(self.tested.features) if work.form is PipelineInput.ARRAY else self.tested.features
         with self._controlled_environment():
-            pipeline, seed = work.pipeline.open(), self._settings.seed
-            return score_with_interval(
-                pipeline, features, self.tested, self.metric, seed, has_interval=work.has_interval
-            )
+            given = (work.pipeline.open(), features, self.tested, self.metric, self._settings.seed)
+            return score_with_interval(*given, has_interval=work.has_interval)
 
     def _measure_unseen_bounds(self, configuration: Configuration) -> tuple[UnseenMeasurement, ...]:
         """Fit the pipeline as trials do, since functions of users expect class codes, and measure its bounds."""
@@ -314,8 +287,8 @@ class DataObjective:
         pipeline = self._build(configuration)
         with self._controlled_environment():
             columns = _grouping_columns(self._settings)
-            fold = make_test_fold(self._dataset, self.tested, self.preparation, columns)
-            pipeline.fit(*fold.training_rows(None, own=writes_in_place(pipeline)))
+            fold = folds.make_test_fold(self._dataset, self.tested, self.preparation, columns)
+            pipeline.fit(*fold.training_rows(None, own=folds.writes_in_place(pipeline)))
             return measure_bounds(self._scorer, pipeline, fold, self._settings.seed)
 
     def _build_with_preparation(self, configuration: Configuration, form: PipelineInput) -> Any:
@@ -343,9 +316,8 @@ class DataObjective:
             class_of(operator)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_threads"} | {
-            _SIBLING_PACKAGES: allowed_folders()
-        }
+        state = {name: value for name, value in vars(self).items() if name != "_threads"}
+        return state | {_SIBLING_PACKAGES: allowed_folders()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the state and import all that trials need, so that workers forked from this process start at once."""

@@ -14,13 +14,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from spacelang.runtime import random_state
 from spacelang.runtime.evaluation.contents import MemoryFootprint, copy_table, memory_footprint, table_bytes
-from spacelang.runtime.random_state import (
-    GLOBAL_RANDOM_STATE_BYTES,
-    GlobalRandomState,
-    are_random_states_equal,
-    get_global_random_state,
-)
+from spacelang.runtime.random_state import GlobalRandomState
 
 CacheKey: TypeAlias = Hashable  # A cache key: the training rows of a prefix and the identities of its steps
 ENTRY_BYTES: Final = 4_096  # The estimated bytes of an entry besides its tables; mostly its key
@@ -126,10 +122,7 @@ class PrefixCache:
         return len(self._entries)
 
     def find_longest(self, keys: Sequence[CacheKey]) -> FittedPrefix | FailedPrefix | None:
-        """Return the longest cached prefix among these keys, sorted from the shortest, or None.
-
-        An entry that draws random numbers counts only if the global random state equals the one that it started from.
-        """
+        """Return the longest cached prefix of ascending keys, if random one of the present global state; or None."""
         with self._lock:
             now: GlobalRandomState = None
             for depth in range(len(keys), 0, -1):
@@ -137,8 +130,8 @@ class PrefixCache:
                 if found is None:
                     continue
                 if found.random_states is not None:
-                    now = get_global_random_state() if now is None else now
-                    if not are_random_states_equal(now, found.random_states[0]):
+                    now = random_state.get_global_random_state() if now is None else now
+                    if not random_state.are_random_states_equal(now, found.random_states[0]):
                         continue
                 # Its own prefixes move behind it: they are worth more, as other prefixes extend them too.
                 for key in reversed(keys[:depth]):
@@ -167,18 +160,15 @@ class PrefixCache:
         sizes = [table_bytes(table) for table in tables]
         if None in sizes:
             return None
-        size = sum(filter(None, sizes)) + ENTRY_BYTES + (2 * GLOBAL_RANDOM_STATE_BYTES if chance else 0)
-        if (
-            size > self.limit
-            or not self._is_worth_storing(key, size, seconds)
-            or not all(part.inspect() for part in parts)
-        ):
+        size = sum(filter(None, sizes)) + ENTRY_BYTES + (2 * random_state.GLOBAL_RANDOM_STATE_BYTES if chance else 0)
+        if size > self.limit or not self._is_worth_storing(key, size, seconds):
+            return None
+        if not all(part.inspect() for part in parts):
             return None
         if any(part.footprint.may_overlap(table) for part in parts if part.footprint for table in tables):
             return None  # a table shares memory with a fitted step: whoever changes it would change the step
-        kept = FittedPrefix(
-            tuple(parts), self.copy(features), None if target is None else self.copy(target), chance, size
-        )
+        copies = (self.copy(features), None if target is None else self.copy(target))
+        kept = FittedPrefix(tuple(parts), *copies, chance, size)
         self.put(key, kept)
         return kept
 

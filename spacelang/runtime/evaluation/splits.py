@@ -15,7 +15,9 @@ from spacelang.ir.task import CrossValidation, DeclaredValidation, Holdout, Pred
 from spacelang.runtime.errors import DataError
 
 Rows = npt.NDArray[np.int64]  # Row numbers of a table
+OTHER_VALIDATION_HELP: Final = "choose another validation, such as `--validate holdout(0.3)`"
 FINGERPRINT_DIGITS: Final = 12  # The number of hexadecimal digits in the fingerprint of predefined splits
+_VALIDATION: Final = re.compile(r"\s*(holdout|cv)\s*\(\s*([0-9]*\.?[0-9]+)\s*\)\s*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,18 +52,11 @@ def check_splits(splits: Sequence[Split], rows: int, source: str) -> None:
             raise DataError(f"{named} holds out the same row twice")
         shared = np.intersect1d(split.training, split.held_out)
         if len(shared):
-            raise DataError(
-                f"{named} holds out {len(shared)} of its own training rows",
-                "choose another validation, such as `--validate holdout(0.3)`",
-            )
+            raise DataError(f"{named} holds out {len(shared)} of its own training rows", OTHER_VALIDATION_HELP)
 
 
 def stratified_holdout(codes: Rows, test_size: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Return training rows and held-out rows, both in random order, with the share `test_size` of every class held out.
-
-    `codes` are the classes of n rows, with at least two each, of which at least one is held out and at least one is
-    not.
-    """
+    """Return training and held-out rows in random order: a share of every class, at least 1 row, but not all."""
     training, held_out = [], []
     for code in np.unique(codes):
         rows = rng.permutation(np.flatnonzero(codes == code))
@@ -79,11 +74,7 @@ def plain_holdout(count: int, test_size: float, rng: np.random.Generator) -> tup
 
 
 def stratified_folds(codes: Rows, folds: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
-    """Return the randomly ordered training and held-out rows of each of `folds` stratified folds, from 2 to all rows.
-
-    Every row is held out once. The sizes of held-out parts differ by at most one row, in each class and in total. A
-    class with fewer rows than folds is missing from some of them.
-    """
+    """Return the training and held-out rows of each stratified fold in random order; sizes differ by at most a row."""
     members = [rng.permutation(np.flatnonzero(codes == code)) for code in np.unique(codes)]
     return _deal(np.concatenate(members), folds, rng)
 
@@ -135,23 +126,13 @@ def _interleave(counts: Sequence[int]) -> list[int]:
 
 
 def _pop_next(open_now: list[tuple[int, int, int]], turns: list[int]) -> tuple[int, int]:
-    """Remove and return the row whose window closes first; the second row is always of another class than the first.
-
-    This exception delays only rows of the first class, by one position each. None of their windows ends so early,
-    unless the class has all rows.
-    """
+    """Remove and return the row whose window closes first; the second row is of another class, missing no window."""
     _, number, before = heapq.heappop(open_now)
     if len(turns) == 1 and number == turns[0] and open_now:
         _, other, other_before = heapq.heappop(open_now)
         heapq.heappush(open_now, (0, number, before))
         return other, other_before
     return number, before
-
-
-# ---- parsing the text of a validation
-
-
-_VALIDATION: Final = re.compile(r"\s*(holdout|cv)\s*\(\s*([0-9]*\.?[0-9]+)\s*\)\s*")
 
 
 def parse_validation(text: str) -> DeclaredValidation:

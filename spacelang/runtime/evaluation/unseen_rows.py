@@ -24,11 +24,7 @@ TestRows: TypeAlias = float | Table  # The share of the rows that is set aside f
 
 
 def read_test_rows(given: Any, table: Table) -> TestRows | None:
-    """Return the test rows that a user gives: a share (a number or text), a reference to data, `(X, y)`, or a table.
-
-    A file is read with the options of `table`, which also names the label column. Raise DataError for what cannot be
-    read, and for a share that is not between 0 and 1.
-    """
+    """Return the test rows that a user gives: a share, a reference read as `table` was, `(X, y)` or a table."""
     match given:
         case None | Table():
             return given
@@ -65,10 +61,7 @@ def _load_test_rows(reference: str, table: Table) -> Table:
 
 
 def split_off_test_rows(table: Table, test: TestRows | None, kind: TaskKind, seed: int) -> tuple[Table, Table | None]:
-    """Return the rows for trials and the test rows, in order; raise DataError if a share is impossible.
-
-    For a share, the test rows are drawn by the seed, with at least one row of each class.
-    """
+    """Return the rows for trials and for tests, a share drawn by the seed with every class; raise DataError."""
     if not isinstance(test, float):
         return table, test
     if table.splits:
@@ -92,21 +85,16 @@ def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Row
         left = np.bincount(target[kept], minlength=len(dataset.classes))
         if left.min() < MIN_ROWS:
             code = int(left.argmin())
-            rows = int(np.sum(target == code))
-            raise DataError(
-                f"the class `{dataset.classes[code]}` in the column `{dataset.target.name}` has {rows} rows, "
-                f"too few to set aside {share:g} of them for testing and to split the rest",
-                "drop the class, merge it with another, choose a smaller share, or give the test rows as a file",
-            )
+            lack = f"too few to set aside {share:g} of them for testing and to split the rest"
+            where = f"the class `{dataset.classes[code]}` in the column `{dataset.target.name}`"
+            what = f"{where} has {np.sum(target == code)} rows, {lack}"
+            remedy = "drop the class, merge it with another, choose a smaller share, or give the test rows as a file"
+            raise DataError(what, remedy)
     return np.sort(kept), np.sort(drawn)
 
 
 def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
-    """Return the test rows with the columns, column types and class codes of the other rows.
-
-    Raise DataError for other columns (with all differences), missing or unknown labels, fewer than two rows, or the
-    same rows.
-    """
+    """Return the test rows with the columns, types and class codes of the other rows; raise DataError if impossible."""
     features = align_features(tested, table)
     lacking = int(tested.target.isna().sum())
     if lacking:

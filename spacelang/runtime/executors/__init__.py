@@ -1,8 +1,4 @@
-"""The interface of executors, which evaluate trials and other work, and their registry, one module each.
-
-The limits of a trial are in `ir.task.Limits`: `trial_seconds` of wall-clock time, and `trial_bytes` of memory of all
-its processes.
-"""
+"""The interface of executors, which evaluate trials and other work within limits, and their registry."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass

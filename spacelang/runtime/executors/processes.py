@@ -25,21 +25,8 @@ from spacelang.ir.task import BYTES, UNLIMITED, Limits, format_quantity
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception, format_megabytes
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
-from spacelang.runtime.executors._processes.communication import (
-    ANSWER_HEADER,
-    REQUEST_HEADER,
-    Answer,
-    Channel,
-    ConfigureWorkers,
-    EndUnreachableWorker,
-    ForkWorker,
-    JobStartNotice,
-    LoadFailed,
-    LoadSucceeded,
-    TransmissionFailure,
-    WorkerEnded,
-    ZygoteMessage,
-)
+from spacelang.runtime.executors._processes import communication
+from spacelang.runtime.executors._processes.communication import Answer, Channel, ConfigureWorkers, JobStartNotice
 from spacelang.runtime.executors._processes.zygote_connection import NO_WORKERS_HELP, ZygoteConnection
 
 MAX_ATTEMPTS: Final = 3
@@ -92,10 +79,7 @@ class Processes:
             raise InputError("worker processes are supported on Linux and macOS only", NO_WORKERS_HELP)
         if workers < 1:
             raise ValueError(f"the number of workers must be at least 1, not {workers}")
-        self._evaluate = evaluate
-        self._limits = limits
-        self._isolates = isolate
-        self._forks = forks
+        self._evaluate, self._limits, self._isolates, self._forks = evaluate, limits, isolate, forks
         self._workers = {name: _WorkerState(name) for name in map(str, range(1, workers + 1))}
         self._next_number = count(1)
         self._finished: list[FinishedJob[Any]] = []
@@ -164,9 +148,8 @@ class Processes:
 
     def _start_zygote(self) -> None:
         self._loaded_at = None
-        self._connections[:] = [
-            ZygoteConnection(self._evaluate, ConfigureWorkers(self._limits, self._isolates), forks=self._forks)
-        ]
+        order = ConfigureWorkers(self._limits, self._isolates)
+        self._connections[:] = [ZygoteConnection(self._evaluate, order, forks=self._forks)]
         self._forks = False  # files may be open by now that a fork must not inherit
         self._selector.register(self._connections[0].channel, selectors.EVENT_READ)
 
@@ -177,11 +160,10 @@ class Processes:
         worker.attempts += 1
         worker.sequence = next(self._next_number)
         worker.started_at = time.monotonic()
-        self._connections[0].send(
-            JobStartNotice(worker.process_token, worker.sequence, worker.job.allowed_seconds(self._limits))
-        )
+        seconds = worker.job.allowed_seconds(self._limits)
+        self._connections[0].send(JobStartNotice(worker.process_token, worker.sequence, seconds))
         try:
-            channel.send(REQUEST_HEADER.pack(worker.sequence) + request)
+            channel.send(communication.REQUEST_HEADER.pack(worker.sequence) + request)
         except OSError:
             self._abandon_worker(worker)
 
@@ -192,7 +174,7 @@ class Processes:
         worker.channel = Channel(ours, RESPONSE_TIMEOUT)
         self._selector.register(worker.channel, selectors.EVENT_READ, worker)
         with theirs:
-            self._connections[0].send(ForkWorker(worker.process_token), theirs.fileno())
+            self._connections[0].send(communication.ForkWorker(worker.process_token), theirs.fileno())
         return worker.channel
 
     def _process_events(self, seconds: float | None) -> bool:
@@ -212,11 +194,11 @@ class Processes:
         if channel is None:
             return
         for message in channel.receive_available():
-            sequence, exits = ANSWER_HEADER.unpack_from(message)
+            sequence, exits = communication.ANSWER_HEADER.unpack_from(message)
             if exits:
                 self._forget_process(worker)
             if worker.job is not None and sequence == worker.sequence:
-                self._handle_answer(worker, _unpickle_answer(memoryview(message)[ANSWER_HEADER.size :]))
+                self._handle_answer(worker, _unpickle_answer(memoryview(message)[communication.ANSWER_HEADER.size :]))
             if worker.channel is not channel:
                 return
         if channel.is_closed_by_peer:
@@ -224,17 +206,17 @@ class Processes:
 
     def _handle_answer(self, worker: "_WorkerState", answer: Answer) -> None:
         """Handle an answer; start a job whose answer cannot be read again in another process."""
-        if not isinstance(answer, TransmissionFailure):
+        if not isinstance(answer, communication.TransmissionFailure):
             self._finish_job(worker, answer)
             return
         if worker.channel is not None:
-            self._connections[0].send(EndUnreachableWorker(worker.process_token))
+            self._connections[0].send(communication.EndUnreachableWorker(worker.process_token))
             self._forget_process(worker)
         self._retry(worker, answer.failure)
 
     def _abandon_worker(self, worker: "_WorkerState") -> None:
         """Have the zygote end a worker that cannot be reached; the way in which it ended answers its job."""
-        self._connections[0].send(EndUnreachableWorker(worker.process_token))
+        self._connections[0].send(communication.EndUnreachableWorker(worker.process_token))
         if worker.job is None:
             self._forget_process(worker)
         elif worker.channel is not None:
@@ -257,23 +239,22 @@ class Processes:
             if self._error is None:
                 self._restart_zygote(link)
 
-    def _handle_message(self, news: ZygoteMessage) -> None:
+    def _handle_message(self, news: communication.ZygoteMessage) -> None:
         match news:
-            case LoadSucceeded(idle):
+            case communication.LoadSucceeded(idle):
                 self._loaded_at, self._failed_loads = time.monotonic(), 0
                 self._error = self._error or _memory_limit_error(self._limits, idle)
-            case LoadFailed(reason):
-                self._error = InputError(
-                    f"the evaluation cannot be loaded by another process: {reason}", NO_WORKERS_HELP
-                )
-            case WorkerEnded(token):
+            case communication.LoadFailed(reason):
+                what = f"the evaluation cannot be loaded by another process: {reason}"
+                self._error = InputError(what, NO_WORKERS_HELP)
+            case communication.WorkerEnded(token):
                 for worker in self._workers.values():
                     if worker.process_token == token:
                         self._handle_worker_end(worker, news)
             case _:
                 assert_never(news)
 
-    def _handle_worker_end(self, worker: "_WorkerState", news: WorkerEnded) -> None:
+    def _handle_worker_end(self, worker: "_WorkerState", news: communication.WorkerEnded) -> None:
         """Handle the end of a worker: what it sent before counts, else its job fails or is started again."""
         self._read_results(worker)
         if worker.process_token != news.token:
@@ -284,9 +265,8 @@ class Processes:
         if news.failure is not None and news.sequence == worker.sequence and news.is_final:
             self._finish_job(worker, news.failure)
         else:
-            self._retry(
-                worker, news.failure or Failure(Status.CRASH, "the worker process ended before the evaluation began")
-            )
+            early_end = Failure(Status.CRASH, "the worker process ended before the evaluation began")
+            self._retry(worker, news.failure or early_end)
 
     def _restart_zygote(self, link: ZygoteConnection) -> None:
         """Start a new zygote, and start the jobs again that the old one was running."""
@@ -355,7 +335,7 @@ def _unpickle_answer(answer: memoryview) -> Answer:
         return pickle.loads(answer)
     except Exception as error:  # noqa: BLE001 - unpickling a user's result can raise anything
         reason = f"the result of the trial cannot be read by the search: {describe_exception(error)}"
-        return TransmissionFailure(Failure(Status.ERROR, reason))
+        return communication.TransmissionFailure(Failure(Status.ERROR, reason))
 
 
 def _memory_limit_error(limits: Limits, idle: int) -> InputError | None:

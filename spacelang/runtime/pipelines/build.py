@@ -22,13 +22,7 @@ from spacelang.ir.space import (
 )
 from spacelang.ir.value import Value
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.pipelines.catalogue_access import (
-    CODES_ONLY,
-    catalogue_entry,
-    class_of,
-    object_of,
-    runtime_arguments,
-)
+from spacelang.runtime.pipelines import catalogue_access
 from spacelang.runtime.pipelines.columns import (
     Entry,
     Step,
@@ -53,22 +47,12 @@ def build(
     random_state: int | None = None,
     n_jobs: int | None = 1,
 ) -> Any:
-    """Return the unfitted `Pipeline` of a configuration; its steps have the names of the stages.
+    """Return the unfitted `Pipeline` of a configuration, with the names of the stages; raise BuildError if no member.
 
-    Raise BuildError if the configuration does not belong to the space.
-
-    Parameters
-    ----------
-    preparation
-        Its transformer, if it has one, becomes the step `preparation` before the steps of the space.
-    first
-        An unfitted transformer that becomes the very first step, `table`.
-    table
-        The columns that reach the steps of the space, if they are known; a preparation has its own. If they are known,
-        the pipeline consists only of objects of the space's libraries. Otherwise, a space that selects columns of text
-        gets parts that find these columns in `fit`.
-    random_state, n_jobs
-        Passed to every estimator with such a parameter, unless the space sets it. None leaves the library's default.
+    The transformer of the `preparation` becomes its step `preparation`, and `first` its very first step, `table`. With
+    the `table` of the columns that reach the steps of the space (a preparation has its own), the pipeline consists only
+    of objects of the space's libraries; else parts for columns of text find these in `fit`. Estimators with parameters
+    `random_state` and `n_jobs` get those, unless the space sets them. None leaves the library's default.
     """
     known = preparation.table if preparation is not None else table
     builder = _Builder(configuration, random_state, n_jobs, known)
@@ -139,7 +123,7 @@ class PipelineWalk:
 
     def alternative_value(self, operator: Operator, decision: Choice, branch: Branch) -> Any:
         """Return the value of a parameter for one alternative: an operator, a list of them, or a plain value."""
-        node, known = branch.node, catalogue_entry(operator).parameters.get(decision.name)
+        node, known = branch.node, catalogue_access.catalogue_entry(operator).parameters.get(decision.name)
         if node == SKIPPED_STEP:
             if known is not None and isinstance(branch.value, str) and branch.value in known.named:
                 return self.named_object(operator, decision.name, branch.value)
@@ -162,11 +146,11 @@ class PipelineWalk:
 
     def named_object(self, operator: Operator, parameter: str, name: str) -> Any:
         """Return the function or object that the catalogue names for a parameter."""
-        return self._constant(object_of(operator, parameter, name))
+        return self._constant(catalogue_access.object_of(operator, parameter, name))
 
     def plain_value(self, operator: Operator, parameter: str, value: Value) -> Any:
         """Return a value of the language as the value that the library takes."""
-        known = catalogue_entry(operator).parameters.get(parameter)
+        known = catalogue_access.catalogue_entry(operator).parameters.get(parameter)
         return self._constant(value if known is None else known.to_python(value))
 
 
@@ -204,10 +188,7 @@ class _Builder(PipelineWalk):
         return value
 
     def _column_transformer(self, node: Product) -> Any:
-        """Return a `ColumnTransformer` with an entry for each part of `columns(…)`.
-
-        A part that is left out passes its columns through unchanged.
-        """
+        """Return a `ColumnTransformer` with a part for each selector; one left out passes its columns through."""
         from sklearn.compose import ColumnTransformer
 
         remainder: Any = "drop"
@@ -249,18 +230,15 @@ class _Builder(PipelineWalk):
                 arguments[child.name] = self.alternative_value(operator, child, self._chosen_branch(child))
             elif child.key in self.configuration:
                 arguments[child.name] = self._hyperparameter_value(operator, child)
-        given = runtime_arguments(operator, n_jobs=self.n_jobs, random_state=self.random_state)
+        given = catalogue_access.runtime_arguments(operator, n_jobs=self.n_jobs, random_state=self.random_state)
         try:
-            composed = join_elements(catalogue_entry(operator), given | arguments)
+            composed = join_elements(catalogue_access.catalogue_entry(operator), given | arguments)
         except ValueError as error:
             raise BuildError(str(error)) from error
-        return class_of(operator)(**composed)
+        return catalogue_access.class_of(operator)(**composed)
 
     def _hyperparameter_value(self, operator: Operator, hyperparameter: Hyperparameter) -> Any:
-        """Return the value with the type of the domain: 1 becomes 1.0 among floats.
-
-        Raise BuildError if the domain does not contain the value.
-        """
+        """Return the value with the type of the domain (1 is 1.0 among floats); raise BuildError for other values."""
         value = self.configuration[hyperparameter.key]
         member = hyperparameter.domain.find(value)
         if isinstance(member, NotFound):
@@ -271,12 +249,10 @@ class _Builder(PipelineWalk):
         return self.plain_value(operator, hyperparameter.name, member)
 
 
-LABEL_ENCODING_CLASSIFIERS: Final = frozenset(
-    {
-        *("BaggingClassifier", "BalancedBaggingClassifier", "EasyEnsembleClassifier", "OneVsOneClassifier"),
-        *("OneVsRestClassifier", "OutputCodeClassifier", "StackingClassifier", "VotingClassifier"),
-    }
-)
+LABEL_ENCODING_CLASSIFIERS: Final = frozenset((
+    *("BaggingClassifier", "BalancedBaggingClassifier", "EasyEnsembleClassifier", "OneVsOneClassifier"),
+    *("OneVsRestClassifier", "OutputCodeClassifier", "StackingClassifier", "VotingClassifier"),
+))  # fmt: skip
 """Meta-classifiers that encode labels before they fit the classifiers inside them."""
 WEIGHTING_CLASSIFIERS: Final = frozenset({"AdaBoostClassifier", "RUSBoostClassifier"})
 """Meta-classifiers that pass labels to the classifiers inside them, with sample weights, which a vote refuses."""
@@ -297,11 +273,9 @@ def needs_codes(value: Any) -> bool:
     """Return True if a value contains a classifier that accepts only codes and gets the labels unencoded."""
     if isinstance(value, list | tuple):
         return any(map(needs_codes, value))
-    if (
-        isinstance(value, type)
-        or not hasattr(value, "get_params")
-        or type(value).__name__ in LABEL_ENCODING_CLASSIFIERS
-    ):
+    if isinstance(value, type) or not hasattr(value, "get_params"):
+        return False
+    if type(value).__name__ in LABEL_ENCODING_CLASSIFIERS:
         return False
     return _takes_codes_only(value) or needs_codes([*value.get_params(deep=False).values()])
 
@@ -315,7 +289,8 @@ def is_single_vote(estimator: Any) -> bool:
 
 def _takes_codes_only(estimator: Any) -> bool:
     name = type(estimator).__name__
-    return name in CODES_ONLY or (name in WEIGHTING_CLASSIFIERS and _takes_codes_only(estimator.estimator))
+    is_weighting = name in WEIGHTING_CLASSIFIERS
+    return name in catalogue_access.CODES_ONLY or (is_weighting and _takes_codes_only(estimator.estimator))
 
 
 def _wrap_in_votes(value: Any) -> Any:

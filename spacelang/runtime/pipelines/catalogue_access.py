@@ -5,14 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from spacelang.catalog import Catalogue, CatalogueEntry, Role
-from spacelang.catalog.packages import (
-    NotInstalledError,
-    UnreadablePackageError,
-    named_object,
-    open_package,
-    operator_class,
-)
+from spacelang.catalog import Catalogue, CatalogueEntry, Role, packages
 from spacelang.ir.space import (
     ABSTRACT_CATALOGUE,
     Choice,
@@ -41,10 +34,10 @@ CODES_ONLY: Final = frozenset({"XGBClassifier", "XGBRFClassifier"})  # The class
 def catalogue(name: str) -> Catalogue:
     """Return the named catalogue; raise BuildError if its package (checked before) is not installed or unreadable."""
     try:
-        return open_package(name)
-    except NotInstalledError as error:
+        return packages.open_package(name)
+    except packages.NotInstalledError as error:
         raise BuildError(str(error), error.remedy) from error
-    except UnreadablePackageError as error:
+    except packages.UnreadablePackageError as error:
         raise BuildError(str(error)) from error
 
 
@@ -86,7 +79,7 @@ def class_of(operator: Operator) -> Any:
 @cache
 def _class(catalogue_name: str, name: str) -> Any:
     try:
-        return operator_class(catalogue(catalogue_name), name)
+        return packages.operator_class(catalogue(catalogue_name), name)
     except LookupError as error:
         raise BuildError(str(error.args[0])) from error
 
@@ -115,7 +108,7 @@ def runtime_arguments(operator: Operator, *, n_jobs: int | None, random_state: i
 def object_of(operator: Operator, parameter: str, name: str) -> Any:
     """Return the function or object that the catalogue names for a parameter; raise BuildError if there is none."""
     try:
-        return named_object(catalogue(operator.catalogue), operator.name, parameter, name)
+        return packages.named_object(catalogue(operator.catalogue), operator.name, parameter, name)
     except LookupError as error:
         raise BuildError(str(error.args[0])) from error
 

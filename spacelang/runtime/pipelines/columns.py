@@ -18,6 +18,8 @@ READERS: Final = "sklearn.feature_extraction.text"
 STRINGS: Final = ("object", "string", "category", "bool")
 DTYPES: Final = {"numeric": ("number",), "categorical": STRINGS, "datetime": ("datetime", "datetimetz")}
 """The pandas data types of the columns that each selector takes."""
+Entry: TypeAlias = tuple[str, Any, Any]
+"""A name, an unfitted transformer and its columns: an entry of scikit-learn's `ColumnTransformer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,6 @@ class TableColumn:
                 return not any(self.is_selected_by(other, others) for other in others if other != selector)
             case _:
                 return True
-
-
-Entry: TypeAlias = tuple[str, Any, Any]
-"""A name, an unfitted transformer and its columns: an entry of scikit-learn's `ColumnTransformer`."""
 
 
 def transformer_entries(
@@ -118,10 +116,7 @@ def _text_entry(name: str, part: Any, column: TableColumn) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class StringColumnSelector:
-    """A column selector for string columns, either those with free text or those with categories.
-
-    It is for pipelines that are built before their table is known: it looks at the table in `fit`.
-    """
+    """A selector of string columns, of free text or of categories, for pipelines built before their table is known."""
 
     text: bool
 
@@ -132,10 +127,7 @@ class StringColumnSelector:
 
 
 class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A transformer that fits a copy of another transformer on each column, and joins their features.
-
-    It is for pipelines that are built before their table is known, like `StringColumnSelector`.
-    """
+    """A transformer that fits a copy of another one on each column, for pipelines built before their table is known."""
 
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
@@ -179,11 +171,7 @@ def pipeline_class(steps: Iterable[Step]) -> Any:
 
 
 def flatten_for_resampling(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps in the form that their pipeline class accepts.
-
-    If one of them resamples rows, pipelines before the last step are replaced by their steps; names may then occur
-    twice. Otherwise nothing changes.
-    """
+    """Return the steps; if one resamples rows, pipelines before the last step are expanded: names may occur twice."""
     if not any(resamples(part) for _, part in steps):
         return [*steps]
     return [*expand_nested_pipelines(steps[:-1]), steps[-1]]

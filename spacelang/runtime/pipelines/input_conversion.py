@@ -29,11 +29,8 @@ def pipeline_input_of(given: Any, features: Features, preparation: Preparation) 
         is_plain = is_same and not _has_none(given) and _converts_to_floats(features, preparation)
         return PipelineInput.TABLE if is_plain else PipelineInput.GIVEN
     is_plain = type(given) is np.ndarray and given.dtype == FLOATS
-    return (
-        PipelineInput.ARRAY
-        if is_plain and preparation.is_empty and not preparation.takes_dataframe
-        else PipelineInput.GIVEN
-    )
+    is_enough = is_plain and preparation.is_empty and not preparation.takes_dataframe
+    return PipelineInput.ARRAY if is_enough else PipelineInput.GIVEN
 
 
 def _has_none(table: pd.DataFrame) -> bool:
@@ -46,9 +43,8 @@ def _converts_to_floats(features: pd.DataFrame, preparation: Preparation) -> boo
     """Return True if scikit-learn converts the table to an array of float64, as trials had, or takes it as a table."""
     if preparation.takes_dataframe:
         return True
-    kinds = [
-        features[column].dtype for column in (*preparation.kept, *preparation.imputed) if _is_number(features, column)
-    ]
+    columns = (*preparation.kept, *preparation.imputed)
+    kinds = [features[column].dtype for column in columns if _is_number(features, column)]
     return all(kind in (FLOATS, INTEGERS) for kind in kinds) and (bool(preparation.encoded) or FLOATS in kinds)
 
 

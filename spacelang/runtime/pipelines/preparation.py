@@ -26,11 +26,7 @@ IMPUTER_MODULE: Final = "sklearn.impute"  # The module whose operators impute mi
 ENCODERS: Final = frozenset({"OneHotEncoder", "OrdinalEncoder", "TargetEncoder"})
 """The operators that encode text as numbers. Predictors that accept categories need the category type of pandas."""
 CATEGORIES_OF_MISSING: Final = frozenset({"OneHotEncoder", "TargetEncoder"})
-"""The encoders that treat a missing value as a category of its own, so that their output has none.
-
-`OrdinalEncoder` encodes it as `encoded_missing_value`, which is NaN by default.
-"""
-
+"""The encoders that treat a missing value as a category; `OrdinalEncoder` gives `encoded_missing_value` (NaN)."""
 DENSE_HELP: Final = "pass a DataFrame, or use a file of another format"
 TEXT_STRATEGIES: Final = frozenset({"most_frequent", "constant"})  # The strategies of `SimpleImputer` that accept text
 
@@ -132,11 +128,9 @@ def plan_preparation(space: Space, features: Features) -> Preparation:
     categories = [column for column in used if column.content is ColumnContent.CATEGORY]
     encoded = {column for column in categories if _trace(space.root, _category_flow, column) is not _Flow.ENDS}
     # A category that is encoded here is imputed here, too: the space never sees it as missing.
+    gappy = [column for column in used if column.lacks_values]
     imputed = {
-        column
-        for column in used
-        if column.lacks_values
-        and (column in encoded or _trace(space.root, _missing_value_flow, column) is _Flow.BREAKS)
+        each for each in gappy if each in encoded or _trace(space.root, _missing_value_flow, each) is _Flow.BREAKS
     }
     for column in used:
         _refuse_unprepared(features[column.name], column, encoded=column in encoded, imputed=column in imputed)
@@ -147,11 +141,9 @@ def plan_preparation(space: Space, features: Features) -> Preparation:
         kept=_names(column for column in used if column not in imputed | encoded),
         dropped=_names(column for column in columns if column not in used),
         numbered=_names(
-            column
-            for column in used
-            if column.lacks_values
-            and column not in imputed
-            and _trace(space.root, _missing_value_flow_in_earlier_versions, column) is _Flow.BREAKS
+            each
+            for each in gappy
+            if each not in imputed and _trace(space.root, _missing_value_flow_in_earlier_versions, each) is _Flow.BREAKS
         ),
         table=tuple(_prepared_column(column, encoded, imputed) for column in used) if keeps_table else None,
     )
@@ -184,9 +176,8 @@ def _refuse_sparse(space: Space, features: Any) -> None:
     column = TableColumn("", ColumnContent.NUMBER)
     if missing and _trace(space.root, _missing_value_flow, column) is _Flow.BREAKS:
         values = "1 missing value" if missing == 1 else f"{missing} missing values"
-        raise DataError(
-            f"the sparse features have {values}", "start the space with an operator such as `SimpleImputer`"
-        )
+        remedy = "start the space with an operator such as `SimpleImputer`"
+        raise DataError(f"the sparse features have {values}", remedy)
 
 
 class _Flow(Enum):
@@ -298,16 +289,14 @@ def _refuse_unusable(column: pd.Series, kind: ColumnContent, *, dates: bool) -> 
 
 def _refuse_unprepared(values: pd.Series, column: TableColumn, *, encoded: bool, imputed: bool) -> None:
     if encoded and column.is_text:
-        raise DataError(
-            f"the column `{column.name}` contains text where numbers are needed: {values.nunique()} different values "
-            f"in {len(values)} rows",
-            "drop the column, or start the space with an operator that encodes it, such as `TargetEncoder`",
-        )
+        held = f"{values.nunique()} different values in {len(values)} rows"
+        what = f"the column `{column.name}` contains text where numbers are needed: {held}"
+        remedy = "drop the column, or start the space with an operator that encodes it, such as `TargetEncoder`"
+        raise DataError(what, remedy)
     if imputed and column.content is ColumnContent.DATE:
-        raise DataError(
-            f"the column `{column.name}` has missing dates in {int(values.isna().sum())} of {len(values)} rows",
-            "fill them in, or let the space impute the encoded dates: `datetime: OrdinalEncoder -> SimpleImputer`",
-        )
+        what = f"the column `{column.name}` has missing dates in {values.isna().sum()} of {len(values)} rows"
+        remedy = "fill them in, or let the space impute the encoded dates: `datetime: OrdinalEncoder -> SimpleImputer`"
+        raise DataError(what, remedy)
 
 
 def _imputer() -> Any:

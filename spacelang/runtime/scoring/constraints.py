@@ -66,9 +66,9 @@ class Constraint:
         return number
 
 
-def function_bound(name: str, limit: float) -> FunctionBound:
+def function_bound(name: object, limit: float) -> FunctionBound:
     """Return the bound of a function by its name; raise ConstraintError for an invalid name or limit."""
-    if not _is_identifier(name):
+    if not (isinstance(name, str) and name.isidentifier()):
         raise ConstraintError(f"invalid constraint name `{name}`", "use one word, such as `leaves`")
     if name in {measure.value for measure in Measure}:
         help_text = f"write `subject to {name} …` in the task, or choose another name for the function"
@@ -80,10 +80,6 @@ def function_bound(name: str, limit: float) -> FunctionBound:
         help_text = "bound a measure that is never negative: for a recall of at least 0.9, bound `1 - recall` by 0.1"
         raise ConstraintError(f"the limit of the constraint `{name}` is negative: {limit}", help_text)
     return FunctionBound(name, number)
-
-
-def _is_identifier(name: object) -> bool:
-    return isinstance(name, str) and name.isidentifier()
 
 
 def _to_float(value: object) -> float | None:

@@ -20,6 +20,8 @@ REPEATS: Final = 3
 BATCH_ROWS: Final = 1_000  # The largest number of rows in a timed prediction: more rows would only take longer
 PICKLE_PROTOCOL: Final = 5
 """The pickle protocol of measured sizes. It is fixed, so that sizes do not depend on the version of Python."""
+PREDICTION_METHODS: Final = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+"""The prediction methods that scorers call."""
 
 
 class CachedPredictions:
@@ -74,11 +76,7 @@ def measure_bound(
     *,
     writes: bool = False,
 ) -> float:
-    """Return the value of a bound: seconds per row, bytes, or a difference of scores; nan if it is undefined.
-
-    `answers` are the cached predictions of the pipeline for the held-out rows. `writes` is True if the pipeline
-    overwrites its input. Raise whatever the pipeline raises.
-    """
+    """Return the value of a bound (seconds per row, bytes, range of scores) or nan; raise what the pipeline raises."""
     match bound.measure:
         case Measure.LATENCY:
             return latency(pipeline, fold.held_out, len(fold.held_out_target), clock, writes=writes)
@@ -116,7 +114,8 @@ def time_predictions(
     """Return the seconds per row of `repeats` batches after an untimed call; copies (`writes`) are not timed."""
     parts = -(-count // BATCH_ROWS)
     edges = [count * part // parts for part in range(parts + 1)]
-    batches = [_batch(features, *edges[part : part + 2]) for part in range(min(parts, repeats))]
+    table = features.iloc if isinstance(features, pd.DataFrame) else features
+    batches = [table[edges[part] : edges[part + 1]] for part in range(min(parts, repeats))]
     # The first call is not timed: it may do work that happens once in the life of a pipeline.
     pipeline.predict(batches[0].copy() if writes else batches[0])
     found = []
@@ -127,10 +126,6 @@ def time_predictions(
         pipeline.predict(batch)
         found.append((clock() - started) / (edges[part + 1] - edges[part]))
     return found
-
-
-def _batch(features: Any, first: int, last: int) -> Any:
-    return features.iloc[first:last] if isinstance(features, pd.DataFrame) else features[first:last]
 
 
 def pickled_size(pipeline: Any) -> int:
@@ -153,11 +148,7 @@ class _ByteCounter:
 
 
 def disparity(scorer: LossFunction, answers: CachedPredictions, target: Any, groups: Sequence[Rows]) -> float:
-    """Return the largest minus the smallest score of the groups, or nan if no group has a score.
-
-    This is the fairness measure of the ADMM paper's appendix 12. Groups whose score is undefined, for instance because
-    a class is missing, are skipped.
-    """
+    """Return the range of the groups' defined scores, nan without any: fairness in the ADMM paper (appendix 12)."""
     scores = group_scores(scorer, answers, target, groups)
     return max(scores) - min(scores) if scores else math.nan
 
@@ -183,10 +174,6 @@ def _group_score(scorer: LossFunction, answers: CachedPredictions, target: Any, 
         if len(np.unique(target)) == len(np.unique(everybody)):
             raise
         return math.nan
-
-
-PREDICTION_METHODS: Final = ("predict", "predict_proba", "predict_log_proba", "decision_function")
-"""The prediction methods that scorers call."""
 
 
 class _Subset(CachedPredictions):

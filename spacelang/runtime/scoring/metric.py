@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.folds import Fold
 
 
-POSITIVE_CLASS_SCORERS: Final = frozenset(
-    {
-        *("average_precision", "f1", "jaccard", "precision", "recall"),
-        *("neg_negative_likelihood_ratio", "positive_likelihood_ratio"),
-    }
-)
+POSITIVE_CLASS_SCORERS: Final = frozenset((
+    *("average_precision", "f1", "jaccard", "precision", "recall"),
+    *("neg_negative_likelihood_ratio", "positive_likelihood_ratio"),
+))  # fmt: skip
 """The scorers of binary classification whose score depends on which class is the positive one."""
 LossFunction: TypeAlias = Callable[[Any, Any, Any], float]
 """A picklable function of a fitted pipeline, features and target that returns the number to minimise."""
+BatchLoss: TypeAlias = Callable[[npt.NDArray[np.float64], npt.NDArray[Any]], npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +53,7 @@ def named_metric(name: str) -> Metric:
 
 
 def goal_metric(goal: Goal) -> Metric:
-    """Return the loss of a goal; raise MetricError for an unknown scorer.
-
-    A minimized quantity is the loss itself, and a maximized one gives 1 minus it. Scorers `neg_*` are negated errors:
-    if they are maximized, the loss is the error itself.
-    """
+    """Return the loss of a goal: what is minimized, 1 minus what is maximized, the error of `neg_*`; or MetricError."""
     name, scorer = goal.scorer, scorer_of(goal.scorer)
     if (goal.direction == "maximize") == goal.from_one:
         return Metric(name, name, _ScorerLoss(scorer))
@@ -73,9 +68,8 @@ def scorer_of(name: str) -> Any:
 
     known = get_scorer_names()
     if name not in known:
-        raise MetricError(
-            f"unknown metric `{name}`", suggestion(name, known) or "use the name of a scikit-learn scorer"
-        )
+        remedy = suggestion(name, known) or "use the name of a scikit-learn scorer"
+        raise MetricError(f"unknown metric `{name}`", remedy)
     return get_scorer(name)
 
 
@@ -143,9 +137,6 @@ def _auroc_loss(pipeline: Any, features: Any, target: Any) -> float:
     else:
         raise TypeError("the pipeline gives neither probabilities nor a decision function")
     return 1.0 - float(roc_auc_score(target, scores))
-
-
-BatchLoss: TypeAlias = Callable[[npt.NDArray[np.float64], npt.NDArray[Any]], npt.NDArray[np.float64]]
 
 
 def auroc_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -222,25 +213,18 @@ def vectorised_loss(formula: str, classes: int) -> BatchLoss | None:
     return (CLASSIFICATION_LOSSES if classes else REGRESSION_LOSSES).get(formula)
 
 
-UNIT_SCORES: Final = frozenset(
-    {
-        *("accuracy", "average_precision", "balanced_accuracy", "completeness_score", "fowlkes_mallows_score"),
-        *("homogeneity_score", "normalized_mutual_info_score", "rand_score", "top_k_accuracy", "v_measure_score"),
-        *(f"roc_auc{each}" for each in ("", "_ovo", "_ovo_weighted", "_ovr", "_ovr_weighted")),
-        *(
-            f"{score}{each}"
-            for score in ("f1", "jaccard", "precision", "recall")
-            for each in ("", "_macro", "_micro", "_samples", "_weighted")
-        ),
-    }
-)
+_AVERAGES: Final = ("", "_macro", "_micro", "_samples", "_weighted")
+UNIT_SCORES: Final = frozenset((
+    *("accuracy", "average_precision", "balanced_accuracy", "completeness_score", "fowlkes_mallows_score"),
+    *("homogeneity_score", "normalized_mutual_info_score", "rand_score", "top_k_accuracy", "v_measure_score"),
+    *(f"roc_auc{each}" for each in ("", "_ovo", "_ovo_weighted", "_ovr", "_ovr_weighted")),
+    *(f"{score}{each}" for score in ("f1", "jaccard", "precision", "recall") for each in _AVERAGES),
+))  # fmt: skip
 """Scores from 0 to 1."""
-AT_MOST_ONE: Final = frozenset(
-    {
-        *("adjusted_mutual_info_score", "adjusted_rand_score", "explained_variance", "matthews_corrcoef", "r2"),
-        *("d2_absolute_error_score", "d2_brier_score", "d2_log_loss_score"),
-    }
-)
+AT_MOST_ONE: Final = frozenset((
+    *("adjusted_mutual_info_score", "adjusted_rand_score", "explained_variance", "matthews_corrcoef", "r2"),
+    *("d2_absolute_error_score", "d2_brier_score", "d2_log_loss_score"),
+))  # fmt: skip
 """Scores that are at most 1 and can be negative."""
 NEGATED_ERRORS: Final = frozenset(
     f"{NEGATED_PREFIX}{error}"
@@ -276,17 +260,12 @@ def loss_range(name: str, formula: str, classes: int) -> LossRange:
     if name in NEGATED_ERRORS and formula == error:
         # With more classes the Brier score is a sum over them, which some versions of scikit-learn halve.
         return LossRange.FROM_0_TO_1 if error == "brier_score" and classes == 2 else LossRange.FROM_0_ON
-    return (
-        LossRange.FROM_0_ON if name in NEGATED_ERRORS | AT_MOST_ONE and formula == f"1 - {name}" else LossRange.ANYWHERE
-    )
+    is_from_0 = name in NEGATED_ERRORS | AT_MOST_ONE and formula == f"1 - {name}"
+    return LossRange.FROM_0_ON if is_from_0 else LossRange.ANYWHERE
 
 
 def make_scale(losses: LossRange, constant: Callable[[], float | None]) -> LossScale | None:
-    """Return the scale of losses in a range; None means that the scale is centered on the first success.
-
-    `constant` returns the loss of the best constant prediction, or None if there is none. It is called only for losses
-    that are at least 0 and unbounded.
-    """
+    """Return the scale of losses, None if the first success sets it; `constant` is called for unbounded ones from 0."""
     if losses is LossRange.FROM_0_TO_1:
         return UNIT_SCALE
     found = constant() if losses is LossRange.FROM_0_ON else None

@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FittedFold:
-    """A pipeline that was fitted on a fold, with the transformed held-out rows.
-
-    `predictor` is the part of the pipeline that takes `held_out`: the held-out rows of the fold as the earlier steps
-    have transformed them. Scoring with these two does not transform the rows again.
-    """
+    """A pipeline fitted on a fold; its part `predictor` takes `held_out`, the held-out rows transformed for it."""
 
     pipeline: Any
     predictor: Any
@@ -102,10 +98,7 @@ class PipelineScorer:
                 training_loss=self._training_loss(fitted.pipeline, fold, fidelity, writes),
                 # Functions of the user come last: they may change the pipeline, and nothing is measured afterwards.
                 constraints=(
-                    *(
-                        measure_bound(bound, fitted.pipeline, answers, fold, self.clock, writes=writes)
-                        for bound in self.bounds
-                    ),
+                    *(measure_bound(b, fitted.pipeline, answers, fold, self.clock, writes=writes) for b in self.bounds),
                     *(_measure_function(constraint, fitted.pipeline, fold) for constraint in self.constraints),
                 ),
             )
@@ -124,15 +117,14 @@ class PipelineScorer:
             reason = f"the {self.metric.name} is {loss}"
             return Trial(request, None, cost, Status.INVALID, reason, cost_alone=cost_alone)
         training_loss = defined_mean(each.training_loss for each in judgements)
+        metrics = _means([each.metrics for each in judgements])
         return Trial(
             request,
             loss,
             cost,
             constraints=tuple(map(Measurement, self.all_bounds, _means([each.constraints for each in judgements]))),
             cost_alone=cost_alone,
-            metrics=tuple(
-                zip((name for name, _ in self.scorers), _means([each.metrics for each in judgements]), strict=True)
-            ),
+            metrics=tuple(zip((name for name, _ in self.scorers), metrics, strict=True)),
             training_loss=None if math.isnan(training_loss) else training_loss,
             predictions=_concatenate([each.predictions for each in judgements]),
         )
@@ -172,23 +164,13 @@ def make_pipeline_scorer(
     metric = default_metric(dataset) if settings.goal is None else goal_metric(settings.goal)
     check_metric(metric, dataset)
     _check_unique_names(settings.constraints)
-    return PipelineScorer(
-        metric=metric,
-        bounds=settings.bounds,
-        clock=clock,
-        constraints=settings.constraints,
-        scorers=tuple((name, scorer_of(name)) for name in names),
-        training_score=settings.training_score,
-        classes=len(dataset.classes) if settings.predictions else None,
-    )
+    scorers = tuple((name, scorer_of(name)) for name in names)
+    classes, bounds = len(dataset.classes) if settings.predictions else None, settings.bounds
+    return PipelineScorer(metric, bounds, clock, settings.constraints, scorers, settings.training_score, classes)
 
 
 def prediction_array(answers: Any, classes: int) -> npt.NDArray[np.float64]:
-    """Return the predictions of a pipeline that was fitted on class codes, as an array.
-
-    For n rows and k classes it has n x k probabilities, for regression (`classes` = 0) n values. A pipeline without
-    probabilities gives 1 to the class that it predicts. A class that it has not learned gets 0.
-    """
+    """Return n numbers, or n x `classes` probabilities: 1 for a class predicted without any, 0 for one not learned."""
     if not classes:
         return np.asarray(answers.predict(None), np.float64).reshape(-1)
     learned = np.asarray(answers.classes_, np.int64)
@@ -223,9 +205,6 @@ def held_out_rows(folds: Sequence[Fold], classes: tuple[Any, ...]) -> HeldOutRow
         np.repeat(np.arange(len(folds)), [len(fold.rows) for fold in folds]),
         classes,
     )
-
-
-# ---- helpers
 
 
 def _score_or_nan(score: LossFunction, pipeline: Any, features: Any, target: Any) -> float:
@@ -272,11 +251,7 @@ UNDEFINED: Final = float("nan")
 
 
 def make_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> PredictionLoss:
-    """Return a function from predictions for the held-out rows to their loss, the mean over the folds.
-
-    The predictions have the form of `Trial.predictions`, and the metric is that of the run. If a pipeline predicts the
-    class with its highest probability, this is the loss of its trial.
-    """
+    """Return a function from predictions as in `Trial` to their loss, the mean over the folds, or nan if undefined."""
     folds = _rows_by_fold(held_out)
     targets = [held_out.target[rows] for rows in folds]
     made = StoredProbabilities if held_out.classes else StoredNumbers

@@ -21,14 +21,9 @@ from spacelang.runtime.errors import describe_exception
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
+from spacelang.runtime.scoring import measures
 from spacelang.runtime.scoring.constraints import Constraint
-from spacelang.runtime.scoring.measures import (
-    PREDICTION_METHODS,
-    CachedPredictions,
-    group_scores,
-    pickled_size,
-    time_predictions,
-)
+from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import LossFunction, Metric, scorer_of, vectorised_loss
 from spacelang.runtime.scoring.pipeline_scorer import PipelineScorer, read_only
 
@@ -39,6 +34,10 @@ MAX_RESAMPLED_ROWS: Final = 10_000_000
 PERCENTILES: Final = (2.5, 97.5)  # The percentiles of the resampled losses that are the ends of a 95 % interval
 MAX_UNDEFINED_SHARE: Final = 0.1  # The largest share of resamples without a loss for which an interval is given
 SEED_STREAM: Final = 12_074  # Combined with the seed, so that resamples are drawn independently of everything else
+TIMING_COUNT: Final = 30  # The number of timings of a prediction: enough for an interval of the median
+MAX_GROUP_SCORES: Final = 1_000
+"""The number of group scores over all resamples. It limits the resamples; `MIN_RESAMPLES` is their minimum."""
+MAX_FUNCTION_SECONDS: Final = 10.0  # The seconds that a user's function may take for all resamples
 
 
 def score_with_interval(
@@ -61,18 +60,13 @@ def score_with_interval(
         return TestScore(None, None, None, rows, f"the {metric.name} is {loss}")
     if not has_interval:
         return TestScore(loss, None, None, rows)
-    low, high, reason = percentile_interval(
-        resampled_losses(answers, target, metric, seed, len(tested.classes)), metric.name
-    )
+    losses = resampled_losses(answers, target, metric, seed, len(tested.classes))
+    low, high, reason = percentile_interval(losses, metric.name)
     return TestScore(loss, low, high, rows, reason)
 
 
 def resampled_losses(answers: CachedPredictions, target: Any, metric: Metric, seed: int, classes: int) -> Any:
-    """Return the losses on bootstrap resamples of the rows, one per resample; nan if the loss is undefined.
-
-    The loss on all rows must have been computed from `answers` before. `classes` is the number of classes, 0 for
-    regression.
-    """
+    """Return the losses on bootstrap resamples, nan if undefined; `answers` must have been asked for all rows."""
     judged = _loss_of_rows(answers, target, metric, classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -152,12 +146,6 @@ class _CodePredictor:
         return np.array([self._codes[label] for label in np.asarray(labels).tolist()], dtype=np.int64)
 
 
-TIMING_COUNT: Final = 30  # The number of timings of a prediction: enough for an interval of the median
-MAX_GROUP_SCORES: Final = 1_000
-"""The number of group scores over all resamples. It limits the resamples; `MIN_RESAMPLES` is their minimum."""
-MAX_FUNCTION_SECONDS: Final = 10.0  # The seconds that a user's function may take for all resamples
-
-
 def measure_bounds(judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int) -> tuple[UnseenMeasurement, ...]:
     """Measure every bound of a fitted pipeline on the held-out rows of a fold, with 95 % intervals.
 
@@ -170,10 +158,9 @@ def measure_bounds(judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int) 
         warnings.simplefilter("ignore")
         measured = [_measure_or_reason(bound, partial(_measure, bound, subject)) for bound in judge.bounds]
         # Functions of the user come last, as in trials.
-        return (
-            *measured,
-            *(_measure_or_reason(each.bound, partial(_measure_function, each, subject)) for each in judge.constraints),
-        )
+        for each in judge.constraints:
+            measured.append(_measure_or_reason(each.bound, partial(_measure_function, each, subject)))
+    return tuple(measured)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +195,7 @@ def _measure(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurement:
         case Measure.LATENCY:
             return _measure_latency(bound, subject)
         case Measure.SIZE:
-            return UnseenMeasurement(bound, float(pickled_size(subject.pipeline)))
+            return UnseenMeasurement(bound, float(measures.pickled_size(subject.pipeline)))
         case Measure.DISPARITY:
             return _measure_disparity(bound, subject)
         case _:
@@ -216,10 +203,8 @@ def _measure(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurement:
 
 
 def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurement:
-    rows = subject.fold.held_out
-    found = np.array(
-        time_predictions(subject.pipeline, rows, subject.count, subject.clock, TIMING_COUNT, writes=subject.writes)
-    )
+    given = (subject.pipeline, subject.fold.held_out, subject.count, subject.clock, TIMING_COUNT)
+    found = np.array(measures.time_predictions(*given, writes=subject.writes))
     medians = [median(found[turns]) for turns in bootstrap_rows(TIMING_COUNT, subject.seed)]
     return _with_interval(bound, median(found), np.array(medians))
 
@@ -227,11 +212,10 @@ def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurem
 def _measure_disparity(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurement:
     target, groups, answers = subject.fold.held_out_target, subject.fold.groups[bound.column], subject.answers
     scorer, of_group = scorer_of(bound.scorer), np.full(subject.count, len(groups))
-    value = _score_range(group_scores(scorer, answers, target, groups))
+    value = _score_range(measures.group_scores(scorer, answers, target, groups))
     if math.isnan(value):
-        return UnseenMeasurement(
-            bound, None, reason=f"fewer than two groups of `{bound.column}` have a score on these rows"
-        )
+        reason = f"fewer than two groups of `{bound.column}` have a score on these rows"
+        return UnseenMeasurement(bound, None, reason=reason)
     for group, places in enumerate(groups):
         of_group[places] = group
     drawn = bootstrap_rows(subject.count, subject.seed, max(MIN_RESAMPLES, MAX_GROUP_SCORES // len(groups)))
@@ -246,7 +230,7 @@ def _resampled_disparity(
 ) -> float:
     there = [places for group in range(groups) if len(places := np.flatnonzero(of_group == group))]
     try:
-        return _score_range(group_scores(scorer, answers, target, there))
+        return _score_range(measures.group_scores(scorer, answers, target, there))
     except Exception:  # noqa: BLE001 - the predictions exist: only the scorer can fail on these rows
         return math.nan
 
@@ -265,7 +249,7 @@ def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> Uns
     for rows in bootstrap_rows(subject.count, subject.seed, MIN_RESAMPLES):
         if time.perf_counter() - started > MAX_FUNCTION_SECONDS:
             slow = f"no interval: the function takes more than {MAX_FUNCTION_SECONDS:g} s for {MIN_RESAMPLES} resamples"
-            return UnseenMeasurement(constraint.bound, _none_if_nan(value), reason=slow)
+            return UnseenMeasurement(constraint.bound, None if math.isnan(value) else value, reason=slow)
         features = read_only(_select_rows(fold.held_out, rows))
         asked = _with_known_predictions(subject.pipeline, answers.subset(rows), features)
         try:
@@ -284,10 +268,6 @@ def _with_interval(
     return UnseenMeasurement(bound, float(value), low, high, reason)
 
 
-def _none_if_nan(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
 def _select_rows(features: Any, rows: Rows) -> Any:
     return features.iloc[rows] if isinstance(features, pd.DataFrame) else features[rows]
 
@@ -295,7 +275,7 @@ def _select_rows(features: Any, rows: Rows) -> Any:
 def _with_known_predictions(pipeline: Any, answers: CachedPredictions, own: Any) -> Any:
     """Return a copy of the pipeline that answers from cached predictions when it is called on the rows `own`."""
     asked = copy(pipeline)
-    for question in PREDICTION_METHODS:
+    for question in measures.PREDICTION_METHODS:
         if hasattr(pipeline, question):
             setattr(asked, question, _known_or_computed(getattr(answers, question), getattr(pipeline, question), own))
     return asked

@@ -26,11 +26,9 @@ MISSING_VALUES_SETTING: Final = "missing values"
 IMPUTED_EARLIER: Final = "imputed by an earlier version"  # The value of this setting for headers without it
 UNNAMED_SPACE: Final = "unnamed"
 """A name in `RunHeader.asked`: the user named no space, so the default one for the data was used."""
-
 PLAIN_LAW: Final = "plain"
 ADVISED_LAW: Final = "advised"
 """The laws of random draws (REFERENCE.md, "Random draws"): stores of spacelang 0.2 were drawn by the plain one."""
-
 DEFAULT_TEXTS: Final = {
     "law": json.dumps(PLAIN_LAW),
     "scale": json.dumps(describe_scale(UNIT_SCALE)),
@@ -119,9 +117,8 @@ class RunHeader:
     def for_space(self, space: Space, initial: Iterable[Configuration]) -> "RunHeader":
         """Return the header of the same run on another space with these initial configurations."""
         facts: dict[str, Any] = _space_fields(space)
-        asked = (
-            None if self.asked is None else {name: texts for name, texts in self.asked.items() if name != UNNAMED_SPACE}
-        )
+        named = {name: texts for name, texts in (self.asked or {}).items() if name != UNNAMED_SPACE}
+        asked = None if self.asked is None else named
         return replace(self, **facts, asked=asked, initial=tuple(each.identity for each in initial))
 
     def differences(self, other: "RunHeader") -> list[str]:
@@ -210,9 +207,6 @@ def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[s
     return [f"{name} {before.get(name, 'absent')} before, {now.get(name, 'absent')} now" for name in changed]
 
 
-# ---- as text, for the store
-
-
 STORED_FIELDS: Final = tuple(entry.name for entry in fields(RunHeader) if entry.name != "at_defaults")
 
 
@@ -263,9 +257,6 @@ def _check_types(header: RunHeader) -> RunHeader:
 def _canonical_json(value: object) -> str:
     # ASCII, because some strings, with lone surrogates, cannot be encoded.
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
-
-
-# ---- differences
 
 
 def _differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:

@@ -16,28 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
 from spacelang.ir.trial import TestScore, UnseenMeasurement
-from spacelang.runtime.storage.records import (
-    DIGEST_BYTES,
-    ENSEMBLES,
-    LAYOUTS,
-    PREDICTIONS,
-    REQUESTS,
-    TEST,
-    TEST_BOUND_TYPES,
-    TEST_BOUNDS,
-    TEST_TYPES,
-    Row,
-    with_digest,
-    without_digest,
-)
+from spacelang.runtime.storage import records, store_file
+from spacelang.runtime.storage.records import Row
 from spacelang.runtime.storage.store_errors import check_store_exists, convert_store_errors
-from spacelang.runtime.storage.store_file import (
-    acquire_write_lock,
-    check_kind,
-    closing_on_error,
-    merge_log,
-    roll_back_creation,
-)
 from spacelang.runtime.storage.trial_columns import escape_surrogates, real_or_none
 
 if TYPE_CHECKING:
@@ -88,17 +69,17 @@ class OptionalTable:
     def _create(self, connection: sqlite3.Connection) -> None:
         """Create the table, and update the version of the store."""
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        wanted = {*LAYOUTS[version], self.layout}
+        wanted = {*records.LAYOUTS[version], self.layout}
         connection.execute(self.layout)
-        (version,) = [version for version, layout in LAYOUTS.items() if {*layout} == wanted]
+        (version,) = [version for version, layout in records.LAYOUTS.items() if {*layout} == wanted]
         connection.execute(f"PRAGMA user_version={version}")
 
 
-REQUEST_TABLE: Final = OptionalTable("requests", REQUESTS)
-PREDICTION_TABLE: Final = OptionalTable("predictions", PREDICTIONS)
-TEST_TABLE: Final = OptionalTable("test", TEST)
-TEST_BOUND_TABLE: Final = OptionalTable("test_bounds", TEST_BOUNDS)
-ENSEMBLE_TABLE: Final = OptionalTable("ensembles", ENSEMBLES)
+REQUEST_TABLE: Final = OptionalTable("requests", records.REQUESTS)
+PREDICTION_TABLE: Final = OptionalTable("predictions", records.PREDICTIONS)
+TEST_TABLE: Final = OptionalTable("test", records.TEST)
+TEST_BOUND_TABLE: Final = OptionalTable("test_bounds", records.TEST_BOUNDS)
+ENSEMBLE_TABLE: Final = OptionalTable("ensembles", records.ENSEMBLES)
 MAX_BYTES: Final = 10**9 - 10**4
 """The maximum size of predictions, in bytes: SQLite's longest row, minus the other columns."""
 
@@ -118,9 +99,8 @@ def pack_predictions(predictions: Any) -> PackedPredictions:
 
     numbers = ascontiguousarray(predictions, "<f8")
     if numbers.nbytes > MAX_BYTES:
-        raise ValueError(
-            f"the predictions of a trial are {numbers.nbytes} bytes, more than the {MAX_BYTES} that fit into a row"
-        )
+        size = f"{numbers.nbytes} bytes, more than the {MAX_BYTES} that fit into a row"
+        raise ValueError(f"the predictions of a trial are {size}")
     # The shape of the given array: `ascontiguousarray` adds a dimension to a single number.
     shape, content = json.dumps(list(getattr(predictions, "shape", numbers.shape))), numbers.tobytes()
     return PackedPredictions(shape, content, _prediction_digest(shape, content))
@@ -137,7 +117,7 @@ def unpack_predictions(row: Row) -> "npt.NDArray[np.float64]":
 
 
 def _prediction_digest(shape: str, numbers: bytes) -> bytes:
-    found = blake2b(shape.encode() + b"\n", digest_size=DIGEST_BYTES)
+    found = blake2b(shape.encode() + b"\n", digest_size=records.DIGEST_BYTES)
     found.update(numbers)
     return found.digest()
 
@@ -155,30 +135,32 @@ def save_unseen_score(path: Path, test: StoredUnseenScore) -> None:
     check_store_exists(path)
     score = test.score
     numbers = map(real_or_none, (score.loss, score.low, score.high))
-    row = with_digest((test.trial, *numbers, score.rows, escape_surrogates(score.reason)))
+    row = records.with_digest((test.trial, *numbers, score.rows, escape_surrogates(score.reason)))
     with convert_store_errors(path):
-        roll_back_creation(path)
-    with convert_store_errors(path), closing_on_error(path, "rw") as connection:
-        check_kind(path, connection)
-        acquire_write_lock(path, connection)
+        store_file.roll_back_creation(path)
+    with convert_store_errors(path), store_file.closing_on_error(path, "rw") as connection:
+        store_file.check_kind(path, connection)
+        store_file.acquire_write_lock(path, connection)
         TEST_TABLE.replace_all(connection, row)
         TEST_BOUND_TABLE.replace_all(connection, *map(_bound_row, count(), score.constraints))
         connection.execute("COMMIT")
-        merge_log(connection)
+        store_file.merge_log(connection)
         connection.close()
 
 
 def load_unseen_score(connection: sqlite3.Connection) -> StoredUnseenScore | None:
     """Return the stored score, None without one. Raises ValueError if it does not match its digest."""
     for row in TEST_TABLE.fetch(connection, "SELECT * FROM test"):
-        trial, loss, low, high, rows, reason = without_digest(row, TEST_TYPES, "the score on the test rows")
+        what = "the score on the test rows"
+        trial, loss, low, high, rows, reason = records.without_digest(row, records.TEST_TYPES, what)
         return StoredUnseenScore(trial, TestScore(loss, low, high, rows, reason, _load_bounds(connection)))
     return None
 
 
 def _load_bounds(connection: sqlite3.Connection) -> tuple[UnseenMeasurement, ...]:
     rows = TEST_BOUND_TABLE.fetch(connection, "SELECT * FROM test_bounds ORDER BY place")
-    values = [without_digest(row, TEST_BOUND_TYPES, "a bound measured on the test rows") for row in rows]
+    what = "a bound measured on the test rows"
+    values = [records.without_digest(row, records.TEST_BOUND_TYPES, what) for row in rows]
     return tuple(UnseenMeasurement(_parse_bound(text), *found) for _, text, *found in values)
 
 
@@ -196,4 +178,4 @@ def _parse_bound(text: str) -> AnyBound:
 
 def _bound_row(place: int, reached: UnseenMeasurement) -> Row:
     found = map(real_or_none, (reached.value, reached.low, reached.high))
-    return with_digest((place, _bound_text(reached.bound), *found, escape_surrogates(reached.reason)))
+    return records.with_digest((place, _bound_text(reached.bound), *found, escape_surrogates(reached.reason)))

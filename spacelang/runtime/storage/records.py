@@ -37,6 +37,7 @@ from spacelang.runtime.storage.trial_columns import (
 APPLICATION_ID: Final = 0x53504C47  # The application ID in the SQLite files of stores: `SPLG` in ASCII
 METRICS_SETTING: Final = "metrics"  # The name of the setting that lists the metrics besides the loss, as JSON
 Row: TypeAlias = tuple[Any, ...]  # A row of an SQLite table
+_INFINITIES: Final = (inf, -inf)
 
 
 class RunState(StrEnum):
@@ -87,7 +88,6 @@ TABLES: Final = (
 The last column of a row is the digest of the columns before it. That of a trial also covers the digest of the trial
 before, its row in the table of requests, if any, and the digest of its predictions, if any.
 """
-
 PREDICTIONS: Final = (
     "CREATE TABLE predictions (trial INTEGER PRIMARY KEY, digest BLOB NOT NULL, shape TEXT NOT NULL, "
     "numbers BLOB NOT NULL)"
@@ -111,7 +111,6 @@ ENSEMBLES: Final = "CREATE TABLE ensembles (session INTEGER PRIMARY KEY, votes I
 """The table of the ensembles that sessions were asked for, with their numbers of votes."""
 OPTIONAL_TABLES: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128, ENSEMBLES: 256}
 """The tables that are created when first needed, and the number that each one adds to the version."""
-
 LAYOUTS: Final = {
     version + sum(map(OPTIONAL_TABLES.__getitem__, more)): (*TABLES[:-1], create_statement(columns_of(version)), *more)
     for version in range(FIRST_VERSION, VERSION + 1)
@@ -120,15 +119,11 @@ LAYOUTS: Final = {
 }
 """The tables of every version, in any order."""
 DIGEST_BYTES: Final = 16  # The length of a digest, in bytes: it protects against accidents, not against attacks
-
-
 DEFAULT_REQUEST_COLUMNS: Final[Row] = (None, None, "[]")
 """The values of the request columns of a trial that has no row in the table of requests."""
 _MAYBE_TEXT: Final = (str, type(None))
-
 TRIAL_TYPES: Final = (*(each.kind for each in TRIAL_COLUMNS), MAYBE_INTEGER, MAYBE_INFINITE, TEXT)
 """The types of the columns of a trial and of its request."""
-
 SESSION_TYPES: Final = (
     *(int, str, int, float, str),
     *(_MAYBE_TEXT, _MAYBE_TEXT, MAYBE_REAL, MAYBE_INTEGER, int, MAYBE_INTEGER),
@@ -143,9 +138,6 @@ def check_types(row: Row, kinds: Sequence[type | tuple[type, ...]]) -> None:
     for value, kind in zip(row, kinds, strict=False):
         if not isinstance(value, kind) or (value in _INFINITIES and kind is not MAYBE_INFINITE):
             raise TypeError(f"`{value!r:.20}` is not a {_type_name(kind)}")
-
-
-_INFINITIES: Final = (inf, -inf)
 
 
 def _type_name(kind: type | tuple[type, ...]) -> str:

@@ -129,11 +129,7 @@ def name_candidates(space: str, now: datetime) -> Iterator[str]:
 
 
 def is_unrelated_file(path: Path) -> bool:
-    """Return True if a file in a folder has nothing to do with runs.
-
-    That is an SQLite file of another program, or a file with neither the suffix nor the application ID of a store. A
-    file with the suffix that is not a store may be the remains of one, so it is not skipped.
-    """
+    """Return True for a file of another program or without the suffix; others with it may be the remains of a store."""
     if path.name.startswith(".") or path.name.endswith(COMPANION_SUFFIXES) or not path.is_file():
         return True
     try:

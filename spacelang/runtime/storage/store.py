@@ -22,46 +22,11 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from spacelang.runtime.history import SessionStart, TrialRecord
+from spacelang.runtime.storage import records, store_errors, store_file
 from spacelang.runtime.storage.header import RunHeader, current_versions, version_changes
 from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE, pack_predictions
-from spacelang.runtime.storage.records import (
-    DEFAULT_REQUEST_COLUMNS,
-    Row,
-    Session,
-    record_to_row,
-    row_digest,
-    session_to_row,
-    with_digest,
-)
-from spacelang.runtime.storage.store_errors import (
-    StoreError,
-    check_can_create,
-    check_store_exists,
-    convert_store_errors,
-    damaged_error,
-    different_search_error,
-    explain_sqlite_error,
-    moved_error,
-)
-from spacelang.runtime.storage.store_file import (
-    FileIdentity,
-    acquire_write_lock,
-    check_blank,
-    check_integrity,
-    check_kind,
-    check_log_complete,
-    check_log_present,
-    check_same_run,
-    checkpoint_log,
-    close_keeping_log,
-    closing_on_error,
-    configure_log,
-    extend_log,
-    file_identity,
-    make_tables,
-    merge_log,
-    roll_back_creation,
-)
+from spacelang.runtime.storage.records import Row, Session
+from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.runtime.storage.trial_columns import TRIAL_COLUMNS
 
@@ -70,14 +35,12 @@ Clock: TypeAlias = Callable[[], datetime]
 CHECKPOINT_TRIALS: Final = 64
 """The number of trials after which the write-ahead log is copied into the file (a checkpoint)."""
 CHECKPOINT_BYTES: Final = 2**26  # The bytes of predictions in the log after which it is
+INSERT_SESSION: Final = f"INSERT INTO sessions VALUES ({','.join('?' * 12)})"
+REPLACE_SESSION: Final = f"REPLACE INTO sessions VALUES ({','.join('?' * 12)})"
 
 
 class Store(StoredRun):
-    """The store of a run in this process, which writes its trials to it.
-
-    `end_session` closes the store in order. A store that is only closed looks as if its process had been killed;
-    nothing is lost then.
-    """
+    """The store of a run that this process writes; `end_session` closes it in order, but nothing is lost without."""
 
     stores_predictions = True
 
@@ -87,7 +50,7 @@ class Store(StoredRun):
         self._columns = len(connection.execute("SELECT * FROM trials LIMIT 0").description) - 1  # without the digest
         self._last: tuple[int, bytes] = (0, self._header_digest)
         self._session: Session | None = None
-        self._last_written: tuple[int, FileIdentity] | None = None
+        self._last_written: tuple[int, store_file.FileIdentity] | None = None
         self._has_failed = False
         self._logged_bytes = 0
 
@@ -100,15 +63,15 @@ class Store(StoredRun):
         The folder must exist. `header` gives the package versions. If not `durable`, trials survive the end of the
         process, but may be lost in a crash of the machine: for trials that are quick to repeat.
         """
-        check_can_create(path)
-        with convert_store_errors(path), closing_on_error(path, "rwc") as connection:
-            check_blank(path, connection)
+        store_errors.check_can_create(path)
+        with store_errors.convert_store_errors(path), store_file.closing_on_error(path, "rwc") as connection:
+            store_file.check_blank(path, connection)
             connection.execute("BEGIN EXCLUSIVE")
-            check_blank(path, connection)
-            make_tables(connection, header)
+            store_file.check_blank(path, connection)
+            store_file.make_tables(connection, header)
             connection.execute("COMMIT")
-            configure_log(connection, durable=durable)
-            acquire_write_lock(path, connection)
+            store_file.configure_log(connection, durable=durable)
+            store_file.acquire_write_lock(path, connection)
             store = Store(path, connection, now)
             store._insert_session(Session(1, _timestamp(now), os.getpid(), 0.0, header.versions))
             return store
@@ -120,34 +83,33 @@ class Store(StoredRun):
         Raises StoreError if the store does not exist, if another process is writing to it, if it is damaged, or if it
         belongs to another run. In the last case `differences` of the error lists the differences.
         """
-        check_store_exists(path)
-        with convert_store_errors(path):
-            roll_back_creation(path)
-            check_log_present(path)
-        with convert_store_errors(path), closing_on_error(path, "rw") as connection:
-            check_kind(path, connection)
-            configure_log(connection, durable=durable)
-            acquire_write_lock(path, connection)
-            check_log_complete(path)
-            check_integrity(path, connection)
+        store_errors.check_store_exists(path)
+        with store_errors.convert_store_errors(path):
+            store_file.roll_back_creation(path)
+            store_file.check_log_present(path)
+        with store_errors.convert_store_errors(path), store_file.closing_on_error(path, "rw") as connection:
+            store_file.check_kind(path, connection)
+            store_file.configure_log(connection, durable=durable)
+            store_file.acquire_write_lock(path, connection)
+            store_file.check_log_complete(path)
+            store_file.check_integrity(path, connection)
             store = Store(path, connection, now)
             store._check_trials()
-            check_same_run(path, store.header, header)
+            store_file.check_same_run(path, store.header, header)
             found = header.versions or current_versions()
             number = len(store.sessions) + 1
-            store._insert_session(
-                Session(number, _timestamp(now), os.getpid(), store.seconds, found, after=store.count)
-            )
+            session = Session(number, _timestamp(now), os.getpid(), store.seconds, found, after=store.count)
+            store._insert_session(session)
             return store
 
     @staticmethod
     def read(path: Path) -> StoredRun:
         """Open a store for reading, also while its run is active. Raises StoreError if it is incomplete."""
-        check_store_exists(path)
-        with convert_store_errors(path):
-            roll_back_creation(path)
-            check_log_present(path)
-        with convert_store_errors(path), closing_on_error(path, "ro") as connection:
+        store_errors.check_store_exists(path)
+        with store_errors.convert_store_errors(path):
+            store_file.roll_back_creation(path)
+            store_file.check_log_present(path)
+        with store_errors.convert_store_errors(path), store_file.closing_on_error(path, "ro") as connection:
             return StoredRun(path, connection)
 
     @property
@@ -166,7 +128,7 @@ class Store(StoredRun):
             return
         session = replace(self._session, workers=workers)
         with self._guarded_write():
-            self._connection.execute(REPLACE_SESSION, session_to_row(session))
+            self._connection.execute(REPLACE_SESSION, records.session_to_row(session))
             self._commit()
             self._session = session
 
@@ -175,7 +137,7 @@ class Store(StoredRun):
         if self._session is None:
             return
         with self._guarded_write():
-            ENSEMBLE_TABLE.insert(self._connection, with_digest((self._session.number, votes)))
+            ENSEMBLE_TABLE.insert(self._connection, records.with_digest((self._session.number, votes)))
             self._commit()
 
     def append(self, record: TrialRecord) -> None:
@@ -187,12 +149,12 @@ class Store(StoredRun):
         number, before = self._last
         if record.index != number + 1:
             raise ValueError(f"trial {record.index} does not follow trial {number}")
-        whole = record_to_row(record)
+        whole = records.record_to_row(record)
         row, fields = whole[: self._columns], whole[len(TRIAL_COLUMNS) :]
-        stored = () if fields == DEFAULT_REQUEST_COLUMNS else fields
+        stored = () if fields == records.DEFAULT_REQUEST_COLUMNS else fields
         predictions = record.trial.predictions
         packed = None if predictions is None else pack_predictions(predictions)
-        mark = row_digest(before, (*row, *stored, *(() if packed is None else (packed.digest,))))
+        mark = records.row_digest(before, (*row, *stored, *(() if packed is None else (packed.digest,))))
         with self._guarded_write():
             self._connection.execute(f"INSERT INTO trials VALUES ({'?,' * self._columns}?)", (*row, mark))
             if stored:
@@ -203,7 +165,7 @@ class Store(StoredRun):
             self._last = (record.index, mark)
             self._logged_bytes += 0 if packed is None else len(packed.numbers)
             if record.index % CHECKPOINT_TRIALS == 0 or self._logged_bytes > CHECKPOINT_BYTES:
-                checkpoint_log(self.path)
+                store_file.checkpoint_log(self.path)
                 self._restart_transaction()
                 self._logged_bytes = 0
 
@@ -214,7 +176,7 @@ class Store(StoredRun):
         if self._session is None:
             return
         ended = replace(self._session, ended=_timestamp(self._now), ending=ending, seconds=seconds, trials=self.count)
-        self._write_and_close(REPLACE_SESSION, session_to_row(ended))
+        self._write_and_close(REPLACE_SESSION, records.session_to_row(ended))
 
     def close_as_refused(self, trial: int) -> StoreError:
         """Return the error for a trial that the search does not request; leave the store as before this session."""
@@ -224,22 +186,20 @@ class Store(StoredRun):
                 query = "DELETE FROM ensembles WHERE session = ?"
                 ENSEMBLE_TABLE.fetch(self._connection, query, (self._session.number,))
             self._write_and_close("DELETE FROM sessions WHERE session = ?", (self._session.number,))
-        return different_search_error(self.path, trial, changes)
+        return store_errors.different_search_error(self.path, trial, changes)
 
     def close(self) -> None:
         """Close the file without storing anything."""
         self._session = None
-        close_keeping_log(self.path, self._connection)
-
-    # ---- writing
+        store_file.close_keeping_log(self.path, self._connection)
 
     def _write_and_close(self, statement: str, values: Row) -> None:
         try:
             with self._guarded_write():
                 self._connection.execute(statement, values)
                 self._connection.execute("COMMIT")
-            with convert_store_errors(self.path):
-                merge_log(self._connection)
+            with store_errors.convert_store_errors(self.path):
+                store_file.merge_log(self._connection)
         except BaseException:
             self.close()
             raise
@@ -248,9 +208,9 @@ class Store(StoredRun):
 
     def _insert_session(self, session: Session) -> None:
         with self._guarded_write():
-            self._connection.execute(INSERT_SESSION, session_to_row(session))
+            self._connection.execute(INSERT_SESSION, records.session_to_row(session))
             self._commit()
-            extend_log(self.path)
+            store_file.extend_log(self.path)
             self._restart_transaction()
             self._session = session
 
@@ -269,8 +229,8 @@ class Store(StoredRun):
         self._connection.execute("BEGIN IMMEDIATE")
         version = self._fetch_one("PRAGMA data_version")[0]
         if self._last_written is not None and self._last_written[0] != version:
-            raise moved_error(self.path)
-        self._last_written = (version, file_identity(self.path))
+            raise store_errors.moved_error(self.path)
+        self._last_written = (version, store_file.file_identity(self.path))
 
     @contextmanager
     def _guarded_write(self) -> Iterator[None]:
@@ -285,7 +245,7 @@ class Store(StoredRun):
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
-                raise explain_sqlite_error(error, self.path) from error
+                raise store_errors.explain_sqlite_error(error, self.path) from error
             raise
         except BaseException:  # an error of the caller, or an interruption by the user at any point
             if self._connection.in_transaction:
@@ -296,8 +256,8 @@ class Store(StoredRun):
 
     def _check_file(self) -> None:
         """Raise StoreError unless the file is the one last written: the lock does not keep it from being moved."""
-        if self._last_written is not None and self._last_written[1] != file_identity(self.path):
-            raise moved_error(self.path)
+        if self._last_written is not None and self._last_written[1] != store_file.file_identity(self.path):
+            raise store_errors.moved_error(self.path)
 
     def _read_last_trial(self) -> tuple[int, bytes]:
         query = "SELECT trial, digest FROM trials ORDER BY trial DESC LIMIT 1"
@@ -307,29 +267,29 @@ class Store(StoredRun):
         count = sum(1 for _ in self._rows())
         for trial in PREDICTION_TABLE.trial_numbers(self._connection):
             if not 1 <= trial <= count:
-                raise damaged_error(self.path, f"the store has predictions of trial {trial}, but not the trial")
+                raise store_errors.damaged_error(
+                    self.path, f"the store has predictions of trial {trial}, but not the trial"
+                )
             self.predictions(trial)
         for trial in REQUEST_TABLE.trial_numbers(self._connection):
             if not 1 <= trial <= count:
-                raise damaged_error(self.path, f"the store has the request of trial {trial}, but not the trial")
+                raise store_errors.damaged_error(
+                    self.path, f"the store has the request of trial {trial}, but not the trial"
+                )
         expected = max((session.trials or 0 for session in self.sessions), default=0)
         if count < expected:
-            raise damaged_error(self.path, f"the store has only {count} of {expected} trials")
+            raise store_errors.damaged_error(self.path, f"the store has only {count} of {expected} trials")
         self._last = self._read_last_trial()
 
 
 def is_blank(path: Path) -> bool:
     """Return True if the file is missing or empty, as its run was killed before it started. Raises StoreError."""
-    with convert_store_errors(path):
+    with store_errors.convert_store_errors(path):
         if not path.exists():
             return True
         if path.is_file():
-            roll_back_creation(path)
+            store_file.roll_back_creation(path)
         return path.is_file() and path.stat().st_size == 0
-
-
-INSERT_SESSION: Final = f"INSERT INTO sessions VALUES ({','.join('?' * 12)})"
-REPLACE_SESSION: Final = f"REPLACE INTO sessions VALUES ({','.join('?' * 12)})"
 
 
 def _timestamp(now: Clock) -> str:

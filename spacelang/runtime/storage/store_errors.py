@@ -57,9 +57,8 @@ def explain_sqlite_error(error: sqlite3.Error, path: Path) -> StoreError:  # noq
         case "SQLITE_READONLY" if name == "SQLITE_READONLY_DBMOVED":
             return moved_error(path)
         case "SQLITE_READONLY":
-            return StoreError(
-                f"`{path}` or its folder is read-only", f"make the file and its folder writable, or {OTHER_PATH_HELP}"
-            )
+            remedy = f"make the file and its folder writable, or {OTHER_PATH_HELP}"
+            return StoreError(f"`{path}` or its folder is read-only", remedy)
         case "SQLITE_CANTOPEN" | "SQLITE_PERM" | "SQLITE_AUTH":
             return _open_error(path)
         case _:
@@ -90,9 +89,8 @@ def damaged_error(path: Path, what: str) -> StoreError:
 def different_search_error(path: Path, trial: int, changes: Sequence[str]) -> StoreError:
     """Return the error for a store of a different search; `changes` are changes of versions since."""
     since = f"versions have changed since ({'; '.join(changes)}): restore them, or " if changes else ""
-    return StoreError(
-        f"trial {trial} of `{path}` was not requested by this search", f"{since}start a new run with another `--store`"
-    )
+    what = f"trial {trial} of `{path}` was not requested by this search"
+    return StoreError(what, f"{since}start a new run with another `--store`")
 
 
 def moved_error(path: Path) -> StoreError:

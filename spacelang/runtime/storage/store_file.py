@@ -9,19 +9,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from spacelang.runtime.storage import store_errors
 from spacelang.runtime.storage.header import RunHeader, from_texts, to_texts
 from spacelang.runtime.storage.records import APPLICATION_ID, LAYOUTS, TABLES, RunState, row_digest
-from spacelang.runtime.storage.store_errors import (
-    OTHER_PATH_HELP,
-    STORE_PATH_HELP,
-    StoreError,
-    convert_store_errors,
-    damaged_error,
-    in_use_error,
-    is_writable,
-    moved_error,
-    report_damage,
-)
+from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.trial_columns import FIRST_VERSION, VERSION
 
 WRITE_LOCK_TIMEOUT: Final = 30_000
@@ -39,6 +30,7 @@ LOG_MAGIC_NUMBERS: Final = frozenset({0x377F0682, 0x377F0683})  # The magic numb
 LAST_ENDING_QUERY: Final = "SELECT ending FROM sessions ORDER BY session DESC LIMIT 1"
 FileIdentity: TypeAlias = tuple[tuple[int, int, int], ...]
 """The device, the inode and the length of the file, and of its log."""
+HEADER_DIGEST_NAME: Final = "digest"
 
 
 # ---- opening
@@ -84,7 +76,9 @@ def check_blank(path: Path, connection: sqlite3.Connection) -> None:
     if path.stat().st_size == 0:
         return
     check_kind(path, connection)
-    raise StoreError(f"the store `{path}` already exists", f"continue it with `--resume`, or {OTHER_PATH_HELP}")
+    raise StoreError(
+        f"the store `{path}` already exists", f"continue it with `--resume`, or {store_errors.OTHER_PATH_HELP}"
+    )
 
 
 def check_kind(path: Path, connection: sqlite3.Connection) -> None:
@@ -92,7 +86,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA page_count").fetchone()[0] == 0:
         raise StoreError(f"`{path}` is empty: its run was killed before it started", "start a run without `--resume`")
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise StoreError(f"`{path}` is an SQLite file, but not the store of a run", STORE_PATH_HELP)
+        raise StoreError(f"`{path}` is an SQLite file, but not the store of a run", store_errors.STORE_PATH_HELP)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if 0 < version < FIRST_VERSION:
         raise StoreError(
@@ -105,7 +99,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
         raise StoreError(what, "upgrade spacelang")
     tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if sorted(tables) != sorted((table,) for table in LAYOUTS.get(version, ())):
-        raise damaged_error(path, "the tables in the file are not those of a store")
+        raise store_errors.damaged_error(path, "the tables in the file are not those of a store")
 
 
 def _writing_version(connection: sqlite3.Connection) -> str:
@@ -133,16 +127,13 @@ def make_tables(connection: sqlite3.Connection, header: RunHeader) -> None:
     connection.executemany("INSERT INTO header VALUES (?, ?)", rows)
 
 
-HEADER_DIGEST_NAME: Final = "digest"
-
-
 def read_header(path: Path, connection: sqlite3.Connection) -> tuple[RunHeader, bytes]:
     """Return the header and its digest, which that of the first trial includes; raise StoreError if invalid."""
     facts = dict(connection.execute("SELECT name, value FROM header").fetchall())
-    with report_damage(path, "the header of the store is invalid: "):
+    with store_errors.report_damage(path, "the header of the store is invalid: "):
         stored, root = facts.pop(HEADER_DIGEST_NAME, None), _header_digest(facts)
         if stored != root.hex():
-            raise damaged_error(path, "the header of the store does not match its checksum")
+            raise store_errors.damaged_error(path, "the header of the store does not match its checksum")
         return from_texts(facts), root
 
 
@@ -154,7 +145,7 @@ def check_integrity(path: Path, connection: sqlite3.Connection) -> None:
     """Raise StoreError unless SQLite finds the pages of the file consistent."""
     (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
-        raise damaged_error(path, found)
+        raise store_errors.damaged_error(path, found)
 
 
 def check_same_run(path: Path, stored: RunHeader, new: RunHeader) -> None:
@@ -162,22 +153,15 @@ def check_same_run(path: Path, stored: RunHeader, new: RunHeader) -> None:
     found = tuple(stored.differences(new))
     if found:
         more = f", and {len(found) - 1} more differences" if len(found) > 1 else ""
-        raise StoreError(
-            f"`{path}` belongs to another run: {found[0]}{more}",
-            f"start the run with the same settings as before, or {OTHER_PATH_HELP}",
-            found,
-        )
+        remedy = f"start the run with the same settings as before, or {store_errors.OTHER_PATH_HELP}"
+        raise StoreError(f"`{path}` belongs to another run: {found[0]}{more}", remedy, found)
 
 
 # ---- the log
 
 
 def extend_log(path: Path) -> None:
-    """Extend the log to a minimum length, then record its use in the file.
-
-    A truncated log can then be recognized by its length. Once the session without an end is in the file itself, the
-    file requires a log.
-    """
+    """Extend the log, so that its length shows if it was truncated, then record in the file that it requires a log."""
     log = _log_path(path)
     if log.stat().st_size < MIN_LOG_BYTES:
         os.truncate(log, MIN_LOG_BYTES)  # SQLite ignores bytes after the last transaction
@@ -185,20 +169,13 @@ def extend_log(path: Path) -> None:
 
 
 def checkpoint_log(path: Path) -> None:
-    """Copy the log into the file (a checkpoint), so that the log is written from its start again.
-
-    Another connection than the writing one does it. By itself SQLite would do so while the write lock is released, for
-    as long as the disk takes.
-    """
+    """Copy the log into the file by another connection, as SQLite itself would release the write lock meanwhile."""
     with closing(_connect(path, "rw")) as keeper:
         keeper.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def check_log_present(path: Path) -> None:
-    """Raise StoreError if the last session has no end in the file, and the log is missing, truncated or corrupt.
-
-    SQLite accepts an invalid log, for example zeros, as an empty one.
-    """
+    """Raise StoreError if a log that the file requires is missing, truncated or invalid, such as zeros."""
     log = _log_path(path)
     if log.is_file() and log.stat().st_size >= MIN_LOG_BYTES:
         _check_log_start(path, log)
@@ -224,7 +201,7 @@ def _check_log_start(path: Path, log: Path) -> None:
 
 
 def _corrupt_log_error(path: Path) -> StoreError:
-    return damaged_error(path, f"the log `{_log_path(path).name}` of the store is corrupt")
+    return store_errors.damaged_error(path, f"the log `{_log_path(path).name}` of the store is corrupt")
 
 
 def check_log_complete(path: Path) -> None:
@@ -281,7 +258,7 @@ def file_identity(path: Path) -> FileIdentity:
         try:
             status = each.stat()
         except FileNotFoundError:
-            raise moved_error(path) from None
+            raise store_errors.moved_error(path) from None
         found.append((status.st_dev, status.st_ino, status.st_size))
     return tuple(found)
 
@@ -312,7 +289,7 @@ def acquire_write_lock(path: Path, connection: sqlite3.Connection) -> None:
                 return
             connection.execute("ROLLBACK")
         time.sleep(LOCK_CHECK_PAUSE)
-    raise in_use_error(path, _writing_process(connection))
+    raise store_errors.in_use_error(path, _writing_process(connection))
 
 
 def _try_write_lock(connection: sqlite3.Connection) -> tuple[bool, int] | None:
@@ -338,9 +315,9 @@ def _writing_process(connection: sqlite3.Connection) -> int | None:
 
 def state_of_unended_run(path: Path) -> RunState:
     """Return the state of a run whose last session has no end."""
-    if not is_writable(path):
+    if not store_errors.is_writable(path):
         return RunState.UNKNOWN  # only a process that may write can check the lock
-    with convert_store_errors(path):
+    with store_errors.convert_store_errors(path):
         connection = _connect(path, "rw")
         try:
             acquire_write_lock(path, connection)

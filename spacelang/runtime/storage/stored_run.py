@@ -12,26 +12,9 @@ from spacelang.ir.task import AnyBound, parse_bound
 from spacelang.ir.trial import Status
 from spacelang.runtime.history import Improvement, TrialRecord
 from spacelang.runtime.listeners import Closeable
-from spacelang.runtime.storage.optional_tables import (
-    ENSEMBLE_TABLE,
-    PREDICTION_TABLE,
-    REQUEST_TABLE,
-    StoredUnseenScore,
-    load_unseen_score,
-    unpack_predictions,
-)
-from spacelang.runtime.storage.records import (
-    DEFAULT_REQUEST_COLUMNS,
-    ENSEMBLE_TYPES,
-    Row,
-    RunState,
-    Session,
-    check_types,
-    row_digest,
-    row_to_record,
-    row_to_session,
-    without_digest,
-)
+from spacelang.runtime.storage import optional_tables, records
+from spacelang.runtime.storage.optional_tables import StoredUnseenScore
+from spacelang.runtime.storage.records import Row, RunState, Session
 from spacelang.runtime.storage.store_errors import convert_store_errors, damaged_error, report_damage
 from spacelang.runtime.storage.store_file import check_kind, read_header, state_of_unended_run
 from spacelang.runtime.storage.trial_columns import complete_row
@@ -42,6 +25,19 @@ if TYPE_CHECKING:
 
 ROWS_PER_QUERY: Final = 1_000  # The number of trials read at a time, so that a reader does not block a run for long
 COMPLETE_ENDINGS: Final = ("budget", "exhausted")  # The endings after which a run is complete
+RANKED_QUERY: Final = (
+    "SELECT trial, loss, feasible, configuration FROM trials WHERE loss IS NOT NULL ORDER BY feasible DESC, excess, "
+    "feasible AND fidelity IS NOT NULL AND fidelity < ?, loss, trial"
+)
+FAILURES_QUERY: Final = (
+    "SELECT status, reason, count(*) FROM trials WHERE loss IS NULL GROUP BY status, reason "
+    "ORDER BY count(*) DESC, min(trial)"
+)
+LAST_ENSEMBLE_QUERY: Final = "SELECT * FROM ensembles ORDER BY session DESC LIMIT 1"
+FEASIBLE_QUERY: Final = (
+    "SELECT finished, trial, loss, fidelity IS NULL OR fidelity >= ? FROM trials "
+    "WHERE loss IS NOT NULL AND feasible ORDER BY trial"
+)
 
 
 class StoredRun(Closeable):
@@ -66,7 +62,7 @@ class StoredRun(Closeable):
         with convert_store_errors(self.path):
             rows = self._connection.execute("SELECT * FROM sessions ORDER BY session").fetchall()
         with report_damage(self.path):
-            return tuple(map(row_to_session, rows))
+            return tuple(map(records.row_to_session, rows))
 
     @property
     def seconds(self) -> float:
@@ -99,7 +95,7 @@ class StoredRun(Closeable):
             return None
         trial, loss, feasible, _ = found
         with report_damage(self.path):
-            check_types((trial, loss, feasible), (int, float, int))
+            records.check_types((trial, loss, feasible), (int, float, int))
         return trial, loss, bool(feasible)
 
     def ranked(self, count: int) -> tuple[int, ...]:
@@ -142,14 +138,14 @@ class StoredRun(Closeable):
     def test(self) -> StoredUnseenScore | None:
         """The score of the best pipeline on the test rows; None if it was not tested."""
         with convert_store_errors(self.path), report_damage(self.path):
-            return load_unseen_score(self._connection)
+            return optional_tables.load_unseen_score(self._connection)
 
     @property
     def requested_ensemble_votes(self) -> int | None:
         """The number of votes of the ensemble that was last requested; None without one."""
         with convert_store_errors(self.path), report_damage(self.path):
-            for row in ENSEMBLE_TABLE.fetch(self._connection, LAST_ENSEMBLE_QUERY):
-                _, votes = without_digest(row, ENSEMBLE_TYPES, "the requested ensemble")
+            for row in optional_tables.ENSEMBLE_TABLE.fetch(self._connection, LAST_ENSEMBLE_QUERY):
+                _, votes = records.without_digest(row, records.ENSEMBLE_TYPES, "the requested ensemble")
                 if votes < 1:
                     raise ValueError(f"an ensemble needs at least 1 vote, not {votes}")
                 return int(votes)
@@ -168,9 +164,10 @@ class StoredRun(Closeable):
         """Return the predictions of a trial as in `Trial`, None without any. Raises StoreError if they are damaged."""
         for _ in self._rows(trial - 1, 1):
             with convert_store_errors(self.path):
-                found = PREDICTION_TABLE.rows_by_trial(self._connection, "digest, shape, numbers", [trial]).get(trial)
+                table, columns = optional_tables.PREDICTION_TABLE, "digest, shape, numbers"
+                found = table.rows_by_trial(self._connection, columns, [trial]).get(trial)
             with report_damage(self.path, f"the predictions of trial {trial}: "):
-                return None if found is None else unpack_predictions(found)
+                return None if found is None else optional_tables.unpack_predictions(found)
         return None
 
     def close(self) -> None:
@@ -185,7 +182,7 @@ class StoredRun(Closeable):
 
     def _record(self, row: Row, bounds: tuple[AnyBound, ...]) -> TrialRecord:
         with report_damage(self.path, f"trial {row[0]} is invalid: "):
-            return row_to_record(row, bounds)
+            return records.row_to_record(row, bounds)
 
     def _rows(self, after: int = 0, at_most: int | None = None) -> Iterator[Row]:
         """Yield rows after trial `after` with request columns instead of digests. Raises StoreError if damaged."""
@@ -202,16 +199,18 @@ class StoredRun(Closeable):
                     "SELECT * FROM trials WHERE trial > ? ORDER BY trial LIMIT ?", (last, at_most or ROWS_PER_QUERY)
                 ).fetchall()
                 numbers = [row[0] for row in rows]
-                marks = PREDICTION_TABLE.rows_by_trial(self._connection, "digest", numbers)
-                requests = REQUEST_TABLE.rows_by_trial(self._connection, "proposal, seconds, memo", numbers)
+                marks = optional_tables.PREDICTION_TABLE.rows_by_trial(self._connection, "digest", numbers)
+                requests = optional_tables.REQUEST_TABLE.rows_by_trial(
+                    self._connection, "proposal, seconds, memo", numbers
+                )
             for row in rows:
                 last += 1
                 if row[0] != last:
                     raise damaged_error(self.path, f"trial {last} is missing")
-                if row_digest(before, (*row[:-1], *requests.get(last, ()), *marks.get(last, ()))) != row[-1]:
+                if records.row_digest(before, (*row[:-1], *requests.get(last, ()), *marks.get(last, ()))) != row[-1]:
                     raise damaged_error(self.path, f"trial {last} does not match its checksum")
                 before = row[-1]
-                yield *complete_row(row[:-1]), *requests.get(last, DEFAULT_REQUEST_COLUMNS)
+                yield *complete_row(row[:-1]), *requests.get(last, records.DEFAULT_REQUEST_COLUMNS)
             if at_most is not None or len(rows) < ROWS_PER_QUERY:
                 return
 
@@ -220,28 +219,11 @@ class StoredRun(Closeable):
         return row
 
 
-RANKED_QUERY: Final = (
-    "SELECT trial, loss, feasible, configuration FROM trials WHERE loss IS NOT NULL ORDER BY feasible DESC, excess, "
-    "feasible AND fidelity IS NOT NULL AND fidelity < ?, loss, trial"
-)
-
-FAILURES_QUERY: Final = (
-    "SELECT status, reason, count(*) FROM trials WHERE loss IS NULL GROUP BY status, reason "
-    "ORDER BY count(*) DESC, min(trial)"
-)
-
-LAST_ENSEMBLE_QUERY: Final = "SELECT * FROM ensembles ORDER BY session DESC LIMIT 1"
-FEASIBLE_QUERY: Final = (
-    "SELECT finished, trial, loss, fidelity IS NULL OR fidelity >= ? FROM trials "
-    "WHERE loss IS NOT NULL AND feasible ORDER BY trial"
-)
-
-
 def _incumbents(points: Iterable[tuple[float, int, float]]) -> Iterator[Improvement]:
     """Yield those of the trials, given in order, that were the best so far."""
     least = inf
     for finished, trial, loss in points:
         if loss < least:
-            check_types((finished, trial, loss), (float, int, float))
+            records.check_types((finished, trial, loss), (float, int, float))
             least = loss
             yield Improvement(finished, trial, loss)

@@ -19,16 +19,13 @@ if TYPE_CHECKING:
 
 NamedNumbers: TypeAlias = tuple[tuple[str, float], ...]  # Names and numbers in a fixed order; nan is unknown
 Kind: TypeAlias = tuple[type, ...]
-
 MAYBE_REAL: Final[Kind] = (float, type(None))
 MAYBE_INFINITE: Final[Kind] = (float, type(None), float)
 MAYBE_INTEGER: Final[Kind] = (int, type(None))
 TEXT: Final[Kind] = (str,)
 INTEGER: Final[Kind] = (int,)
 REAL: Final[Kind] = (float,)
-
 FIRST_VERSION: Final = 8  # The version of the stores of spacelang 0.2, the oldest that are read
-
 _SQL_TYPES: Final = {
     INTEGER: "INTEGER NOT NULL",
     REAL: "REAL NOT NULL",
@@ -37,9 +34,10 @@ _SQL_TYPES: Final = {
     MAYBE_REAL: "REAL",
     MAYBE_INFINITE: "REAL NOT NULL",
 }
+_INACTIVE: Final = object()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TrialColumn:
     """One column of a trial.
 
@@ -51,13 +49,13 @@ class TrialColumn:
     """
 
     name: str
-    meaning: str
-    read: Callable[[TrialRecord], object] | None = None
-    dtype: str = ""
     kind: Kind
+    meaning: str
+    dtype: str = ""
+    read: Callable[[TrialRecord], object] | None = None
+    field: str = ""
     stored_as: str | None = None
     store: Callable[[TrialRecord], object] | None = None  # Converts the value for SQLite, if that is not `read`
-    field: str = ""
     since: int = FIRST_VERSION
     older: object = None
 
@@ -81,123 +79,73 @@ class TrialColumn:
 
 
 TRIAL_COLUMNS: Final = (
+    TrialColumn("trial", INTEGER, "the number of the trial, from 1", "int64", field="index"),
+    TrialColumn("status", TEXT, "`success`, or how the trial failed", "object", lambda r: r.trial.status.value),
+    TrialColumn("loss", MAYBE_REAL, "the loss; missing if the trial failed", "float64", lambda r: r.trial.loss),
     TrialColumn(
-        name="trial",
-        meaning="the number of the trial, from 1",
-        kind=INTEGER,
-        dtype="int64",
-        field="index",
+        "fidelity",
+        MAYBE_INTEGER,
+        "the number of training rows or the fidelity of the objective; missing for all rows",
+        "Int64",
+        lambda r: r.trial.request.fidelity,
     ),
+    TrialColumn("cost", REAL, "seconds of work", "float64", lambda r: r.trial.cost),
     TrialColumn(
-        name="status",
-        meaning="`success`, or how the trial failed",
-        kind=TEXT,
-        dtype="object",
-        read=lambda r: r.trial.status.value,
+        "cost_alone",
+        REAL,
+        "seconds that the trial would have taken without work shared with other trials",
+        "float64",
+        lambda r: r.trial.unshared_seconds,
     ),
+    TrialColumn("started", REAL, "when it started, in seconds of the run", "float64", field="started"),
+    TrialColumn("finished", REAL, "when it finished, in seconds of the run", "float64", field="finished"),
+    TrialColumn("feasible", INTEGER, "whether all bounds of the task hold", "bool", lambda r: r.trial.is_feasible),
     TrialColumn(
-        name="loss",
-        meaning="the loss; missing if the trial failed",
-        kind=MAYBE_REAL,
-        dtype="float64",
-        read=lambda r: r.trial.loss,
-    ),
-    TrialColumn(
-        name="fidelity",
-        meaning="the number of training rows or the fidelity of the objective; missing for all rows",
-        kind=MAYBE_INTEGER,
-        dtype="Int64",
-        read=lambda r: r.trial.request.fidelity,
-    ),
-    TrialColumn(name="cost", meaning="seconds of work", kind=REAL, dtype="float64", read=lambda r: r.trial.cost),
-    TrialColumn(
-        name="cost_alone",
-        meaning="seconds that the trial would have taken without work shared with other trials",
-        kind=REAL,
-        dtype="float64",
-        read=lambda r: r.trial.unshared_seconds,
-    ),
-    TrialColumn(
-        name="started",
-        meaning="when it started, in seconds of the run",
-        kind=REAL,
-        dtype="float64",
-        field="started",
-    ),
-    TrialColumn(
-        name="finished",
-        meaning="when it finished, in seconds of the run",
-        kind=REAL,
-        dtype="float64",
-        field="finished",
-    ),
-    TrialColumn(
-        name="feasible",
-        meaning="whether all bounds of the task hold",
-        kind=INTEGER,
-        dtype="bool",
-        read=lambda r: r.trial.is_feasible,
-    ),
-    TrialColumn(
-        name="excess",
-        meaning="the sum over the violated bounds of how many times the bound is exceeded",
-        kind=MAYBE_INFINITE,
+        "excess",
+        MAYBE_INFINITE,
+        "the sum over the violated bounds of how many times the bound is exceeded",
         read=lambda r: r.trial.excess,
     ),
     TrialColumn(
-        name="training_loss",
-        meaning="the loss on the training rows, if it was recorded",
-        kind=MAYBE_REAL,
-        dtype="float64",
-        read=lambda r: r.trial.training_loss,
+        "training_loss",
+        MAYBE_REAL,
+        "the loss on the training rows, if it was recorded",
+        "float64",
+        lambda r: r.trial.training_loss,
     ),
+    TrialColumn("worker", TEXT, "the name of the worker", "object", field="worker"),
+    TrialColumn("attempts", INTEGER, "how many times it was started", "int64", field="attempts"),
+    TrialColumn("reason", TEXT, "why the trial failed", "object", lambda r: r.trial.reason),
     TrialColumn(
-        name="worker",
-        meaning="the name of the worker",
-        kind=TEXT,
-        dtype="object",
-        field="worker",
-    ),
-    TrialColumn(
-        name="attempts",
-        meaning="how many times it was started",
-        kind=INTEGER,
-        dtype="int64",
-        field="attempts",
-    ),
-    TrialColumn(
-        name="reason", meaning="why the trial failed", kind=TEXT, dtype="object", read=lambda r: r.trial.reason
-    ),
-    TrialColumn(
-        name="constraints",
-        meaning="the measured values of the bounds; in tables one column `constraint.NAME` each",
-        kind=TEXT,
+        "constraints",
+        TEXT,
+        "the measured values of the bounds; in tables one column `constraint.NAME` each",
         read=lambda r: {each.bound.name: finite_or_none(each.value) for each in r.trial.constraints},
         store=lambda r: named_numbers_json((each.bound.name, each.value) for each in r.trial.constraints),
     ),
     TrialColumn(
-        name="metrics",
-        meaning="further scores; in tables one column `metric.NAME` each",
-        kind=TEXT,
+        "metrics",
+        TEXT,
+        "further scores; in tables one column `metric.NAME` each",
         read=lambda r: {name: finite_or_none(value) for name, value in r.trial.metrics},
         store=lambda r: named_numbers_json(r.trial.metrics),
     ),
     TrialColumn(
-        name="configuration",
-        meaning="the configuration; in tables one column `param_KEY` for each decision and hyperparameter",
-        kind=TEXT,
+        "configuration",
+        TEXT,
+        "the configuration; in tables one column `param_KEY` for each decision and hyperparameter",
         read=lambda r: {key: jsonable(value) for key, value in r.trial.request.configuration.items()},
         # ASCII, because some strings, with lone surrogates, cannot be encoded.
         store=lambda r: json.dumps(r.trial.request.configuration.to_dict(), sort_keys=True),
     ),
-    TrialColumn(name="workers", meaning="how many workers there were", kind=INTEGER, field="workers"),
+    TrialColumn("workers", INTEGER, "how many workers there were", field="workers"),
     TrialColumn(
-        name="speculative",
-        meaning="whether it was started before the optimizer asked for it",
-        kind=INTEGER,
-        dtype="bool",
-        stored_as="early",
+        "speculative",
+        INTEGER,
+        "whether it was started before the optimizer asked for it",
+        "bool",
         field="is_speculative",
+        stored_as="early",
     ),
 )
 """All columns in the order of the table of trials."""
@@ -221,7 +169,6 @@ def columns_of(version: int) -> tuple[TrialColumn, ...]:
 TABLE_COLUMNS: Final = tuple(each for each in TRIAL_COLUMNS if each.dtype)
 """The columns of `Result.trials` and of exports that every run has."""
 INDEX: Final = TRIAL_COLUMNS[0].name
-
 JSON_COLUMNS: Final = (
     *("trial", "loss", "fidelity", "feasible", "constraints", "metrics", "training_loss", "cost", "finished"),
     "configuration",
@@ -261,9 +208,6 @@ def trials_frame(
     keys = sorted({key for each in values for key in each})
     more = {f"param_{key}": _parameter_column([each.get(key, _INACTIVE) for each in values]) for key in keys}
     return pd.concat([table, pd.DataFrame(more).set_index(table.index)], axis=1) if more else table
-
-
-_INACTIVE: Final = object()
 
 
 def _parameter_column(values: Sequence[Any]) -> "pd.Series[Any]":

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 CLOSE_TIMEOUT: Final = 2.0  # The maximum wait for the remaining tasks of the loop to end, in seconds
+LOGGING_PACKAGES: Final = ("distributed", "tornado", "asyncio")
+"""The packages whose loggers report connections and processes."""
 
 
 class EventLoopThread:
@@ -43,10 +45,6 @@ class EventLoopThread:
         await end.wait()
 
 
-LOGGING_PACKAGES: Final = ("distributed", "tornado", "asyncio")
-"""The packages whose loggers report connections and processes."""
-
-
 class _ThreadFilter(logging.Filter):
     def __init__(self, thread: int) -> None:
         super().__init__()
@@ -61,9 +59,8 @@ def silence_thread(thread: int) -> Iterator[None]:
     """Silence the loggers of dask for one thread; other uses of dask in the program are logged as before."""
     # The filter of a logger does not apply to its children, and loggers created later share only the handlers.
     known = list(logging.root.manager.loggerDict.items())
-    loggers = [
-        each for name, each in known if isinstance(each, logging.Logger) and name.split(".")[0] in LOGGING_PACKAGES
-    ]
+    ours = [each for name, each in known if name.split(".")[0] in LOGGING_PACKAGES]
+    loggers = [each for each in ours if isinstance(each, logging.Logger)]
     handlers = {handler for logger in (logging.root, *loggers) for handler in logger.handlers}
     filtered: list[logging.Filterer] = [*loggers, *handlers]
     thread_filter = _ThreadFilter(thread)

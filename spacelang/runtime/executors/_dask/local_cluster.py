@@ -85,11 +85,8 @@ class LocalCluster:
                 await asyncio.sleep(POLL_INTERVAL)
             _reap(process)
             failed_starts = 0 if has_joined else failed_starts + 1
-        self._fail(
-            InputError(
-                f"the dask workers on this machine exit before they join the scheduler: {self._last_log_line(name)}"
-            )
-        )
+        what = "the dask workers on this machine exit before they join the scheduler"
+        self._fail(InputError(f"{what}: {self._last_log_line(name)}"))
 
     def _start_worker(self, name: str, address: str) -> "subprocess.Popen[bytes]":
         given = {"path": sys.path, "address": address, "name": name, "folder": self._folder.name}

@@ -29,21 +29,10 @@ from spacelang.ir.task import SECONDS, Limits, format_quantity
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception
 from spacelang.runtime.executors import FinishedJob, Job
+from spacelang.runtime.executors._dask import worker_plugin
 from spacelang.runtime.executors._dask.event_loop import silence_thread
 from spacelang.runtime.executors._dask.local_cluster import LocalCluster
-from spacelang.runtime.executors._dask.worker_plugin import (
-    PACKAGES,
-    CleanupPlugin,
-    EvaluationPlugin,
-    JobReport,
-    Slot,
-    difference,
-    evaluate_on_worker,
-    make_slots,
-    prepare_worker,
-    stop_slot_trials,
-    worker_label,
-)
+from spacelang.runtime.executors._dask.worker_plugin import JobReport, Slot
 
 CONNECT_TIMEOUT: Final = 5.0  # The maximum time to connect or reconnect to a scheduler, in seconds
 JOIN_TIMEOUT: Final = 60.0  # The maximum time for the first dask worker to join the scheduler, in seconds
@@ -90,13 +79,8 @@ class ClusterSession:
         fail: Callable[[BaseException], None],
     ) -> None:
         self._run = f"spacelang-{uuid.uuid4().hex}"
-        self._payload = payload
-        self._limits = limits
-        self._isolates = isolate
-        self._workers = workers
-        self._address = address
-        self._patience = patience
-        self._fail = fail
+        self._payload, self._limits, self._isolates, self._workers = payload, limits, isolate, workers
+        self._address, self._patience, self._fail = address, patience, fail
         self._local: LocalCluster | None = None
         self._client: AnyClient | None = None
         self._log = ExitStack()
@@ -132,13 +116,11 @@ class ClusterSession:
         await self._register_plugins(client)
         found = (await client.scheduler.identity(n_workers=-1))["workers"]
         self._thread_counts = {place: max(int(each["nthreads"]), 1) for place, each in found.items()}
-        slots = make_slots(
-            {place: worker_label(each["name"], place) for place, each in found.items()},
-            self._thread_counts,
-            self._workers,
-        )
+        labels = {place: worker_plugin.worker_label(each["name"], place) for place, each in found.items()}
+        slots = worker_plugin.make_slots(labels, self._thread_counts, self._workers)
         names = group_by_key((slot.last_address, slot.name) for slot in slots if slot.last_address)
-        errors = await client.run(prepare_worker, self._run, names, workers=list(names), on_error="return")
+        prepare = worker_plugin.prepare_worker
+        errors = await client.run(prepare, self._run, names, workers=list(names), on_error="return")
         for each in errors.values():
             # A worker that ends meanwhile does not matter: the others continue.
             if isinstance(each, InputError):
@@ -175,9 +157,8 @@ class ClusterSession:
         """Stop the trials of slots whose jobs are no longer wanted, also those that have not started yet."""
         self._generations.update(slots)
         if self._client is not None:
-            await self._client.run(
-                stop_slot_trials, self._run, {each: self._generations[each] for each in slots}, on_error="ignore"
-            )
+            generations = {each: self._generations[each] for each in slots}
+            await self._client.run(worker_plugin.stop_slot_trials, self._run, generations, on_error="ignore")
 
     async def close(self) -> None:
         """Stop all trials, remove everything from the cluster, and end a local cluster."""
@@ -205,7 +186,7 @@ class ClusterSession:
         running.preferred_address = self._preferred_address(slot, running)
         running.report = asyncio.get_running_loop().create_future()
         task = client.submit(
-            evaluate_on_worker,
+            worker_plugin.evaluate_on_worker,
             self._run,
             slot.name,
             request,
@@ -255,13 +236,12 @@ class ClusterSession:
     async def _register_plugins(self, client: AnyClient) -> None:
         client.subscribe_topic("all", self._handle_cluster_event)
         try:
-            await client.register_plugin(CleanupPlugin(self._run, client.id), name=self._run)
-            plugin = EvaluationPlugin(self._payload, self._limits, isolate=self._isolates)
+            await client.register_plugin(worker_plugin.CleanupPlugin(self._run, client.id), name=self._run)
+            plugin = worker_plugin.EvaluationPlugin(self._payload, self._limits, isolate=self._isolates)
             await client.register_plugin(plugin, name=self._run)
         except Exception as error:
-            raise InputError(
-                f"the cluster cannot evaluate trials: {describe_exception(error)}", SAME_VERSIONS_HELP
-            ) from error
+            message = f"the cluster cannot evaluate trials: {describe_exception(error)}"
+            raise InputError(message, SAME_VERSIONS_HELP) from error
         self._connection = client.scheduler_comm
 
     async def _unregister_plugins(self, client: AnyClient) -> None:
@@ -328,9 +308,8 @@ async def _connect(client: AnyClient, address: str) -> None:
             await client
     except OSError as error:
         if isinstance(error, CommClosedError):
-            message = (
-                f"the program at `{address}` closed the connection: {describe_exception(error.__cause__ or error)}"
-            )
+            cause = describe_exception(error.__cause__ or error)
+            message = f"the program at `{address}` closed the connection: {cause}"
             raise InputError(message, "the address of a scheduler with certificates starts with `tls://`") from error
         message = f"no scheduler answers at `{address}` within {format_quantity(CONNECT_TIMEOUT, SECONDS)}"
         raise InputError(message, "start a scheduler with `dask scheduler`, which shows its address") from error
@@ -355,14 +334,14 @@ def _copy_outcome(report: "asyncio.Future[JobReport]", gathering: "asyncio.Futur
 
 
 async def _check_versions(client: AnyClient, address: str) -> None:
-    found = await client.get_versions(packages=list(PACKAGES))
+    found = await client.get_versions(packages=list(worker_plugin.PACKAGES))
     here = found["client"]["packages"]
     places = {f"the dask worker {place}": each["packages"] for place, each in found["workers"].items()}
     # The scheduler needs spacelang itself, but passes other data on as bytes: their versions may differ there.
-    known = {name: here[name] for name in PACKAGES if name != "spacelang"}
+    known = {name: here[name] for name in worker_plugin.PACKAGES if name != "spacelang"}
     places[f"the scheduler {address}"] = {**found["scheduler"]["packages"], **known}
     for place, packages in places.items():
-        if differing := difference(here, packages, place):
+        if differing := worker_plugin.difference(here, packages, place):
             raise InputError(differing, SAME_VERSIONS_HELP)
 
 

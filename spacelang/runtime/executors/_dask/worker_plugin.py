@@ -27,6 +27,10 @@ POLL_INTERVAL: Final = 0.1
 TEARDOWN_TIMEOUT: Final = 1.0  # The maximum wait for those threads at teardown, in seconds
 Answer: TypeAlias = Any  # The result of a job, or an InputError
 STOPPED: Final = InputError("the run is over")  # The answer to a job that was stopped; nobody reads it
+PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy")
+"""The packages whose versions affect the score of a configuration."""
+Versions: TypeAlias = Mapping[str, str | None]
+"""Versions by package, with `python`; None for a package that is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +49,11 @@ def evaluate_on_worker(
     """Evaluate pickled work, the body of a task; it is dropped if its slot has a later `generation` by now."""
     worker = get_worker()
     plugin = worker.plugins.get(run)
-    found: tuple[int, Answer] = (0, STOPPED)
+    attempts, answer = 0, STOPPED
     if isinstance(plugin, EvaluationPlugin):
-        found = plugin.evaluate(slot, request, seconds, generation)
-    attempts, answer = found
-    return JobReport(
-        worker.address,
-        worker_label(worker.name, worker.address),
-        attempts,
-        pickle.dumps(answer, pickle.HIGHEST_PROTOCOL),
-    )
+        attempts, answer = plugin.evaluate(slot, request, seconds, generation)
+    packed = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+    return JobReport(worker.address, worker_label(worker.name, worker.address), attempts, packed)
 
 
 def worker_label(name: object, address: str) -> str:
@@ -80,9 +79,7 @@ class EvaluationPlugin(WorkerPlugin):
     """A plugin, sent to all dask workers, also later ones, that evaluates with at most one process for each thread."""
 
     def __init__(self, payload: bytes, limits: Limits, *, isolate: bool = False) -> None:
-        self._payload = payload
-        self._limits = limits
-        self._isolates = isolate
+        self._payload, self._limits, self._isolates = payload, limits, isolate
         self._versions: Versions = installed_versions()
 
     def setup(self, worker: Worker) -> None:
@@ -109,10 +106,8 @@ class EvaluationPlugin(WorkerPlugin):
 
     async def prepare(self, slots: Sequence[str]) -> InputError | None:
         """Start processes that can evaluate; return the first error, None without one."""
-        found = await asyncio.gather(
-            *(asyncio.to_thread(self._prepare_slot, slot) for slot in slots[: self._max_processes])
-        )
-        return next(filter(None, found), None)
+        starts = (asyncio.to_thread(self._prepare_slot, slot) for slot in slots[: self._max_processes])
+        return next(filter(None, await asyncio.gather(*starts)), None)
 
     def _prepare_slot(self, slot: str) -> InputError | None:
         try:
@@ -229,30 +224,15 @@ class Slot:
 
 
 def make_slots(names: Mapping[str, str], threads: Mapping[str, int], workers: int) -> tuple[Slot, ...]:
-    """Return as many slots as there are concurrent trials.
+    """Return as many slots as there are `workers`; `names` and `threads` are those of the dask workers by address.
 
     Each dask worker gets one slot first, then each with at least two threads a second one, and so on. Slots beyond the
     threads of the cluster have no worker.
-
-    Parameters
-    ----------
-    names
-        The names of the dask workers by address.
-    threads
-        The number of threads of each dask worker by address.
-    workers
-        The number of slots.
     """
     ranked = sorted((number, name, place) for place, name in names.items() for number in range(1, threads[place] + 1))
     slots = [Slot(name if number == 1 else f"{name} ({number})", name, place) for number, name, place in ranked]
     further = [Slot(f"slot {number}", "", "") for number in range(len(slots) + 1, workers + 1)]
     return (*slots[:workers], *further)
-
-
-PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy")
-"""The packages whose versions affect the score of a configuration."""
-Versions: TypeAlias = Mapping[str, str | None]
-"""Versions by package, with `python`; None for a package that is not installed."""
 
 
 def installed_versions() -> Versions:

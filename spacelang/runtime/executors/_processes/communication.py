@@ -16,15 +16,12 @@ HEADER: Final = struct.Struct("!Q")  # The header of a message: its length in by
 CHUNK_BYTES: Final = 1 << 18  # The size of a read, in bytes: more than a socket buffer holds
 MAX_FILES: Final = 8  # The maximum number of file descriptors received at once
 THREAD_VARIABLES: Final = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "LOKY_MAX_CPU_COUNT",
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
+    *("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "LOKY_MAX_CPU_COUNT"),
 )
 """The environment variables that set the number of threads of libraries and the number of cores."""
+Answer: TypeAlias = Any
+"""The answer to a job: a result, a Failure, a TransmissionFailure, or an InputError, which ends the whole run."""
 
 
 class Channel:
@@ -173,10 +170,6 @@ class TransmissionFailure:
     failure: Failure  # The failure of the job if this happens in every attempt
 
 
-Answer: TypeAlias = Any
-"""The answer to a job: a result, a Failure, a TransmissionFailure, or an InputError, which ends the whole run."""
-
-
 class SharedWorkerState(Structure):
     """The state of one worker in shared memory; `make_shared_worker_state` creates it before the worker is forked.
 
@@ -187,7 +180,6 @@ class SharedWorkerState(Structure):
     """
 
     _fields_ = (("begun", c_int64), ("since", c_double), ("finished", c_int64), ("held", c_int64))
-
     begun: int
     since: float
     finished: int

@@ -1,7 +1,4 @@
-"""Features of the kernel that keep processes under control; Linux has all of them, other systems only some.
-
-A feature that is missing or not permitted is skipped. Its docstring says what works less well then.
-"""
+"""Features of the kernel (all on Linux, some elsewhere) that keep processes under control; missing ones are skipped."""
 
 import ctypes
 import os
@@ -129,11 +126,8 @@ def is_idle_thread(thread: str) -> bool:
     """Return True if a thread of this process sleeps until another one wakes it, as in an idle thread pool."""
     with suppress(OSError):
         call = Path(f"/proc/self/task/{thread}/syscall").read_text().split()
-        return (
-            len(call) > TIMEOUT_INDEX
-            and call[0] == FUTEX_CALLS.get(platform.machine())
-            and call[TIMEOUT_INDEX] == "0x0"
-        )
+        is_futex = len(call) > TIMEOUT_INDEX and call[0] == FUTEX_CALLS.get(platform.machine())
+        return is_futex and call[TIMEOUT_INDEX] == "0x0"
     return False
 
 

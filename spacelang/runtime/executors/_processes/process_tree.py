@@ -10,6 +10,8 @@ import psutil
 
 KILL_TIMEOUT: Final = 1.0
 """The maximum wait for killed processes to end, in seconds. A process that hangs in the kernel may take longer."""
+SEARCH_TIME_DIVISOR: Final = 20
+"""The search for new processes takes at most 1 / (`SEARCH_TIME_DIVISOR` + 1) of the time."""
 
 
 def kill_tree(process: psutil.Process) -> None:
@@ -32,10 +34,7 @@ def has_children() -> bool:
 
 
 def kill_children(spared: Collection[int] = ()) -> None:
-    """Kill all children but those in `spared`, and what they leave, within `KILL_TIMEOUT` seconds.
-
-    When a child dies, this process adopts its children (`kernel.adopt_orphans`): one round for each level of the tree.
-    """
+    """Kill all children but those in `spared` and, as this process adopts them, what they leave, for `KILL_TIMEOUT`."""
     until = time.monotonic() + KILL_TIMEOUT
     while time.monotonic() < until:
         doomed = [child for child in psutil.Process().children() if child.pid not in spared]
@@ -58,9 +57,7 @@ def kill_processes_with_environment_variable(name: str, value: str) -> None:
     """Kill all processes that were started with this environment variable, and wait until they are gone."""
     until = time.monotonic() + KILL_TIMEOUT
     while time.monotonic() < until:
-        doomed = [
-            process for process in psutil.process_iter() if is_alive_with_environment_variable(process, name, value)
-        ]
+        doomed = [each for each in psutil.process_iter() if is_alive_with_environment_variable(each, name, value)]
         if not doomed:
             return
         for process in doomed:
@@ -75,10 +72,6 @@ def is_alive_with_environment_variable(process: psutil.Process, name: str, value
         return bool(process.status() != psutil.STATUS_ZOMBIE and process.environ().get(name) == value)
     except (psutil.Error, OSError):
         return False
-
-
-SEARCH_TIME_DIVISOR: Final = 20
-"""The search for new processes takes at most 1 / (`SEARCH_TIME_DIVISOR` + 1) of the time."""
 
 
 def resident_bytes(process: psutil.Process) -> int:

@@ -24,21 +24,19 @@ import psutil
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import Failure, InputError, describe_exception, exception_failure
 from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors._processes import kernel
-from spacelang.runtime.executors._processes.communication import (
-    ANSWER_HEADER,
-    REQUEST_HEADER,
-    Answer,
-    Channel,
-    SharedWorkerState,
-    TransmissionFailure,
-)
+from spacelang.runtime.executors._processes import communication, kernel
+from spacelang.runtime.executors._processes.communication import Answer, Channel
 from spacelang.runtime.executors._processes.process_tree import has_children, kill_children, resident_bytes
 
 TRIM_DIVISOR: Final = 16
 """A worker trims its memory if it holds more than 1 / `TRIM_DIVISOR` of a trial's memory beyond its caches."""
 REPLACE_DIVISOR: Final = 2
 """A worker is replaced if it still holds more than 1 / `REPLACE_DIVISOR` of a trial's memory beyond its caches."""
+IDLE_TIMEOUT: Final = 0.05  # The maximum time for threads to become idle, in seconds of wall-clock time and of CPU time
+POLL_INTERVAL: Final = 0.001  # The interval at which threads are polled, in seconds
+PATCHABLE_MODULES: Final = ("builtins", "copy", "copyreg", "os", "pickle", "random", "time")
+"""The modules that are checked for patches: one left behind would affect later trials or the sending of results."""
+UNAVAILABLE: Final = object()  # The state of a library that is not loaded, and of anything that cannot be read
 
 
 class GlobalState:
@@ -101,7 +99,7 @@ def main(
     zygote_pid: int,
     channel: Channel,
     evaluate: Evaluate,
-    shared: SharedWorkerState,
+    shared: communication.SharedWorkerState,
     room: MemoryLimits,
     *,
     isolates: bool = False,
@@ -128,36 +126,29 @@ class Worker:
     """An evaluator of jobs, whose process can be used again while the global state is as in `state`; for None never."""
 
     def __init__(
-        self, evaluate: Evaluate, shared: SharedWorkerState, room: MemoryLimits, state: GlobalState | None
+        self, evaluate: Evaluate, shared: communication.SharedWorkerState, room: MemoryLimits, state: GlobalState | None
     ) -> None:
-        self._evaluate = evaluate
-        self._state = state
-        self._shared = shared
-        self._memory = room
+        self._evaluate, self._state, self._shared, self._memory = evaluate, state, shared, room
         self._process = psutil.Process()
         self._initial_cached_bytes = cached_bytes(evaluate)
 
     def serve_next_job(self, channel: Channel) -> bool:
         """Do the next job; return True if this worker can do another one. Raises EOFError if no job comes."""
         message = channel.receive()
-        (sequence,) = REQUEST_HEADER.unpack_from(message)
+        (sequence,) = communication.REQUEST_HEADER.unpack_from(message)
         self._shared.since = monotonic()
         self._shared.begun = sequence
-        answer = pickle_answer(evaluate_request(self._evaluate, message[REQUEST_HEADER.size :]))
+        answer = pickle_answer(evaluate_request(self._evaluate, message[communication.REQUEST_HEADER.size :]))
         if os.getpid() != self._process.pid:
             os._exit(0)  # a fork made by the evaluation, which has returned here as well
         # A library whose helper processes were killed fails at its next call, so this worker takes no other job.
         leaves_processes = has_children()
         if leaves_processes:
             kill_children()
-        must_exit = (
-            leaves_processes
-            or self._state is None
-            or self._state.first_change() is not None
-            or self._holds_too_much_memory(len(answer))
-        )
+        is_changed = leaves_processes or self._state is None or self._state.first_change() is not None
+        must_exit = is_changed or self._holds_too_much_memory(len(answer))
         self._shared.finished = sequence
-        channel.send(ANSWER_HEADER.pack(sequence, must_exit) + answer)
+        channel.send(communication.ANSWER_HEADER.pack(sequence, must_exit) + answer)
         return not must_exit
 
     def _holds_too_much_memory(self, leaving: int) -> bool:
@@ -188,9 +179,8 @@ def evaluate_request(evaluate: Evaluate, request: bytes) -> Answer:
     try:
         work = loads(request)
     except Exception as error:  # noqa: BLE001 - an earlier trial may have broken unpickling
-        return TransmissionFailure(
-            Failure(Status.ERROR, f"the request of the trial cannot be read by the worker: {describe_exception(error)}")
-        )
+        reason = f"the request of the trial cannot be read by the worker: {describe_exception(error)}"
+        return communication.TransmissionFailure(Failure(Status.ERROR, reason))
     started = time.perf_counter()
     try:
         result: Any = evaluate(work)
@@ -212,18 +202,11 @@ def pickle_answer(answer: Answer) -> bytes:
         substitute: Answer = exception_failure(error, seconds)
     except Exception as error:  # noqa: BLE001 - pickling a user's result can raise anything
         reason = f"the result of the trial cannot be sent to the search: {describe_exception(error)}"
-        substitute = TransmissionFailure(Failure(Status.ERROR, reason, seconds))
+        substitute = communication.TransmissionFailure(Failure(Status.ERROR, reason, seconds))
     try:
         return dumps(substitute)
     except Exception:  # noqa: BLE001 - nothing can be pickled; the search retries a job without a readable answer
         return b""
-
-
-IDLE_TIMEOUT: Final = 0.05  # The maximum time for threads to become idle, in seconds of wall-clock time and of CPU time
-POLL_INTERVAL: Final = 0.001  # The interval at which threads are polled, in seconds
-PATCHABLE_MODULES: Final = ("builtins", "copy", "copyreg", "os", "pickle", "random", "time")
-"""The modules that are checked for patches: one left behind would affect later trials or the sending of results."""
-UNAVAILABLE: Final = object()  # The state of a library that is not loaded, and of anything that cannot be read
 
 
 def _read_state(read: Callable[[], object]) -> object:
@@ -252,9 +235,8 @@ def _interpreter() -> object:
 
 
 def _patches() -> object:
-    return [dict(vars(_loaded_module(name))) for name in PATCHABLE_MODULES], dict(
-        _loaded_module("copyreg").dispatch_table
-    )
+    modules = [dict(vars(_loaded_module(name))) for name in PATCHABLE_MODULES]
+    return modules, dict(_loaded_module("copyreg").dispatch_table)
 
 
 def _process_state() -> object:

@@ -23,31 +23,11 @@ from typing import Any, Final, NoReturn, assert_never
 import psutil
 
 from spacelang.ir.trial import Status
-from spacelang.runtime.errors import (
-    Failure,
-    describe_exception,
-    exit_failure,
-    kill_failure,
-    memory_failure,
-    timeout_failure,
-)
+from spacelang.runtime import errors
+from spacelang.runtime.errors import Failure
 from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors._processes import kernel, worker
-from spacelang.runtime.executors._processes.communication import (
-    THREAD_VARIABLES,
-    Channel,
-    ConfigureWorkers,
-    EndUnreachableWorker,
-    ForkWorker,
-    JobStartNotice,
-    LoadFailed,
-    LoadSucceeded,
-    SharedWorkerState,
-    WorkerEnded,
-    ZygoteCommand,
-    ZygoteMessage,
-    make_shared_worker_state,
-)
+from spacelang.runtime.executors._processes import communication, kernel, worker
+from spacelang.runtime.executors._processes.communication import Channel, SharedWorkerState
 from spacelang.runtime.executors._processes.process_tree import ProcessTrees, kill_children, kill_tree, resident_bytes
 from spacelang.runtime.executors._processes.worker import GlobalState
 
@@ -116,7 +96,7 @@ def _reset_process(environment: Mapping[str, str]) -> None:
     for stream in range(3):
         os.dup2(null, stream)
     os.close(null)
-    os.environ.update({**dict.fromkeys(THREAD_VARIABLES, "1"), **environment})
+    os.environ.update({**dict.fromkeys(communication.THREAD_VARIABLES, "1"), **environment})
     sys.argv = ["-c"]
     sys.modules["__main__"] = ModuleType("__main__")
     gc.set_threshold(*GC_THRESHOLDS)
@@ -136,7 +116,7 @@ def _load_evaluation(channel: Channel, payload: int) -> Evaluate:
             file.seek(0)
             evaluate: Any = pickle.load(file)
     except BaseException as error:
-        channel.send(pickle.dumps(LoadFailed(describe_exception(error))))
+        channel.send(pickle.dumps(communication.LoadFailed(errors.describe_exception(error))))
         raise
     return evaluate  # type: ignore[no-any-return]
 
@@ -182,12 +162,11 @@ class ZygoteChild:
 class Zygote:
     """A zygote: it forks workers from its preloaded process, enforces their limits and reaps them."""
 
-    def __init__(self, channel: Channel, lifeline: int, evaluate: Evaluate, order: ConfigureWorkers) -> None:
-        self._channel = channel
-        self._lifeline = lifeline
-        self._evaluate = evaluate
-        self._limits = order.limits
-        self._isolates = order.isolates
+    def __init__(
+        self, channel: Channel, lifeline: int, evaluate: Evaluate, order: communication.ConfigureWorkers
+    ) -> None:
+        self._channel, self._lifeline, self._evaluate = channel, lifeline, evaluate
+        self._limits, self._isolates = order.limits, order.isolates
         self._parent = os.getppid()
         self._children: dict[int, ZygoteChild] = {}
         self._trees = ProcessTrees()
@@ -199,7 +178,7 @@ class Zygote:
     def serve(self) -> None:
         """Execute the commands of the coordinator until it disconnects; then end all workers."""
         self._prepare()
-        self._send(LoadSucceeded(self._idle_bytes))
+        self._send(communication.LoadSucceeded(self._idle_bytes))
         inputs = [self._channel.fileno(), self._lifeline, self._wakeup_reader.fileno()]
         while True:
             ready, _, _ = select.select(inputs, [], [], self._select_timeout())
@@ -230,24 +209,24 @@ class Zygote:
         gc.enable()
         self._idle_bytes = resident_bytes(psutil.Process())
 
-    def _send(self, news: ZygoteMessage) -> None:
+    def _send(self, news: communication.ZygoteMessage) -> None:
         with suppress(OSError):
             self._channel.send(pickle.dumps(news))
 
-    def _handle_command(self, order: ZygoteCommand) -> None:
+    def _handle_command(self, order: communication.ZygoteCommand) -> None:
         match order:
-            case ForkWorker(token):
+            case communication.ForkWorker(token):
                 self._fork(token, socket.socket(fileno=self._channel.received_files.popleft()))
-            case JobStartNotice(token, sequence, seconds):
+            case communication.JobStartNotice(token, sequence, seconds):
                 # A worker that has ended meanwhile is reported to the coordinator as one that never had this job.
                 for child in self._children_with_token(token):
                     child.sequence, child.sent_at, child.used_bytes = sequence, time.monotonic(), 0.0
                     child.allowed_seconds = self._limits.trial_seconds if seconds is None else seconds
                 self._memory_kills.record()
-            case EndUnreachableWorker(token):
+            case communication.EndUnreachableWorker(token):
                 for child in self._children_with_token(token):
                     child.lost_at = time.monotonic()
-            case ConfigureWorkers():
+            case communication.ConfigureWorkers():
                 raise AssertionError("the evaluation is loaded once")
             case _:
                 assert_never(order)
@@ -256,7 +235,7 @@ class Zygote:
         return [child for child in self._children.values() if child.token == token]
 
     def _fork(self, token: int, end: socket.socket) -> None:
-        shared = make_shared_worker_state()
+        shared = communication.make_shared_worker_state()
         zygote_pid = os.getpid()
         try:
             with warnings.catch_warnings():
@@ -265,8 +244,8 @@ class Zygote:
                 pid = os.fork()
         except OSError as error:
             end.close()
-            reason = f"no process could be started: {describe_exception(error)}"
-            self._send(WorkerEnded(token, 0, Failure(Status.CRASH, reason)))
+            reason = f"no process could be started: {errors.describe_exception(error)}"
+            self._send(communication.WorkerEnded(token, 0, Failure(Status.CRASH, reason)))
             return
         if pid == 0:
             self._become_worker(zygote_pid, end, shared)
@@ -325,7 +304,7 @@ class Zygote:
     def _check_time(self, child: ZygoteChild) -> Failure | None:
         if child.allowed_seconds is None or not child.is_busy or child.seconds_left(child.allowed_seconds) > 0:
             return None
-        return timeout_failure(child.allowed_seconds, child.elapsed_seconds())
+        return errors.timeout_failure(child.allowed_seconds, child.elapsed_seconds())
 
     def _check_memory(self, child: ZygoteChild) -> Failure | None:
         limit = self._limits.trial_bytes
@@ -335,7 +314,7 @@ class Zygote:
         taken = self._trees.measure(child.process, allowed)
         if taken:  # 0 if the process has just ended
             child.used_bytes = taken - child.shared.held
-        return memory_failure(limit, child.used_bytes, child.elapsed_seconds()) if taken > allowed else None
+        return errors.memory_failure(limit, child.used_bytes, child.elapsed_seconds()) if taken > allowed else None
 
     def _reap_workers(self) -> None:
         """Reap the workers that have ended, kill what they have left behind, and report them."""
@@ -351,7 +330,7 @@ class Zygote:
             failure = self._failure_at_end(child, code)
             # A worker that died by an external signal was not necessarily killed because of its job.
             is_final = child.kill_reason is not None or -code not in EXTERNAL_SIGNALS
-            self._send(WorkerEnded(child.token, child.sequence, failure, is_final))
+            self._send(communication.WorkerEnded(child.token, child.sequence, failure, is_final))
 
     def _failure_at_end(self, child: ZygoteChild, code: int) -> Failure | None:
         """Return the failure of the job that a worker was running when it ended, None if it was idle."""
@@ -362,5 +341,5 @@ class Zygote:
             return child.kill_reason if child.killed_sequence == child.sequence else None
         if code == -signal.SIGKILL:
             limit, is_memory_out = self._limits.trial_bytes, self._memory_kills.has_increased()
-            return kill_failure(limit, child.used_bytes, child.elapsed_seconds(), is_memory_out=is_memory_out)
-        return exit_failure(code, child.elapsed_seconds())
+            return errors.kill_failure(limit, child.used_bytes, child.elapsed_seconds(), is_memory_out=is_memory_out)
+        return errors.exit_failure(code, child.elapsed_seconds())

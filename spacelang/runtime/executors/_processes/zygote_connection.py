@@ -21,14 +21,8 @@ from typing import IO, Final, NoReturn
 
 from spacelang.runtime.errors import InputError, describe_exception, signal_name
 from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors._processes import kernel
-from spacelang.runtime.executors._processes.communication import (
-    THREAD_VARIABLES,
-    Channel,
-    ConfigureWorkers,
-    ZygoteCommand,
-    ZygoteMessage,
-)
+from spacelang.runtime.executors._processes import communication, kernel
+from spacelang.runtime.executors._processes.communication import Channel
 
 BOOT_SCRIPT: Final = """
 import json, sys
@@ -41,6 +35,9 @@ main(**given)
 MARKER_VARIABLE: Final = "SPACELANG_ZYGOTE"  # The environment variable that identifies a zygote and all its descendants
 SHUTDOWN_TIMEOUT: Final = 1.0
 """The maximum time for the zygote to end its workers, in seconds; then they are killed from here."""
+NO_WORKERS_HELP: Final = "`--workers 0` evaluates trials in the process of the search"
+FORK_SAFE_THREADS: Final = frozenset({"jemalloc_bg_thd"})  # Names of allocator threads, which handle forks correctly
+POLL_INTERVAL: Final = 0.002  # The interval at which a child is polled for its end, in seconds
 
 
 class ForkedProcess:
@@ -89,7 +86,7 @@ class ForkedProcess:
 class ZygoteConnection:
     """A zygote process, a fork if that is allowed (`forks`) and safe; raises InputError if it cannot be started."""
 
-    def __init__(self, evaluate: Evaluate, order: ConfigureWorkers, *, forks: bool = False) -> None:
+    def __init__(self, evaluate: Evaluate, order: communication.ConfigureWorkers, *, forks: bool = False) -> None:
         self._owner_pid = os.getpid()
         self._marker = uuid.uuid4().hex
         ours, theirs = socket.socketpair()
@@ -131,7 +128,8 @@ class ZygoteConnection:
 
     def _start_process(self, files: dict[str, int]) -> "subprocess.Popen[bytes]":
         given = json.dumps({"path": sys.path, **files})
-        environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, "1"), MARKER_VARIABLE: self._marker}
+        threads = dict.fromkeys(communication.THREAD_VARIABLES, "1")
+        environment = {**os.environ, **threads, MARKER_VARIABLE: self._marker}
         try:
             # `-P`: no file of the current folder is imported in place of a module before the path is set.
             return subprocess.Popen(
@@ -146,12 +144,12 @@ class ZygoteConnection:
         except OSError as error:
             raise InputError(f"no process can be started: {describe_exception(error)}", NO_WORKERS_HELP) from error
 
-    def send(self, order: ZygoteCommand, file: int | None = None) -> None:
+    def send(self, order: communication.ZygoteCommand, file: int | None = None) -> None:
         """Send a command, perhaps with an open file; if the zygote has ended, only the channel reports that."""
         with suppress(OSError):
             self.channel.send(pickle.dumps(order), file)
 
-    def receive_messages(self) -> list[ZygoteMessage]:
+    def receive_messages(self) -> list[communication.ZygoteMessage]:
         """Return the messages that have arrived from the zygote."""
         return [pickle.loads(message) for message in self.channel.receive_available()]
 
@@ -173,23 +171,17 @@ class ZygoteConnection:
             self._process.kill()
             self._process.wait()
         if self._process.returncode not in (0, -signal.SIGIO):
-            from spacelang.runtime.executors._processes.process_tree import (
-                kill_children,
-                kill_processes_with_environment_variable,
-            )
+            from spacelang.runtime.executors._processes import process_tree
 
             # The zygote could not clean up. The kernel kills its workers; their descendants are found by the marker.
-            kill_processes_with_environment_variable(MARKER_VARIABLE, self._marker)
+            process_tree.kill_processes_with_environment_variable(MARKER_VARIABLE, self._marker)
             if isinstance(self._process, ForkedProcess):
-                kill_children()
+                process_tree.kill_children()
 
     def describe_exit(self) -> str:
         """Describe how a zygote that has ended did so: its exit code or signal, as the end of a sentence."""
         code = self._process.returncode or 0
         return f"was ended by {signal_name(-code)}" if code < 0 else f"exited with code {code}"
-
-
-NO_WORKERS_HELP: Final = "`--workers 0` evaluates trials in the process of the search"
 
 
 def _pickle_to_file(evaluate: Evaluate) -> IO[bytes]:
@@ -202,22 +194,17 @@ def _pickle_to_file(evaluate: Evaluate) -> IO[bytes]:
         try:
             cloudpickle.dump(evaluate, file, protocol=pickle.HIGHEST_PROTOCOL)
         except Exception as error:
-            raise InputError(
-                f"the evaluation cannot be sent to another process: {describe_exception(error)}", NO_WORKERS_HELP
-            ) from error
+            what = f"the evaluation cannot be sent to another process: {describe_exception(error)}"
+            raise InputError(what, NO_WORKERS_HELP) from error
         file.flush()
         stack.pop_all()
     return file
 
 
-FORK_SAFE_THREADS: Final = frozenset({"jemalloc_bg_thd"})  # Names of allocator threads, which handle forks correctly
-POLL_INTERVAL: Final = 0.002  # The interval at which a child is polled for its end, in seconds
-
-
 def use_one_thread() -> None:
     """Limit the libraries of this process and its children to one thread, unless NumPy is loaded already."""
     if "numpy" not in sys.modules:
-        os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+        os.environ.update(dict.fromkeys(communication.THREAD_VARIABLES, "1"))
 
 
 def is_fork_safe() -> bool:

@@ -61,9 +61,8 @@ def execute_runs(
 ) -> "tuple[tuple[RunResult, ...], tuple[int, ...], bool]":
     """Execute all runs that are not stored in the folder yet.
 
-    Return the runs of all seeds that are complete, these seeds, and whether the user stopped the comparison. Raises
-    KeyboardInterrupt if the user stops it before the first seed is complete, and InputError (StoreError is one). Runs
-    that were finished before stay stored.
+    Return the runs of all complete seeds, these seeds, and whether the user stopped the comparison. Raises InputError,
+    and KeyboardInterrupt if the user stops it before the first seed is complete. Finished runs stay stored.
     """
     found: dict[RunKey, RunResult] = {}
     interrupted = False

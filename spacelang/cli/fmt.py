@@ -124,9 +124,8 @@ def _difference(layout: _FormattedSpace) -> Iterator[str]:
     """Yield the lines of a unified diff, which `patch` understands."""
     from difflib import unified_diff
 
-    before = layout.content.decode("utf-8")
     # For `patch`, only line feeds end lines.
-    for line in unified_diff(_lines(before), _lines(layout.text), layout.name, layout.name):
+    for line in unified_diff(_lines(layout.content.decode()), _lines(layout.text), layout.name, layout.name):
         yield from line.removesuffix("\n").split("\n")
 
 

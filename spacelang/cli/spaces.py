@@ -18,9 +18,7 @@ def command(json: JsonOption = False) -> None:
 
     found = [load(name) for name in bundled_names()]
     if json:
-        print_json(
-            [{"name": space.name, "title": space.checked.title, "structures": space.structures} for space in found]
-        )
+        print_json([{"name": each.name, "title": each.checked.title, "structures": each.structures} for each in found])
         return
     width = max((len(space.name) for space in found), default=0)
     for space in found:

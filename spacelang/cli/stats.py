@@ -54,12 +54,10 @@ def _print(found: "Statistics", task: "Task | None") -> None:
             *([] if task is None else [("task", make_visible(", ".join((task.kind, *_lines(task)))))]),
         ]
     )
-    searched = {name: tally for name, tally in found.by_algorithm.items() if _total(tally)}
+    searched = [(name, tally) for name, tally in found.by_algorithm.items() if _total(tally)]
     if searched:
         typer.echo()
-        rows = [
-            (make_visible(name), f"{tally.continuous:>10}  {tally.discrete:>8}") for name, tally in searched.items()
-        ]
+        rows = [(make_visible(name), f"{tally.continuous:>10}  {tally.discrete:>8}") for name, tally in searched]
         _print_columns([("algorithm", "continuous  discrete"), *rows])
 
 

@@ -74,9 +74,7 @@ class PipelineCode(PipelineWalk):
         before = [columns.pipeline_class, columns.flatten_for_resampling] if resamples else []
         after = [columns.expand_nested_pipelines, columns.resamples] if resamples else []
         yield from map(inspect.getsource, [*before, columns.with_distinct_names, *after])
-        yield THERE
-        yield UNKNOWN
-        yield RESAMPLING if resamples else PIPELINE
+        yield from (THERE, UNKNOWN, RESAMPLING if resamples else PIPELINE)
         yield from (found for name, found in USES.items() if name in self.used)
         if self.detects_text_columns:
             yield from self.text_column_helpers()
@@ -87,15 +85,9 @@ class PipelineCode(PipelineWalk):
         for each in (BaseEstimator, TransformerMixin, clone, make_column_selector):
             self.writer.import_name(each.__name__, each)
         yield f"TEXT_VALUES = {TEXT_VALUES}\nSTRINGS = {STRINGS}\nREADERS = {literal_source(READERS)}"
-        for each in (
-            is_mostly_different,
-            is_free_text,
-            columns.StringColumnSelector,
-            columns.texts_of,
-            columns.EachColumn,
-        ):
-            yield source_code_of(each)
-        yield from map(source_code_of, (columns.reads_text, columns.transformer_of))
+        tests = (is_mostly_different, is_free_text)
+        readers = (columns.texts_of, columns.EachColumn, columns.reads_text, columns.transformer_of)
+        yield from map(source_code_of, (*tests, columns.StringColumnSelector, *readers))
 
     def call_helper(self, helper: str, *arguments: Code) -> CallNode:
         """Return a call of a helper function, which is then written into the module."""
@@ -233,14 +225,11 @@ class PipelineCode(PipelineWalk):
 
     def replacement(self, operator: ir.Operator, node: ir.Hyperparameter, value: Value) -> Code | None:
         """Return the replacement of a value that the library does not take as it is; None if it needs none."""
-        found: Code | None = None
         if isinstance(value, str) and value in node.named:
-            found = self.named_object(operator, node.name, value)
-        elif (known := catalogue_entry(operator).parameters.get(node.name)) is not None and type(
-            known.to_python(value)
-        ) is not type(value):
-            found = self.plain_value(operator, node.name, value)
-        return found
+            return self.named_object(operator, node.name, value)
+        known = catalogue_entry(operator).parameters.get(node.name)
+        is_same = known is None or type(known.to_python(value)) is type(value)
+        return None if is_same else self.plain_value(operator, node.name, value)
 
 
 def _reads_text(node: ir.Node) -> bool:

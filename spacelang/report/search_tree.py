@@ -47,9 +47,8 @@ class ShownTree:
     def to_text(self) -> str:
         """Return the lines as text, with the numbers in front."""
         labels = ["   " * each.depth + make_visible(each.label) for each in self.rows]
-        lines = (
-            f"{each.visits:>6,}  {_reward(each):>13}  {label}" for each, label in zip(self.rows, labels, strict=True)
-        )
+        rows = zip(self.rows, labels, strict=True)
+        lines = (f"{each.visits:>6,}  {_reward(each):>13}  {label}" for each, label in rows)
         return "\n".join([self.title, "", "visits  median reward", *lines])
 
     def to_svg(self) -> str:
@@ -60,8 +59,7 @@ class ShownTree:
         lines = [f'<text x="8" y="18" font-weight="bold">{_xml(self.title)}</text>']
         for place, row in enumerate(self.rows, 2):
             lines += _svg_line(row, place * LINE, total, ends)
-        height = LINE * (len(self.rows) + 2)
-        size = f'width="{WIDTH}" height="{height}"'
+        size = f'width="{WIDTH}" height="{LINE * (len(self.rows) + 2)}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="13">'
         return "\n".join([head, f'<rect {size} fill="white"/>', *lines, "</svg>"])
 

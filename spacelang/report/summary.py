@@ -305,10 +305,9 @@ def _count(number: int, noun: str) -> str:
 def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
     """Return what `run --json` prints of an ensemble.
 
-    `loss` is the loss on the rows by which `members` were chosen (None without members). `losses` are those of the
-    multisets of 1, 2, … votes on the way. `library` is the number of pipelines to choose from. `weight` is the share of
-    all votes. `seconds` is the time of the fits, of each member and of all. `left_out` are the pipelines that could not
-    be fitted on all `rows`.
+    `loss` is the loss on the rows by which `members` were chosen (None without members), `losses` are those of the
+    multisets of 1, 2, … votes on the way, `library` is the number of pipelines to choose from, `weight` the share of
+    all votes, `seconds` the time of the fits, of each and of all. `left_out` could not be fitted on all `rows`.
     """
     return {
         "votes": len(ensemble.choice.models.order),

@@ -180,9 +180,8 @@ Parts = dict[str, Any]  # The values read for the keys of an object, with the de
 class ObjectCodec(Generic[T]):
     """A codec for a JSON object with a fixed set of keys.
 
-    `make` constructs an object from its parts, its path and the context. `take` returns the parts that are not
-    attributes of the object. If `has_span` is set, objects have a source span, which is written as the keys `file` and
-    `line`.
+    `make` constructs an object from its parts, its path and the context; `take` returns the parts that are not
+    attributes of the object. If `has_span`, objects have a source span, which is written as the keys `file` and `line`.
     """
 
     description: str

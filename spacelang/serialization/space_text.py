@@ -1,8 +1,7 @@
 """Write a space as text of the `.space` language, for spaces that programs create (such as a restricted space).
 
-Every decision of the pipeline itself becomes a stage. Bounds that depended on the data are written as the numbers that
-they had. An alternative whose name equals its own printed text is written without a name; any other name is added in
-quotes.
+Every decision of the pipeline itself becomes a stage. Bounds that depended on the data are written as their numbers. An
+alternative whose name equals its own printed text is written without it; any other name is added in quotes.
 """
 
 from collections.abc import Sequence

@@ -26,8 +26,7 @@ class ConformanceSuite:
     def check_law(self, law: Callable[..., None], share: float = 1.0, **drawn: SearchStrategy[Any]) -> None:
         """Check a property with a share of the examples; `law` takes the drawn arguments by name.
 
-        A method that is decorated with `given` cannot be inherited by several classes, so each test defines its
-        property as an inner function.
+        A method with the decorator `given` cannot be inherited by several classes: so laws are inner functions.
         """
         suppressed = [HealthCheck.too_slow, HealthCheck.filter_too_much]
         tried = settings(max_examples=math.ceil(self.examples * share), deadline=None, suppress_health_check=suppressed)

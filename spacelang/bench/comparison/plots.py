@@ -49,9 +49,8 @@ def is_available() -> bool:
 def render_plots(results: Results) -> dict[str, bytes]:
     """Return the contents of the plot files by file name.
 
-    The plots are `losses_full`, `losses_any`, `ranks` and `ranks_of_runs`, each as `.png` and `.svg`. `ranks` are those
-    of mean losses, `ranks_of_runs` those of single runs. Equal results give equal files with the same version of
-    matplotlib. Raises ImportError without matplotlib.
+    The plots `losses_full`, `losses_any`, `ranks` (of mean losses) and `ranks_of_runs` are `.png` and `.svg` files.
+    Equal results give equal files with the same version of matplotlib. Raises ImportError without matplotlib.
     """
     files = {}
     with _style():

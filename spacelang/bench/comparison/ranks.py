@@ -41,8 +41,7 @@ def ranks(losses: Array, axis: int = 0, tolerance: float = TOLERANCE) -> Array:
 
     Losses within the tolerance share a rank. In ascending order, a group starts with the smallest loss that is in no
     group yet, and takes in all losses within the tolerance of that one. Comparing with the best of the group prevents a
-    chain of small steps from becoming one group. Each member gets the average rank of its group, so the average of all
-    ranks is (n + 1) / 2.
+    chain of small steps from becoming one group. Each member gets the average rank of its group.
     """
     columns = np.moveaxis(losses, axis, 0)
     order = np.argsort(columns, axis=0, kind="stable")

@@ -20,10 +20,7 @@ QUARTILES: Final = (0.25, 0.5, 0.75)  # The lower quartile, the median and the u
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The loss of an incumbent over time: `losses[i]` holds from `seconds[i]` on; before `seconds[0]` there is none.
-
-    Seconds never decrease, and losses strictly decrease. The curve of a run without a score is empty.
-    """
+    """The loss of an incumbent over time: `losses[i]`, which decrease, from `seconds[i]` on; empty without a score."""
 
     seconds: tuple[float, ...] = ()
     losses: tuple[float, ...] = ()
@@ -67,8 +64,7 @@ class WinnerScore:
 class RunResult:
     """The result of a run: its incumbents over time, and its effort.
 
-    `reason` says why it has no score, and is empty if it has one. `winner_score` is the score of its winner at the end,
-    if there is a winner and there are test rows.
+    `reason` says why it has no score, if it has none; `winner_score` is None without a winner or test rows.
     """
 
     key: RunKey
@@ -155,10 +151,7 @@ class Results:
 
     @cached_property
     def rank_estimates(self) -> Mapping[ranks.Ranking, Mapping[IncumbentCandidates, ranks.RankEstimates]]:
-        """The average ranks and pairwise rank differences, by ranking and by kind of incumbent.
-
-        They are averages over all data, with confidence intervals. The differences are in the order of `pairs`.
-        """
+        """The average ranks over all data and their differences, in the order of `pairs`, by ranking and incumbent."""
         return {
             ranking: {
                 models: ranks.estimate_ranks(self.losses[models], ranking, self.tolerance, self.resampling)
@@ -228,8 +221,7 @@ class WinnerLosses:
 def winner_losses(results: Results) -> WinnerLosses | None:
     """Return the losses of winners on rows that no trial saw, or None if there are no such rows.
 
-    A run without a winner counts with the loss before a first score, or with the loss of the worst winner if that is
-    greater.
+    A run without a winner counts with the loss before a first score, or with that of the worst winner if greater.
     """
     if all(run.winner_score is None for run in results.runs):
         return None
@@ -285,19 +277,12 @@ def incumbent_curve(scores: Iterable[tuple[float, float]], until: float = inf) -
 
 
 def loss_before_first_score(curves: Iterable[Curve]) -> float:
-    """Return the loss that counts before the first score.
-
-    It is 1, or the worst first score of any curve if that is greater. So a curve never rises, and a run is never worse
-    off for having a score.
-    """
+    """Return the loss before the first score: 1, or the worst first score if greater, so that a curve never rises."""
     return max([LOSS_BEFORE_FIRST_SCORE, *(curve.losses[0] for curve in curves if curve.losses)])
 
 
 def logarithmic_times(curves: Iterable[Curve], end: float, count: int = TIMESTAMPS) -> ranks.Array:
-    """Return `count` times on a logarithmic scale, from the first score of any curve to `end`.
-
-    If the first score comes at almost 0 s or near the end, the times start at a fixed share of `end` instead.
-    """
+    """Return `count` logarithmic times to `end`, from the first score or, if it is too early or late, a fixed share."""
     first = min((curve.seconds[0] for curve in curves if curve.seconds), default=0.0)
     last = max(end, SMALLEST_TIME)
     tells = last * SMALLEST_TIME <= first <= last * LATEST_START_SHARE

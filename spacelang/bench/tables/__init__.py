@@ -42,10 +42,7 @@ FAILED_LOSS: Final = 1.0  # The placeholder for the loss of a failed trial; sear
 
 @dataclass(frozen=True, slots=True)
 class StageProduct:
-    """The pipelines of a plain product of stages, in the order in which the last stage changes fastest.
-
-    `stages` are the keys of the decisions. It is empty if the table does not name them.
-    """
+    """The pipelines of a product of stages (their keys are empty if unknown); the last stage changes fastest."""
 
     alternatives: tuple[tuple[str, ...], ...]
     stages: tuple[str, ...] = ()

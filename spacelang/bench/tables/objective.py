@@ -251,11 +251,7 @@ def _refuse_missing(table: LossTable, space: Space, number: int, lacking: Iterab
 
 
 def _check_members(table: LossTable, structures: Structures, places: Mapping[bytes, int]) -> None:
-    """Raise DataError unless the table has the configurations of the space.
-
-    All configurations are checked if the table has all values of hyperparameters. Otherwise each pipeline is checked at
-    its defaults.
-    """
+    """Raise DataError unless the table has all configurations of the space, or all pipelines at their defaults."""
     size, space = structures.configuration_count, structures.space
     everything = size is not None and table.metadata.hyperparameters == "all"
     wanted = size if everything and size is not None else structures.count

@@ -118,11 +118,7 @@ def held_out_rows(header: RunHeader) -> HeldOutSummary:
 
 
 def roc_auc_variance(fewer: float, more: float) -> Array:
-    """Return the variance of an area under the ROC curve for each area of `GRID`.
-
-    It is the formula of Hanley and McNeil for exponential scores. `fewer` and `more` are the numbers of rows of the two
-    classes.
-    """
+    """Return the variance of each ROC area of `GRID` for two numbers of rows (Hanley and McNeil, exponential)."""
     pairs = (fewer + more) / 2 - 1
     spread = (1 - GRID) / (2 - GRID) + GRID / (1 + GRID)
     return np.asarray(GRID * (1 - GRID) * (1 + pairs * spread) / (fewer * more))

@@ -17,19 +17,7 @@ from pathlib import Path
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict, TypeVar
 
-from spacelang.api.argument_checks import (
-    ARGUMENT_CHECKS,
-    INTEGER,
-    MAPPING,
-    NUMBER,
-    PATH,
-    TEXT,
-    TIME,
-    ArgumentCheck,
-    check_argument,
-    is_iterable,
-    is_iterable_of_strings,
-)
+from spacelang.api import argument_checks as checks
 from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
@@ -41,12 +29,11 @@ if TYPE_CHECKING:
     from spacelang.runtime.scoring.constraints import Constraint
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+# How a command gives a value: as it is; a list `A,B`; repeated; repeated pairs of names and texts, or numbers.
 Notation = Literal["text", "names", "texts", "settings", "numbers"]
-"""How a command gives a value: as it is; a list `A,B`; repeated; repeated pairs of names and texts, or numbers."""
+# What an option is for, if it has no effect on some data: the scores of pipelines, rows, files, worker processes.
 Scope = Literal["", "scores", "rows", "reading", "workers"]
-"""What an option is for, if it has no effect on some data: the scores of pipelines, rows, files, worker processes."""
-WIDTH: Final = 112
-"""The width of the lines of a section "Parameters"."""
+WIDTH: Final = 112  # The width of the lines of a section "Parameters"
 
 
 def complete_optimizers(incomplete: str) -> list[str]:
@@ -59,44 +46,24 @@ def complete_optimizers(incomplete: str) -> list[str]:
 
 @dataclass(frozen=True)
 class RunOption:
-    """One option of a run, in Python and on the command line.
+    """One option of a run, in Python and on the command line."""
 
-    Parameters
-    ----------
-    default
-        The default value. None is accepted as a value only if it is the default.
-    help
-        The meaning, in one sentence, for the command line; empty for an option that exists only in Python.
-    doc
-        The text for Python, in which `{help}` stands for the help text.
-    check
-        The type check, with a description of valid values.
-    command
-        The type on the command line, if it does not follow from `form` and the type in Python.
-    flag, metavar, least, form, complete
-        The flag, if it is not the name; the placeholder of the value; the smallest value; how it is given; its
-        completions for the shell.
-    scope
-        What the option is for, if it has no effect on some data.
-    is_stored
-        True if a store holds the option, to be repeated with `--resume`.
-    variants
-        Texts that replace `help` and `doc` for a function or command, by its name.
-    """
-
-    default: Any
-    help: str = ""
-    doc: str = "{help}"
-    check: ArgumentCheck | None = None
-    command: Any = None
-    flag: str = ""
-    metavar: str | None = None
-    least: int | None = None
+    default: Any  # None is accepted as a value only if it is the default
+    help: str = ""  # The meaning, in one sentence; empty for an option that exists only in Python
+    doc: str = "{help}"  # The text for docstrings, in which `{help}` stands for the help text
+    check: checks.ArgumentCheck | None = None
+    command: Any = None  # The type on the command line, if it does not follow from `form` and the type in Python
+    flag: str = ""  # The flag, if it is not the name
+    short: str = ""  # A flag of one letter
+    metavar: str | None = None  # The placeholder of the value in help texts
+    least: int | None = None  # The smallest value
     form: Notation = "text"
-    complete: Callable[[str], list[str]] | None = None
+    complete: Callable[[str], list[str]] | None = None  # The completions of a value for the shell
     scope: Scope = ""
-    is_stored: bool = False
-    variants: Mapping[str, str] = field(default_factory=dict)
+    is_stored: bool = False  # True if a store holds the option, to be repeated with `--resume`
+    variants: Mapping[str, str] = field(
+        default_factory=dict
+    )  # Other texts than `help` and `doc`, by function or command
 
     def text(self, name: str) -> str:
         """Return the text for the docstring of a function with this name."""
@@ -110,8 +77,8 @@ class RunOption:
         """Return the value, whole numbers as `int`; raises TypeError if its type is wrong."""
         if self.check is None or (value is None and self.default is None):
             return value
-        check_argument(name, value, self.check)
-        return index(value) if self.check[0] is INTEGER[0] else value
+        checks.check_argument(name, value, self.check)
+        return index(value) if self.check[0] is checks.INTEGER[0] else value
 
 
 # ---- options of several functions that have no group in common
@@ -123,29 +90,29 @@ Scale = Annotated[float | None, RunOption(None, doc="For a function: a positive 
     "longer matter: 1 for an error rate, otherwise the loss of a guess. Optimizers that use the values of losses, not "
     "only their order, use `loss / scale`, clipped to [0, 1], and 1 for a failure. Without `scale` the first loss `l` "
     "counts as 1/2. Losses of `l - |l|` and less count as 0, losses of `l + |l|` and more as 1.",
-    check=(NUMBER, "takes a number above 0"))]
+    check=(checks.NUMBER, "takes a number above 0"))]
 Fidelities = Annotated[Iterable[int] | None, RunOption(None, doc="For a function: increasing positive integers such as "
     "`(1, 3, 9)`; the last one is the full fidelity. Every trial has one of them, which is passed to the function as a "
     "second argument. Multi-fidelity optimizers start with the first.",
-    check=(is_iterable, "takes whole numbers, such as `(1, 3, 9)`"))]
+    check=(checks.is_iterable, "takes whole numbers, such as `(1, 3, 9)`"))]
 Time = Annotated[str | float | None, RunOption(None, "Stop after this long: `30s`, `10m`, `2h`.",
     "The search ends after this long: `60s` or seconds. Give this or `trials`, unless the task has a `limit run` or "
-    "the space can be exhausted.", (TIME, 'takes seconds, or a text such as `"60s"`'), command=str | None, variants={
-    "compare": "Stop each run after this long: `30s`, `10m`, `2h`; on a table in recorded time.",
+    "the space can be exhausted.", (checks.TIME, 'takes seconds, or a text such as `"60s"`'), command=str | None,
+    variants={"compare": "Stop each run after this long: `30s`, `10m`, `2h`; on a table in recorded time.",
     "tabulate": "Stop after this long, to be continued by `--resume`: `30m`, `2h`.",
     "SpaceSearchCV": "The search ends after this long: `60s` or seconds. Without this and `trials`, the limit of the "
     "task applies, or one minute."})]
-Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", check=INTEGER, least=1, variants={
+Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", check=checks.INTEGER, least=1, variants={
     "compare": "Stop each run after this many trials.", "ask_and_tell": "The search ends after this many trials. "
     "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
 Seed = Annotated[int, RunOption(0, "Equal seeds give equal results.", "The seed of all random draws.",
-    (INTEGER[0], "takes a whole number, from which all random draws derive"), least=0)]
+    (checks.INTEGER[0], "takes a whole number, from which all random draws derive"), least=0)]
 FirstConfigurations = Annotated["Initial | None", RunOption(None, "Configurations to evaluate first: `default`, or "
     "those of a JSON file (such as the output of `run --json`).", "{help} In Python also a mapping, or several. A "
     "resumed run keeps its own initial configurations.", metavar="default|FILE.json")]
 Allow = Annotated[Iterable[str], RunOption((), "A package that the space may `use`, and that you trust to be imported.",
-    "The packages that the space may use, as for `load`.", ARGUMENT_CHECKS["allow"], metavar="PACKAGE", form="texts",
-    is_stored=True)]
+    "The packages that the space may use, as for `load`.", checks.ARGUMENT_CHECKS["allow"], metavar="PACKAGE",
+    form="texts", is_stored=True)]
 TrainingScore = Annotated[bool, RunOption(False, "Record the loss on the training rows, too.", scope="scores",
     variants={"tabulate": "Record the loss on the training rows, which DAUB uses."})]
 TargetColumn = Annotated[str | None, RunOption(None, "The column of labels; by default the one named `target`, or else "
@@ -171,10 +138,10 @@ class OptimizerOptions(TypedDict, total=False):
     optimizer: Annotated[str | None, RunOption(None, "See `spacelang optimizers`; by default `mosaic`, or `blds` "
         "without hyperparameters.", "The name of an optimizer. The default is `mosaic` for a space with "
         "hyperparameters (`hyperband` without data), else `blds`.",
-        (TEXT, "takes the name of an optimizer, such as `mosaic`"), complete=complete_optimizers)]
+        (checks.TEXT, "takes the name of an optimizer, such as `mosaic`"), complete=complete_optimizers)]
     optimizer_options: Annotated[Mapping[str, Any] | None, RunOption(None,
         "An option of it; may be given several times.", "The options of the optimizer by name.",
-        (MAPPING, 'takes options by name, such as `{"trees": 10}`'), flag="--set", metavar="NAME=VALUE",
+        (checks.MAPPING, 'takes options by name, such as `{"trees": 10}`'), flag="--set", metavar="NAME=VALUE",
         form="settings", is_stored=True)]
 
 class ScoringOptions(TypedDict, total=False):
@@ -182,11 +149,11 @@ class ScoringOptions(TypedDict, total=False):
 
     metric: Annotated[str | None, RunOption(None, "A scikit-learn scorer; by default the task's, or AUROC, balanced "
         "accuracy or R² by the labels.",
-        check=(TEXT, "takes the name of one of scikit-learn's scorers, such as `roc_auc`"), scope="scores", variants={
-        "compare": "A scikit-learn scorer; by default as for `spacelang run`."})]
+        check=(checks.TEXT, "takes the name of one of scikit-learn's scorers, such as `roc_auc`"), scope="scores",
+        variants={"compare": "A scikit-learn scorer; by default as for `spacelang run`."})]
     validate: Annotated[str | None, RunOption(None, "`holdout(0.3)` or `cv(5)`; by default the data's or the task's, "
-        "or `cv(5)` up to 1,000 rows.", check=(TEXT, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`'), metavar="SPLIT",
-        scope="scores", variants={"compare": "`holdout(0.3)` or `cv(5)`; by default as for `run`."})]
+        "or `cv(5)` up to 1,000 rows.", check=(checks.TEXT, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`'),
+        metavar="SPLIT", scope="scores", variants={"compare": "`holdout(0.3)` or `cv(5)`; by default as for `run`."})]
 
 class ScopeOptions(TypedDict, total=False):
     """The test rows, the limits of a run, its seed, and the configurations that it evaluates first."""
@@ -214,24 +181,24 @@ class BindingOptions(TypedDict, total=False):
     allow: Allow
     bind: Annotated[Mapping[str, int] | None, RunOption(None, "A size of the data, such as `n_features=30`; also "
         "`n_samples`, `n_classes`.", "Numbers for symbols of the space. Other symbols are bound by the data (see "
-        "`api.search_data`), unless the space binds them.", ARGUMENT_CHECKS["bind"], metavar="NAME=NUMBER",
+        "`api.search_data`), unless the space binds them.", checks.ARGUMENT_CHECKS["bind"], metavar="NAME=NUMBER",
         form="numbers", is_stored=True)]
 
 class StoreOptions(TypedDict, total=False):
     """The file in which a run is stored."""
 
     store: Annotated[str | PathLike[str] | None, RunOption(None, "Store every trial in this file; by default in a new "
-        "file in `runs/`.", "A file in which every trial is saved as it finishes.", (PATH, "takes the path of a file"),
-        command=Path | None, metavar="RUN.db")]
+        "file in `runs/`.", "A file in which every trial is saved as it finishes.",
+        (checks.PATH, "takes the path of a file"), command=Path | None, metavar="RUN.db")]
     resume: Annotated[bool, RunOption(False, "Continue the run in the store.", "{help} Finished trials are replayed.")]
 
 class LimitedWorkerOptions(TypedDict, total=False):
     """The number of trials at the same time, and their limits."""
 
     workers: Annotated[int, RunOption(1, "Number of trials at the same time, each in its own process; 0: in this "
-        "process, without limits.", check=INTEGER, least=0)]
+        "process, without limits.", check=checks.INTEGER, least=0)]
     trial_limit: Annotated[str | None, RunOption(None, "The limit of a trial: `300s`, `4GB` or both; by default the "
-        "task's.", check=(TEXT, 'takes a text such as `"300s 4GB"`'), metavar="LIMIT", variants={
+        "task's.", check=(checks.TEXT, 'takes a text such as `"300s 4GB"`'), metavar="LIMIT", variants={
         "compare": "The limit of a trial: `300s`, `4GB` or `300s 4GB`."})]
 
 class WorkerOptions(LimitedWorkerOptions, total=False):
@@ -244,7 +211,7 @@ class ExecutorOptions(TypedDict, total=False):
     """The executor, which decides where the workers run."""
 
     executor: Annotated[str | None, RunOption(None, "`dask` starts a local cluster, `tcp://HOST:PORT` uses a running "
-        "one.", check=(TEXT, "takes `dask` or the address of a scheduler"), metavar="WHERE", scope="workers")]
+        "one.", check=(checks.TEXT, "takes `dask` or the address of a scheduler"), metavar="WHERE", scope="workers")]
 
 # ---- the options of each function and command
 
@@ -253,14 +220,14 @@ class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, ScopeOptions,
     """The options that `search` and the command `run` have in common."""
 
     metrics: Annotated[Iterable[str], RunOption((), "More scikit-learn scorers, recorded for every trial.",
-        check=(is_iterable_of_strings, 'takes names of scikit-learn\'s scorers, such as `["f1", "accuracy"]`'),
+        check=(checks.is_iterable_of_strings, 'takes names of scikit-learn\'s scorers, such as `["f1", "accuracy"]`'),
         metavar="A,B,…", form="names", scope="scores")]
     training_score: TrainingScore
     predictions: Annotated[bool, RunOption(False, "Store the predictions for the held-out rows.", scope="scores")]
     ensemble: Annotated[int | None, RunOption(None, "Also choose an ensemble of the best pipelines, with N votes "
         "(Caruana).", "The number of votes of an ensemble of the best pipelines, selected by their predictions and "
-        "fitted at the end: see `Result.ensemble`.", (INTEGER[0], "takes the number of votes, such as 32"), metavar="N",
-        least=1, scope="rows")]
+        "fitted at the end: see `Result.ensemble`.", (checks.INTEGER[0], "takes the number of votes, such as 32"),
+        metavar="N", least=1, scope="rows")]
 
 class SearchOptions(RunOptions, total=False):
     """The options of `search`."""
@@ -276,7 +243,7 @@ class SearchOptions(RunOptions, total=False):
     constraints: Annotated["Iterable[Constraint] | Mapping[str, float]", RunOption((),
         doc="With data: `Constraint` objects, which are functions of a fitted pipeline with limits, in addition to the "
         "bounds of the task. With an objective: limits by name.",
-        check=(is_iterable, "takes a list of constraints, such as `[sl.Constraint(name, function, limit)]`"))]
+        check=(checks.is_iterable, "takes a list of constraints, such as `[sl.Constraint(name, function, limit)]`"))]
     progress: Annotated[bool | None, RunOption(None, doc="By default a terminal or a notebook shows a bar with the "
         "best loss and the time left. True prints lines elsewhere, too; False prints nothing.")]
     listener: Annotated["Listener | None", RunOption(None, doc="A listener of your own, which is notified of every "
@@ -285,11 +252,12 @@ class SearchOptions(RunOptions, total=False):
 class CompareOptions(ScoringOptions, ScopeOptions, WorkerOptions, BindingOptions, ReadingOptions, total=False):
     """The options of `compare`."""
 
-    repeats: Annotated[int, RunOption(10, "The number of seeds, each with its own split.", "{help}", INTEGER, least=1)]
+    repeats: Annotated[int, RunOption(10, "The number of seeds, each with its own split.", "{help}", checks.INTEGER,
+        least=1)]
     target_column: TargetColumn
     folder: Annotated[str | PathLike[str] | None, RunOption(None, "The folder for runs, tables and plots; by default a "
         "new one in `comparisons/`.", "The folder for runs, tables and plots; by default none.",
-        (PATH, "takes the path of a folder"), command=Path | None, flag="--output", metavar="DIR")]
+        (checks.PATH, "takes the path of a folder"), command=Path | None, flag="--output", short="-o", metavar="DIR")]
     listener: Annotated["ComparisonListener | None", RunOption(None,
         doc="A listener of your own, which is notified of every trial.")]
 
@@ -318,11 +286,11 @@ class AskOptions(OptimizerOptions, StoreOptions, total=False):
     scale: Scale
     trials: Trials
     batch: Annotated[int, RunOption(1, doc="How many trials may be out for evaluation at the same time.",
-        check=INTEGER)]
+        check=checks.INTEGER)]
     fidelities: Fidelities
     constraints: Annotated[Mapping[str, float] | None, RunOption(None, doc="Upper limits by name, for values that "
         "`tell` passes along with the loss. They are added to the bounds in the task of the space.",
-        check=(MAPPING, 'takes limits by name, such as `{"latency": 0.1}`'))]
+        check=(checks.MAPPING, 'takes limits by name, such as `{"latency": 0.1}`'))]
     initial: FirstConfigurations
 
 SCIKIT_LEARN: Final = "As in scikit-learn."

@@ -7,23 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from spacelang.api.run_options import (
-    CompareOptions,
-    ReadingOptions,
-    RunOption,
-    RunOptions,
-    TabulateOptions,
-    complete_optimizers,
-    options_of,
-)
+from spacelang.api.run_options import CompareOptions, ReadingOptions, RunOption, RunOptions, options_of
 from spacelang.cli._options import parse_bindings
 from spacelang.cli._output import parse_settings
 
 if TYPE_CHECKING:
     from spacelang.runtime.data.read_options import ReadOptions
 
-__all__ = ["CompareOptions", "ReadingOptions", "RunOptions", "TabulateOptions", "complete_optimizers"]
 READERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "text": lambda value: value,
     "names": lambda listed: _names(listed or ""),
     "texts": lambda texts: texts or [],
     "settings": parse_settings,
@@ -34,19 +26,19 @@ READERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 def parameters(group: Any, command: str) -> Iterator[Parameter]:
     """Yield the parameters of a command for a group of options; options that exist only in Python are left out."""
+    annotated: Any = Annotated  # because a type checker accepts no values as types
     for name, option in options_of(group).items():
         if option.help:
-            kind: Any = _command_type(option, group.__annotations__[name].__origin__)
+            kind = _command_type(option, group.__annotations__[name].__origin__)
             default = option.default if option.form == "text" else None
-            annotation = Annotated.__class_getitem__((kind, parameter_of(name, option, command)))  # type: ignore[attr-defined]
-            yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            typed = annotated[kind, parameter_of(name, option, command)]
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=typed)
 
 
 def parameter_of(name: str, option: RunOption, command: str = "") -> Any:
     """Return the parameter of typer for an option."""
     return typer.Option(
-        *(("-o",) if option.flag == "--output" else ()),
-        option.flag_of(name),
+        *filter(None, (option.short, option.flag_of(name))),
         metavar=option.metavar,
         min=option.least,
         autocompletion=option.complete,
@@ -64,10 +56,7 @@ def _command_type(option: RunOption, kind: Any) -> Any:
 
 def read_values(group: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Take the options of a group out of the arguments of a command, and return their values as in Python."""
-    found = {name: (option, given.pop(name)) for name, option in options_of(group).items() if option.help}
-    return {
-        name: value if option.form == "text" else READERS[option.form](value) for name, (option, value) in found.items()
-    }
+    return {name: READERS[each.form](given.pop(name)) for name, each in options_of(group).items() if each.help}
 
 
 def _names(listed: str) -> list[str]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spacelang.api.run_options import CompareOptions, complete_optimizers
 from spacelang.cli._options import JsonOption, SpaceArgument
 from spacelang.cli._output import exit_on_value_error, print_diagnostics, print_error, print_json, print_note
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE, raw_stream
-from spacelang.cli._run_options import CompareOptions, complete_optimizers
 from spacelang.cli._run_steps import check_workers, load_space
 
 if TYPE_CHECKING:

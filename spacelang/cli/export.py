@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spacelang.api.run_options import ReadingOptions
 from spacelang.cli._options import JsonOption, StoredPipelineOptions
 from spacelang.cli._output import check_output_is_new, fail, print_json, print_note, write_new
-from spacelang.cli._run_options import AllowOption, ReadingOptions, TargetColumnOption, read_options_if_given
+from spacelang.cli._run_options import AllowOption, TargetColumnOption, read_options_if_given
 from spacelang.cli._run_steps import limit_threads_before_fork
 from spacelang.cli.show import RunArgument
 

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from spacelang.api.run_options import ReadingOptions
 from spacelang.cli._output import check_output_is_new, print_note, warn, write_new
 from spacelang.cli._process import print_file_text
-from spacelang.cli._run_options import ReadingOptions, TargetColumnOption
+from spacelang.cli._run_options import TargetColumnOption
 from spacelang.diagnostics.terminal_cells import make_visible
 
 GROUP = ("Write a space", 1)

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
+from spacelang.api.run_options import ReadingOptions
 from spacelang.cli._options import JsonOption, StoredPipelineOptions
 from spacelang.cli._output import check_output_is_new, print_json, print_note, write_new
 from spacelang.cli._process import print_file_text
-from spacelang.cli._run_options import AllowOption, ReadingOptions, TargetColumnOption, read_options_if_given
+from spacelang.cli._run_options import AllowOption, TargetColumnOption, read_options_if_given
 from spacelang.cli._run_steps import limit_threads_before_fork
 from spacelang.cli.export import TestShareOption, check_options, print_provenance, provenance, select_trials
 from spacelang.cli.show import RunArgument

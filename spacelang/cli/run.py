@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
+from spacelang.api.run_options import RunOptions
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._final_fit import FinishedSearch
 from spacelang.cli._options import JsonOption, complete_spaces
 from spacelang.cli._process import ignore_closed_reader
-from spacelang.cli._run_options import RunOptions, TargetColumnOption
+from spacelang.cli._run_options import TargetColumnOption
 
 GROUP = ("Search a space", 2)
 

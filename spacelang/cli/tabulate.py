@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
+from spacelang.api.run_options import TabulateOptions
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._options import JsonOption, SpaceArgument
 from spacelang.cli._output import fail, print_diagnostics, print_json
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._run_options import TabulateOptions, TargetColumnOption
+from spacelang.cli._run_options import TargetColumnOption
 
 if TYPE_CHECKING:
     from spacelang.api import Space

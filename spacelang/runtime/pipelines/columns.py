@@ -116,7 +116,10 @@ def _text_entry(name: str, part: Any, column: TableColumn) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class StringColumnSelector:
-    """A selector of string columns, of free text or of categories, for pipelines built before their table is known."""
+    """A column selector for string columns, either those with free text or those with categories.
+
+    It is for pipelines that are built before their table is known: it looks at the table in `fit`.
+    """
 
     text: bool
 
@@ -127,7 +130,10 @@ class StringColumnSelector:
 
 
 class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A transformer that fits a copy of another one on each column, for pipelines built before their table is known."""
+    """A transformer that fits a copy of another transformer on each column, and joins their features.
+
+    It is for pipelines that are built before their table is known, like `StringColumnSelector`.
+    """
 
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
@@ -171,7 +177,11 @@ def pipeline_class(steps: Iterable[Step]) -> Any:
 
 
 def flatten_for_resampling(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps; if one resamples rows, pipelines before the last step are expanded: names may occur twice."""
+    """Return the steps in the form that their pipeline class accepts.
+
+    If one of them resamples rows, pipelines before the last step are replaced by their steps; names may then occur
+    twice. Otherwise nothing changes.
+    """
     if not any(resamples(part) for _, part in steps):
         return [*steps]
     return [*expand_nested_pipelines(steps[:-1]), steps[-1]]

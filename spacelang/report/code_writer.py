@@ -103,7 +103,7 @@ class CodeWriter:
                 return f"{line[0]}\n{filled}\n{indent}{line[-1]}"
             case tuple() | list():
                 return _lines(line[0], [self.expression(item, indent + INDENT) for item in value], line[-1], indent)
-            case _ if _is_estimator(value):
+            case _ if hasattr(value, "get_params"):
                 return self.multiline_call(value, indent)
             case _:
                 return line
@@ -136,7 +136,7 @@ class CodeWriter:
             return f"{self.class_name(value)}({', '.join(texts)})"
         if isinstance(value, StringColumnSelector | EachColumn):
             raise BuildError(NEEDS_DATA, "run the space on data")
-        if not _is_estimator(value):
+        if not hasattr(value, "get_params"):
             raise TypeError(f"an object of the type {type(value).__name__} cannot be written as code")
         if is_single_vote(value):
             self.votes.append(value)
@@ -197,10 +197,6 @@ def _public_module(module: str, name: str) -> str:
         if getattr(import_module(outer), name, None) is member:
             return outer
     return module
-
-
-def _is_estimator(value: Any) -> bool:
-    return hasattr(value, "get_params")
 
 
 def _arguments(estimator: Any) -> list[tuple[str, Any]]:

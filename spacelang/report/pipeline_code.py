@@ -225,11 +225,12 @@ class PipelineCode(PipelineWalk):
 
     def replacement(self, operator: ir.Operator, node: ir.Hyperparameter, value: Value) -> Code | None:
         """Return the replacement of a value that the library does not take as it is; None if it needs none."""
+        known, found = catalogue_entry(operator).parameters.get(node.name), None
         if isinstance(value, str) and value in node.named:
-            return self.named_object(operator, node.name, value)
-        known = catalogue_entry(operator).parameters.get(node.name)
-        is_same = known is None or type(known.to_python(value)) is type(value)
-        return None if is_same else self.plain_value(operator, node.name, value)
+            found = self.named_object(operator, node.name, value)
+        elif known is not None and type(known.to_python(value)) is not type(value):
+            found = self.plain_value(operator, node.name, value)
+        return found
 
 
 def _reads_text(node: ir.Node) -> bool:

@@ -59,15 +59,10 @@ def _check_range(found: Grid | Real, path: str) -> Grid | Real:
     return found
 
 
-def _grid(domain: Grid) -> JsonObject:
-    return {"ends": (domain.lower, domain.upper), "open": (), "log": domain.log, "step": domain.step}
-
-
 def _range(domain: Grid | Real) -> JsonObject:
-    if isinstance(domain, Grid):
-        return _grid(domain)
-    ends = [name for name, is_open in (("lower", domain.lower_open), ("upper", domain.upper_open)) if is_open]
-    return {"ends": (domain.lower, domain.upper), "open": ends or (), "log": domain.log, "step": None}
+    either = {} if isinstance(domain, Grid) else {"lower": domain.lower_open, "upper": domain.upper_open}
+    is_open, step = tuple(end for end, is_open in either.items() if is_open), getattr(domain, "step", None)
+    return {"ends": (domain.lower, domain.upper), "open": is_open, "log": domain.log, "step": step}
 
 
 def _finite_set(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[codec.Parts, str, ReadingContext], T]:
@@ -99,7 +94,7 @@ _SIMPLE: Final[dict[str, JsonCodec[Any]]] = {
             ObjectKey("step", codec.integer_from(1), f"{_STEP}by default 1.", 1),
         ),
         _integers,
-        _grid,
+        _range,
     ),
     "float": ObjectCodec(
         "The numbers from the first to the second.",

@@ -93,12 +93,8 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
         self._show("")
 
     def _share(self, seconds: float) -> float:
-        shares = [0.0]
-        if self._budget.seconds is not None:
-            shares.append(seconds / self._budget.seconds)
-        if self._budget.trials is not None:
-            shares.append(self._trials / self._budget.trials)
-        return min(1.0, max(shares))
+        used = (seconds, self._budget.seconds), (self._trials, self._budget.trials)
+        return min(1.0, max((now / limit for now, limit in used if limit is not None), default=0.0))
 
     def _show(self, state: str, share: float = 0.0) -> None:
         text = make_visible(f"{self._key}{state}")

@@ -234,7 +234,7 @@ def _check_stages(table: LossTable, axes: StageProduct, space: Space) -> None:
         raise DataError(f"{message}, but the space `{space.name}` has {len(stages)} ({_join_names(stages)})")
     lacking: list[str] = []
     for key, names in zip(keys, axes.alternatives, strict=True):
-        lacking.extend(f"`{branch.name}` of `{key}`" for branch in stages[key].branches if branch.name not in names)
+        lacking += [f"`{branch.name}` of `{key}`" for branch in stages[key].branches if branch.name not in names]
     if lacking:
         _refuse_missing(table, space, len(lacking), lacking)
 

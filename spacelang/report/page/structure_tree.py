@@ -63,11 +63,11 @@ def searched_tree(run_data: RunData) -> StructureTree | None:
         return None
     total = max((each.visits for each in found.rows), default=0) or 1
     rows = []
-    for each in found.rows:
+    for each in found.rows[:MAX_LINES]:
         median = "" if each.reward is None else format_number(each.reward)
         share = 100 * each.visits / total
         rows.append(TreeRow(min(each.depth, MAX_DEPTH), each.label, each.visits, share, median=median))
-    return StructureTree(found.title, tuple(rows[:MAX_LINES]), max(0, len(rows) - MAX_LINES))
+    return StructureTree(found.title, tuple(rows), max(0, len(found.rows) - MAX_LINES))
 
 
 @dataclass(frozen=True)

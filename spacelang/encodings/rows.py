@@ -197,21 +197,9 @@ class VectorEncoding:
     def __init__(self, space: Space) -> None:
         self.space = space
         several = [each for each in space.variables.values() if domain_of(each).size != 1]
-        self._rows = RowEncoding(space, unit_encoding, variables=several)
-
-    @property
-    def fields(self) -> tuple[VariableColumns, ...]:
-        """The columns of each decision and hyperparameter, in the order of the text."""
-        return self._rows.fields
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return self._rows.width
-
-    def encode(self, configurations: Sequence[Configuration]) -> EncodedRows:
-        """Return the vectors of configurations, shape (n, width)."""
-        return self._rows.encode(configurations)
+        rows = RowEncoding(space, unit_encoding, variables=several)
+        self.fields, self.width, self.encode = rows.fields, rows.width, rows.encode
+        """The columns of each variable in the order of the text, their number, and a function of configurations."""
 
     def decode(self, vectors: EncodedRows) -> Iterator[Configuration | None]:
         """Yield the configurations of vectors without NaN, shape (n, width), or None where constraints exclude one."""

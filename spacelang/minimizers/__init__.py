@@ -18,16 +18,9 @@ from spacelang.plugins import PluginRegistry
 from spacelang.surrogates.dimensions import Dimension
 
 __all__ = [
-    "MINIMIZERS",
-    "Box",
-    "Dimension",
-    "Minimizer",
-    "Observations",
-    "Point",
-    "PointObjective",
-    "ProposalFunction",
+    "MINIMIZERS", "Box", "Dimension", "Minimizer", "Observations", "Point", "PointObjective", "ProposalFunction",
     "minimize_with_proposals",
-]
+]  # fmt: skip
 
 MINIMIZERS = PluginRegistry("spacelang.minimizers", "spacelang.minimizers")
 """All minimizers by name; each loads as a class that implements `Minimizer`."""

@@ -13,7 +13,6 @@ from numpy.random import Generator
 
 from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
-from spacelang.plugins import OptionError
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.dimensions import Dimension
 from spacelang.surrogates.limits import one_thread
@@ -172,9 +171,8 @@ class _ProposalLoop:
         for point in refused:
             numbers.append(self._value.value(point, None, tuple(numbers)))
         pending = [point for points in self._pending.values() for point in points]
-        return Observations(
-            self._to_array([*self._points, *refused]), np.array(numbers, float), self._to_array(pending)
-        )
+        points = self._to_array([*self._points, *refused])
+        return Observations(points, np.array(numbers, float), self._to_array(pending))
 
     def _to_array(self, points: Sequence[Point]) -> Array:
         return np.array(points, float).reshape(len(points), self._width)
@@ -244,9 +242,3 @@ def start_with_design(size: int, box: Box, rng: Generator, propose: ProposalFunc
         return propose(seen, rng) if len(seen.numbers) else random_point(box, rng)
 
     return next_point
-
-
-def check_initial(initial: int) -> None:
-    """Raise OptionError if there are fewer than 2 initial points."""
-    if initial < 2:
-        raise OptionError(f"`initial` is {initial}", "give at least 2, as a model needs 2 points")

@@ -11,8 +11,8 @@ from numpy.random import Generator
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
-from spacelang.minimizers._proposal_loop import check_initial, start_with_design
-from spacelang.plugins import option
+from spacelang.minimizers._proposal_loop import start_with_design
+from spacelang.plugins import OptionError, option
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.limits import POINTS_WHEN_FITTED
 
@@ -27,7 +27,8 @@ class Bo:
     initial: int = option(10, "points before the first model, known ones included; at most half of the calls")
 
     def __post_init__(self) -> None:
-        check_initial(self.initial)
+        if self.initial < 2:
+            raise OptionError(f"`initial` is {self.initial}", "give at least 2, as a model needs 2 points")
 
     def minimise(
         self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None

@@ -99,12 +99,5 @@ def _run_simplex(number_of: Callable[[Any], float], start: Point, calls: int, _:
 def _run_evolution(number_of: Callable[[Any], float], start: Point, calls: int, rng: Generator) -> None:
     from scipy.optimize import differential_evolution
 
-    differential_evolution(
-        number_of,
-        [(0.0, 1.0)] * len(start),
-        x0=start,
-        maxiter=calls,
-        popsize=max(1, min(15, calls // (4 * len(start)))),
-        polish=False,
-        rng=rng,
-    )
+    box, population = [(0.0, 1.0)] * len(start), max(1, min(15, calls // (4 * len(start))))
+    differential_evolution(number_of, box, x0=start, maxiter=calls, popsize=population, polish=False, rng=rng)

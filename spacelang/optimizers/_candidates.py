@@ -121,14 +121,9 @@ def search(problem: Problem, rule: Literal["sample", "default"], method: Candida
         return
     selection = SelectionProblem.from_problem(problem, "default")
     if selection.tree.leaf_count:
-        turn: SelectorCall[Configuration] = SelectorCall(
-            (yield from _selection.observe_idle_workers(selection)), _identity, TrialMemory()
-        )
+        selection = yield from _selection.observe_idle_workers(selection)
+        turn: SelectorCall[Configuration] = SelectorCall(selection, lambda own: own, TrialMemory())
         yield from method(turn, ConfigurationCandidates(selection.tree, problem.rng))
-
-
-def _identity(configuration: Configuration) -> Configuration:
-    return configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +196,7 @@ class BracketRuns(Generic[K]):
     def __init__(
         self, turn: SelectorCall[K], candidates: Candidates[K], brackets: Iterator[Bracket], eta: float
     ) -> None:
-        self._turn = turn
-        self._candidates = candidates
-        self._brackets = brackets
-        self._eta = eta
+        self._turn, self._candidates, self._brackets, self._eta = turn, candidates, brackets, eta
         self._size = turn.selection.size
         self._results: dict[tuple[K, int], SortKey] = {}
         self._finished = 0

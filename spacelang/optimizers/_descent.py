@@ -70,10 +70,7 @@ class Arms:
     def __init__(
         self, turn: SelectorCall[Pipeline], sizes: Sequence[int], widths: Sequence[float], worth: TrialValue
     ) -> None:
-        self._turn = turn
-        self._sizes = sizes
-        self._widths = widths
-        self._worth = worth
+        self._turn, self._sizes, self._widths, self._worth = turn, sizes, widths, worth
         self._arms: MutableMapping[Pipeline, tuple[int, LossBounds]] = {}
         """The number of trainings of each pipeline, and its bounds after the last one."""
         self._lookup: Callable[..., Iterable[Trial]] = turn.recall_trials
@@ -162,8 +159,7 @@ class Descent:
     """A descent: trains a pipeline on more and more rows and replaces it by the first neighbour that looks better."""
 
     def __init__(self, tree: DiscrepancyTree, rules: DescentRules, place: DescentState) -> None:
-        self._tree = tree
-        self._rules = rules
+        self._tree, self._rules = tree, rules
         self.state = place
 
     def copy(self) -> "Descent":
@@ -222,17 +218,14 @@ class Descents:
     def __init__(self, turn: SelectorCall[Pipeline], rules: DescentRules, starts: "InitialPipelines") -> None:
         self._turn = turn
         self._tree = turn.selection.tree
-        self._rules = rules
-        self._starts = starts
+        self._rules, self._starts = rules, starts
         self._current: Descent | None = None
         self.number = 0
 
     def run(self, arms: Arms) -> SearchCoroutine[None]:
         """Request the trial of every pipeline to be trained; idle workers run speculative trials for later ones."""
-        foresight, scouts = (
-            SpeculativeRequests(max(self._turn.selection.idle_workers - 1, 0)),
-            SpeculativeDescents(self, arms),
-        )
+        foresight = SpeculativeRequests(max(self._turn.selection.idle_workers - 1, 0))
+        scouts = SpeculativeDescents(self, arms)
         for pipeline in self._trainings(arms):
             trial = yield from foresight.run_trial(arms.request(pipeline), scouts)
             scouts.on_committed_trial(pipeline, trial)
@@ -284,8 +277,7 @@ class SpeculativeDescents:
     """
 
     def __init__(self, descents: Descents, arms: Arms) -> None:
-        self._descents = descents
-        self._arms = arms
+        self._descents, self._arms = descents, arms
         self._finished_trials: dict[Request, Trial] = {}
         self._speculative_arms = arms.speculative_copy()
         """The arms as all speculative descents leave them, in their order."""
@@ -319,9 +311,8 @@ class SpeculativeDescents:
 
     def _awaited_request(self, number: int) -> Request | None:
         if number not in self._by_number:
-            self._by_number[number] = scout = _SpeculativeDescent(
-                self._descents.descent_for_lookahead(number), self._speculative_arms
-            )
+            descent = self._descents.descent_for_lookahead(number)
+            self._by_number[number] = scout = _SpeculativeDescent(descent, self._speculative_arms)
             scout.advance(self._finished_trials)
         return self._by_number[number].awaited
 

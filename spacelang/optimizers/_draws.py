@@ -161,8 +161,7 @@ class RandomLeaves:
     """The leaves of a tree in random order after the leaves in `first`; a large tree is never listed in memory."""
 
     def __init__(self, tree: DiscrepancyTree, rng: Generator, first: tuple[Pipeline, ...] = ()) -> None:
-        self._tree = tree
-        self._rng = rng
+        self._tree, self._rng = tree, rng
         self._first = first
         """The leaves that come first and were not drawn yet."""
 

@@ -75,20 +75,12 @@ class HyperoptTpe:
         new = [len(history)]
         if len(history) < self._settings.startup:
             # `tpe.suggest` would give the same result, after fitting a model to nothing.
-            suggest = partial(
-                import_optional("hyperopt", "hyperopt.rand").suggest, new, self._domain, self._hyperopt_trials(())
-            )
+            rand = import_optional("hyperopt", "hyperopt.rand")
+            suggest = partial(rand.suggest, new, self._domain, self._hyperopt_trials(()))
         else:
-            suggest = partial(
-                import_optional("hyperopt", "hyperopt.tpe").suggest,
-                new,
-                self._domain,
-                self._hyperopt_trials(history),
-                n_startup_jobs=self._settings.startup,
-                n_EI_candidates=self._settings.candidates,
-                gamma=self._settings.gamma,
-                verbose=False,
-            )
+            tpe, own = import_optional("hyperopt", "hyperopt.tpe"), self._settings
+            options = {"n_startup_jobs": own.startup, "n_EI_candidates": own.candidates, "gamma": own.gamma}
+            suggest = partial(tpe.suggest, new, self._domain, self._hyperopt_trials(history), **options, verbose=False)
         return lambda seed: self._form.decode(self._form.values_of(suggest(seed=seed)[0]))
 
     def _hyperopt_trials(self, history: Sequence[ObservedLoss]) -> Any:
@@ -160,9 +152,8 @@ class Study:
             trial = self._study.ask()
             configuration = Configuration(self._form.native(trial))
             self._study.sampler = self._neutral_sampler()
-        made = self._storage.get_trial(
-            self._storage.get_trial_id_from_study_id_trial_number(self._number, trial.number)
-        )
+        identifier = self._storage.get_trial_id_from_study_id_trial_number(self._number, trial.number)
+        made = self._storage.get_trial(identifier)
         after = self._storage.get_study_system_attrs(self._number)
         left = {key: value for key, value in after.items() if before.get(key) != value}
         given = {} if self._form.encode(configuration) == made.params else made.params
@@ -185,13 +176,9 @@ class Study:
         kept = json.loads(str(request.memo[0])) if request.memo else {"params": {}, "trial": {}, "study": {}}
         trial = self._optuna.trial.FixedTrial(kept["params"] or self._form.encode(request.configuration))
         self._form.native(trial)
-        running = self._optuna.trial.create_trial(
-            state=self._optuna.trial.TrialState.RUNNING,
-            params=trial.params,
-            distributions=trial.distributions,
-            system_attrs=kept["trial"],
-        )
-        self._study.add_trial(running)
+        running = {"state": self._optuna.trial.TrialState.RUNNING, "system_attrs": kept["trial"]}
+        asked = {"params": trial.params, "distributions": trial.distributions}
+        self._study.add_trial(self._optuna.trial.create_trial(**running, **asked))
         for key, value in kept["study"].items():
             self._storage.set_study_system_attr(self._number, key, value)
 

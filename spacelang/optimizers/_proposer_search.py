@@ -42,8 +42,7 @@ class ProposerSearch(Generic[K]):
     def __init__(self, part: K, novelty: NoveltyTracker[K], proposer: Proposer, structures: Structures) -> None:
         """Create a part of `novelty`; with its patience of 1, one repeated proposal exhausts the part."""
         self._part, self._novelty = part, novelty
-        self._proposer = proposer
-        self._structures = structures
+        self._proposer, self._structures = proposer, structures
         self._history: dict[Configuration, float | None] = {}
         """The started configurations with their losses, in starting order."""
 

@@ -151,13 +151,9 @@ class TrialMemory(Generic[K]):
 
 
 @renamed_attributes(
-    goes_on="can_continue",
-    wish="make_request",
-    known="known_trials",
-    recall="recall_trials",
-    note="record",
+    goes_on="can_continue", wish="make_request", known="known_trials", recall="recall_trials", note="record",
     standing="normalized_value",
-)
+)  # fmt: skip
 @dataclass(slots=True)
 class SelectorCall(Generic[K]):
     """One call of a selector on candidates (pipelines or configurations): its limits, known trials and the best one."""

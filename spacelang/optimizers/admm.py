@@ -24,12 +24,9 @@ Options = Mapping[str, str]
 ADMM_SELECTORS: Final = {"ba": "cmab", "bo": "bo"}
 """The selectors of the ADMM paper by their names there: Ba is the bandit CMAB, BO Bayesian optimization."""
 BLDS_SELECTORS: Final = {
-    "blds1": "blds(disc=1)",
-    "blds2": "blds(disc=2)",
-    "cmab": "cmab(f_hat=0.3)",
-    "daub": "daub",
+    "blds1": "blds(disc=1)", "blds2": "blds(disc=2)", "cmab": "cmab(f_hat=0.3)", "daub": "daub",
     "hyperband": "hyperband",
-}
+}  # fmt: skip
 """The selectors of the BLDS paper, with the options that it uses."""
 
 
@@ -124,9 +121,8 @@ class Admm:
             return
         form = Target(self.conditions).lower(structures).form
         splitting = Splitting.from_box(form.theta_d, self.rho, self.penalty)
-        yield from Iterations(
-            self.iteration_settings(), problem, form, splitting, self._constraints(problem.bounds)
-        ).run()
+        residuals = self._constraints(problem.bounds)
+        yield from Iterations(self.iteration_settings(), problem, form, splitting, residuals).run()
 
     def _selector_plugin(self) -> NestedPlugin:
         """Return `z` with the option `f_hat`; raises OptionError if it lacks that option or sets another value."""
@@ -140,22 +136,14 @@ class Admm:
 
     def iteration_settings(self) -> IterationSettings:
         """Return the settings of the iterations that the options describe, with a new selector."""
-        return IterationSettings(
-            self.theta.plugin,
-            self.z.plugin.selector(),
-            CallSchedule(self.i0, self.factor, self.imax) if self.adaptive else CallSchedule.fixed(self.i0),
-            self.first,
-            self.hp_scope,
-            self.slack == "bo",
-            self.reuse_history,
-            self.patience,
-        )
+        calls = CallSchedule(self.i0, self.factor, self.imax) if self.adaptive else CallSchedule.fixed(self.i0)
+        theta, z, slack = self.theta.plugin, self.z.plugin.selector(), self.slack == "bo"
+        return IterationSettings(theta, z, calls, self.first, self.hp_scope, slack, self.reuse_history, self.patience)
 
     def _constraints(self, bounds: tuple[AnyBound, ...]) -> Residuals:
         """Return the residuals of bounds tightened by `margin`; raises OptionError for a bound below 0."""
         for bound in bounds:
-            check(
-                bound.limit >= 0, f"the bound of `{bound.name}` is {bound.limit}", "`admm` needs bounds of at least 0"
-            )
+            message = f"the bound of `{bound.name}` is {bound.limit}"
+            check(bound.limit >= 0, message, "`admm` needs bounds of at least 0")
         tightened = [replace(bound, limit=bound.limit * (1 - self.margin)) for bound in bounds]
         return Residuals.from_bounds(tightened, self.rho, self.residuals)

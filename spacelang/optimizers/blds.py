@@ -71,9 +71,8 @@ class Blds:
 
     def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         sizes = rungs(turn.selection.size, self.b, self.eta)
-        arms = Arms(
-            turn, sizes, bound_half_widths(self, sizes, turn.selection.tree.leaf_count), turn.selection.normalized_value
-        )
+        widths = bound_half_widths(self, sizes, turn.selection.tree.leaf_count)
+        arms = Arms(turn, sizes, widths, turn.selection.normalized_value)
         rules = DescentRules(self.disc, self.examine_init, end_rule_for(sizes, self.until_rule))
         yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)
 

@@ -67,9 +67,7 @@ class _Proposals:
             for trial in turn.recall_trials(pipeline, self._size):
                 self._record(pipeline, trial)
         start = () if turn.start is None else (turn.start,)
-        self._initial_pipelines = [
-            each for each in dict.fromkeys((*start, *turn.selection.initial)) if self._is_new(each)
-        ]
+        self._initial_pipelines = [*filter(self._is_new, dict.fromkeys((*start, *turn.selection.initial)))]
         """The pipelines that come first, without a proposal."""
 
     def run(self) -> SearchCoroutine[None]:
@@ -188,12 +186,9 @@ class PromisingPipelines:
         model = self._growing.model(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
         best = float(model.standardise(values.min()))
         candidates = self._candidates([*numbers][int(values.argmin())], {*numbers, *pending}, rng)
-        promises = [
-            log_expected_improvement(
-                best, *model.process.posterior(self._coding.encode(candidates[start : start + CHUNK]))
-            )
-            for start in range(0, len(candidates), CHUNK)
-        ]
+        chunks = (candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK))
+        posteriors = (model.process.posterior(self._coding.encode(chunk)) for chunk in chunks)
+        promises = [log_expected_improvement(best, *posterior) for posterior in posteriors]
         for place in np.argsort(-np.concatenate([np.empty(0), *promises]), kind="stable").tolist():
             yield candidates[place]
         if self._tree.leaf_count > MAX_RANKED_LEAVES:

@@ -45,11 +45,9 @@ class ArmState:
 
     def make_request(self, seconds: float | None) -> Request | LazyRequest:
         """Return the request of the next configuration to try; `seconds` limits its evaluation."""
-        return (
-            self.proposer_search.request_for(self.initial.popleft(), seconds)
-            if self.initial
-            else self.proposer_search.lazy_request(seconds)
-        )
+        if self.initial:
+            return self.proposer_search.request_for(self.initial.popleft(), seconds)
+        return self.proposer_search.lazy_request(seconds)
 
     def record(self, trial: Trial) -> None:
         """Record a finished trial; a failed trial has no reward."""
@@ -278,11 +276,8 @@ class ArmBudget:
         the whole round does. If the share of the arm is shorter than a trial, every trial would otherwise be cut off,
         and nothing would be learned.
         """
-        found = (
-            min(self.max_seconds, self.remaining if self._finished_count else self.round_total)
-            if self.in_seconds
-            else self.max_seconds
-        )
+        left = self.remaining if self._finished_count else self.round_total
+        found = min(self.max_seconds, left) if self.in_seconds else self.max_seconds
         return None if found == inf else found
 
     def charge(self, trial: Trial) -> None:

@@ -199,8 +199,7 @@ class ModelMemory(TrialMemory[LazyCandidate]):
 
     def __init__(self, coding: VectorEncoding, size: int) -> None:
         super().__init__()
-        self.coding = coding
-        self._size = size
+        self.coding, self._size = coding, size
         self._by_rows: dict[int, FidelityTrials] = {}
 
     def record(self, candidate: LazyCandidate, trial: Trial) -> None:

@@ -51,29 +51,22 @@ class Cmab:
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are pulls; its counts restart in every call unless `persistent`."""
-        return MemorySelector(_PullSelector(self))
+        earlier: Bandit | None = None
 
+        def pull(turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
+            nonlocal earlier
+            bandit = Bandit(self, turn.selection.tree, turn.selection.rng, earlier)
+            earlier = bandit if self.persistent else None
+            yield from run_candidates(turn, _Pulls(bandit, turn))
 
-class _PullSelector:
-    """The loop of the selector: pulls with a new bandit in every call, or one that keeps its counts."""
-
-    def __init__(self, options: Cmab) -> None:
-        self._options = options
-        self._earlier: Bandit | None = None
-
-    def __call__(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
-        bandit = Bandit(self._options, turn.selection.tree, turn.selection.rng, self._earlier)
-        if self._options.persistent:
-            self._earlier = bandit
-        yield from run_candidates(turn, _Pulls(bandit, turn))
+        return MemorySelector(pull)
 
 
 class _Pulls:
     """A source of pipelines that counts pulls: immediate for a known pipeline, else when its trial finishes."""
 
     def __init__(self, bandit: "Bandit", turn: SelectorCall[Pipeline]) -> None:
-        self._bandit = bandit
-        self._turn = turn
+        self._bandit, self._turn = bandit, turn
         self._size = turn.selection.size
         self._count = 0
         """How many pulls were made or are pending."""
@@ -83,10 +76,8 @@ class _Pulls:
         self._pending_pulls: dict[Pipeline, int] = {}
         """The pending pulls of each pipeline that is being evaluated."""
         self._first = iter(turn.selection.initial)
-        leaves = RandomLeaves(turn.selection.tree, turn.selection.rng).each_once()
-        self._new_pipelines = (
-            each for each in leaves if each not in self._normalized_losses and each not in self._pending_pulls
-        )
+        leaves, known = RandomLeaves(turn.selection.tree, turn.selection.rng).each_once(), self._normalized_losses
+        self._new_pipelines = (each for each in leaves if each not in known and each not in self._pending_pulls)
 
     def draw(self, count: int) -> Iterator[tuple[Pipeline, int]]:
         while count and (pipeline := self._next_pipeline()) is not None:
@@ -134,9 +125,7 @@ class Bandit:
     """The posterior of every arm: counts of successes and failures, continued from an `earlier` bandit if given."""
 
     def __init__(self, options: Cmab, tree: DiscrepancyTree, rng: Generator, earlier: "Bandit | None" = None) -> None:
-        self._options = options
-        self._tree = tree
-        self._rng = rng
+        self._options, self._tree, self._rng = options, tree, rng
         ends = (0, *accumulate(len(layer.alternatives) for layer in tree.layers))
         self._slices = [slice(first, end) for first, end in pairwise(ends)]
         fresh = np.full(ends[-1], options.alpha0), np.full(ends[-1], options.delta0)

@@ -32,6 +32,5 @@ class Enumerate:
     def _enumerate(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         first = dict.fromkeys(turn.selection.initial)
         others = (leaf for leaf in turn.selection.tree.iter_leaves() if leaf not in first)
-        yield from _selection.run_candidates(
-            turn, SequentialCandidates(turn, islice(chain(first, others), None if self.all else turn.iterations))
-        )
+        pipelines = islice(chain(first, others), None if self.all else turn.iterations)
+        yield from _selection.run_candidates(turn, SequentialCandidates(turn, pipelines))

@@ -102,8 +102,6 @@ class _Run:
         if len(self._values) > POINTS_WHEN_FITTED:
             self._remark(SUBSAMPLING_NOTE)
 
-    # ---- proposals
-
     def _propose(self, rng: Generator) -> Request:
         with one_thread():
             place = self._with_inactive(_to_float32(self._propose_point(rng)))
@@ -206,9 +204,8 @@ class JointCube:
         orders = zip(self._form.orders, point.orders, strict=True)
         chosen += [int((order.matrices == matrix).all(axis=(1, 2)).argmax()) for order, matrix in orders]
         parts = (np.array(chosen) + 0.5) / self._sizes
-        return np.concatenate(
-            [parts, self._form.theta_c.to_unit(point.theta_c), self._form.theta_d.to_unit(point.theta_d)]
-        )
+        theta = self._form.theta_c.to_unit(point.theta_c), self._form.theta_d.to_unit(point.theta_d)
+        return np.concatenate([parts, *theta])
 
     def apply_advice(self, shares: Array) -> Array:
         """Return the points for uniform shares in [0, 1], shape (n, width), so that they follow weights and priors."""
@@ -245,16 +242,14 @@ class JointCube:
 
     def _project(self, places: Array) -> AdmmPoints:
         """Project points, of shape (n, width), to the nearest members of the space."""
-        chosen, theta_c, theta_d = np.split(
-            np.asarray(places, float), [self._decisions, self._decisions + len(self._form.theta_c)], axis=1
-        )
+        ends = [self._decisions, self._decisions + len(self._form.theta_c)]
+        chosen, theta_c, theta_d = np.split(np.asarray(places, float), ends, axis=1)
         alternatives = np.minimum(np.floor(chosen * self._sizes), self._sizes - 1).astype(int)
         blank, rows = self._form.points_with_default_theta(len(places)), np.arange(len(places))
         for block, column in zip(self._form.blocks, alternatives.T, strict=False):
             blank.z[rows, block.start + column] = 1
-        for order, matrices, column in zip(
-            self._form.orders, blank.orders, alternatives.T[len(self._form.blocks) :], strict=True
-        ):
+        columns = alternatives.T[len(self._form.blocks) :]
+        for order, matrices, column in zip(self._form.orders, blank.orders, columns, strict=True):
             matrices[...] = order.matrices[column]
         theta = self._form.theta_c.from_unit(theta_c), self._form.theta_d.from_unit(theta_d)
         return self._form.project_all(AdmmPoints(blank.z, *theta, blank.orders))

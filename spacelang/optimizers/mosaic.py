@@ -88,8 +88,7 @@ class Mosaic:
 
 class _Run:
     def __init__(self, options: Mosaic, problem: Problem, structures: Structures) -> None:
-        self._options, self._rng = options, problem.rng
-        self._initial = problem.initial
+        self._options, self._initial, self._rng = options, problem.initial, problem.rng
         self._tree = options.form(structures).form
         seed = int(problem.rng.integers(1 << 63))
         self._surrogate = Surrogate(self._tree, seed, trees=options.trees, features=options.features, draws=options.n_s)
@@ -174,9 +173,8 @@ class _Run:
         if self._is_fully_started(prefix):
             return None
         _, best = self._best.get(prefix, (0.0, None))
-        return next(
-            (each for each in self._candidates.ranked_candidates(prefix, best, seed) if each not in self._seen), None
-        )
+        candidates = self._candidates.ranked_candidates(prefix, best, seed)
+        return next((each for each in candidates if each not in self._seen), None)
 
     def _is_fully_started(self, prefix: Prefix) -> bool:
         """Return True if every configuration below a node was started; False with hyperparameters."""

@@ -68,20 +68,13 @@ class Optuna:
         return getattr(import_optional("optuna").samplers, self.sampler)(seed=seed)
 
 
-# ---- limits of samplers
-
-
 def _random_value_report(sampler: str, form: OptunaFunction) -> tuple[ReportEntry, ...]:
     """Return the entry for values that a sampler only draws at random; raises OptionError if it cannot search."""
-    slots = [(free, slot) for free, slot in form.questions.drawn_pieces()]
+    slots = [*form.questions.drawn_pieces()]
     if sampler == "BruteForceSampler":
         endless = [free.node.key for free, slot in slots if isinstance(slot.part, Real)]
-        help_ = "use `sampler=RandomSampler` to draw from it, or `sampler=TPESampler` to search it"
-        check(
-            not endless,
-            f"`{sampler}` tries every value, but `{endless[0] if endless else ''}` has infinitely many",
-            help_,
-        )
+        message = f"`{sampler}` tries every value, but `{endless[0] if endless else ''}` has infinitely many"
+        check(not endless, message, "use `sampler=RandomSampler` to draw from it, or `sampler=TPESampler` to search it")
     if sampler not in STATIC_SAMPLERS:
         return ()
     names = set(form.questions.by_name)

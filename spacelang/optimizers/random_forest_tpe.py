@@ -62,10 +62,8 @@ def _forest_arm(arms: ArmSpaces) -> Arm:
         if operators.get(arm.name) in FOREST_OPERATORS:
             return arm
     listed = ", ".join(f"`{arm.name}`" for arm in arms.arms)
-    raise OptionError(
-        f"the space `{arms.space.name}` has no random forest in its last stage",
-        f"the last stage has the models {listed}",
-    )
+    message = f"the space `{arms.space.name}` has no random forest in its last stage"
+    raise OptionError(message, f"the last stage has the models {listed}")
 
 
 def _operator_name(branch: Branch) -> str:

@@ -76,9 +76,8 @@ class Smac:
             return
         history = TrialLog()
         try:
-            yield from search_with_library(
-                _Challengers(self, self.form(structures).form, problem), problem, structures, history
-            )
+            challengers = _Challengers(self, self.form(structures).form, problem)
+            yield from search_with_library(challengers, problem, structures, history)
         finally:
             if number := _count_rejected(history):
                 problem.remark(
@@ -152,15 +151,9 @@ class _Challengers:
         # The initial design was started before: without one here, a model is fitted at once.
         design = self._facade.get_initial_design(scenario, n_configs=0)
         maximizer = self._facade.get_acquisition_maximizer(scenario, **self._maximizer_options)
-        facade = self._facade(
-            scenario,
-            _unused_objective,
-            initial_design=design,
-            acquisition_maximizer=maximizer,
-            config_selector=self._facade.get_config_selector(scenario, retrain_after=self._per_model),
-            overwrite=True,
-            logging_level=False,
-        )
+        selector = self._facade.get_config_selector(scenario, retrain_after=self._per_model)
+        parts = {"initial_design": design, "acquisition_maximizer": maximizer, "config_selector": selector}
+        facade = self._facade(scenario, _unused_objective, **parts, overwrite=True, logging_level=False)
         known = [*history.trials(model.started, model.finished)]
         worst = max([1.0, *(place for _, trial in known if (place := _unclipped_loss(trial)) is not None)])
         for request, trial in known:
@@ -201,13 +194,8 @@ class _Model:
 
 def _unsupported_priors(space: Space) -> list[Hyperparameter]:
     """Return hyperparameters with a normal prior that are not always active: SMAC fails on inactive ones."""
-    return [
-        variable.node
-        for variable in space.variables.values()
-        if isinstance(variable.node, Hyperparameter)
-        and isinstance(variable.node.prior, Normal)
-        and (variable.owners or variable.node.condition is not None)
-    ]
+    nodes = (each.node for each in space.variables.values() if each.owners or each.condition is not None)
+    return [node for node in nodes if isinstance(node, Hyperparameter) and isinstance(node.prior, Normal)]
 
 
 def _unclipped_loss(trial: Trial | None) -> float | None:

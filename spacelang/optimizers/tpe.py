@@ -30,19 +30,14 @@ class Tpe:
     def __post_init__(self) -> None:
         TpeSettings(self.startup, self.gamma, self.candidates)
         own = self.library == "optuna" and self.gamma != TpeSettings().gamma
-        settings.check(
-            not own, f"`gamma` is {self.gamma}", "optuna uses its own rule for good trials: leave `gamma` out"
-        )
+        advice = "optuna uses its own rule for good trials: leave `gamma` out"
+        settings.check(not own, f"`gamma` is {self.gamma}", advice)
 
     def form(
         self, structures: Structures
     ) -> LoweringResult[HyperoptSpace, Values] | LoweringResult[OptunaFunction, Parameters]:
         """Compile the space for the library; raises RefusedError if it cannot represent it, and MissingLibraryError."""
-        match self.library:
-            case "hyperopt":
-                return lower_for_hyperopt(structures)
-            case "optuna":
-                return lower_for_optuna(structures)
+        return lower_for_hyperopt(structures) if self.library == "hyperopt" else lower_for_optuna(structures)
 
     def search(self, problem: Problem) -> Search:
         """Request the library's proposals without end; a finite space is exhausted.
@@ -55,13 +50,12 @@ class Tpe:
         structures = Structures(problem.space)
         if not structures.count:
             return
-        match self.library:
-            case "hyperopt":
-                proposer = HyperoptTpe(structures, TpeSettings(self.startup, self.gamma, self.candidates))
-                yield from _proposer_search.search(proposer, problem, structures)
-            case "optuna":
-                study = Study(lower_for_optuna(structures).form, self._create_sampler)
-                yield from search_with_library(study, problem, structures, TrialLog())
+        if self.library == "hyperopt":
+            proposer = HyperoptTpe(structures, TpeSettings(self.startup, self.gamma, self.candidates))
+            yield from _proposer_search.search(proposer, problem, structures)
+        else:
+            study = Study(lower_for_optuna(structures).form, self._create_sampler)
+            yield from search_with_library(study, problem, structures, TrialLog())
 
     def _create_sampler(self, seed: int) -> Any:
         samplers = import_optional("optuna").samplers

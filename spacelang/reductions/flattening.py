@@ -38,9 +38,7 @@ class BranchCase:
     @cached_property
     def values(self) -> dict[str, Value]:
         """The values of the hyperparameters that are restricted to a single one."""
-        return {
-            a: domain.representative for a, domain in self.domains.items() if domain is not None and domain.size == 1
-        }
+        return {a: kept.representative for a, kept in self.domains.items() if kept is not None and kept.size == 1}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from spacelang.ir.expr import Compare, InactiveValue, Lookup, is_true, reference
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
 from spacelang.solver.cells import join_pieces
 from spacelang.solver.counting import Structures
-from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, eliminate
+from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, Table, eliminate
 from spacelang.solver.model import context_below
 from spacelang.solver.network import UNREACHED, Network
 
@@ -188,8 +188,7 @@ class _EliminatedNetwork:
     """One network with the buckets of its elimination, read from the variables that determine most to the others."""
 
     def __init__(self, unfolding: _Unfolding, network: Network) -> None:
-        self._unfolding = unfolding
-        self._network = network
+        self._unfolding, self._network = unfolding, network
         self._members = {member.address: member for member in network.members}
         self._buckets = {bucket.variable: bucket for bucket in self._eliminate()}
         self._children: dict[str, list[str]] = {variable: [] for variable in self._buckets}
@@ -228,9 +227,8 @@ class _EliminatedNetwork:
             if isinstance(member.node, Choice):
                 states = self._network.states[member.address]
                 total = self._unfolding.existence_solver.total
-                yield Factor(
-                    (member.address,), {(s,): 1 for s in states if s == UNREACHED or total(context_below(member, s))}
-                )
+                table: Table = {(s,): 1 for s in states if s == UNREACHED or total(context_below(member, s))}
+                yield Factor((member.address,), table)
 
     def _find_dependencies(self) -> dict[str, tuple[str, ...]]:
         """Return the earlier variables on which the parts below each one depend; the last one is its parent."""

@@ -59,9 +59,8 @@ def propose_point(points: Array, numbers: Array, pending: Array, rng: Generator)
     candidates = np.vstack([rng.random((CANDIDATES, len(best))), np.clip(around, 0.0, 1.0)])
     weight = VALUE_WEIGHTS[turn % len(VALUE_WEIGHTS)]
     distance = cdist(candidates, taken).min(axis=1)
-    return np.asarray(
-        candidates[(weight * _scale_to_unit(spline(candidates)) + (1 - weight) * _scale_to_unit(-distance)).argmin()]
-    )
+    criterion = weight * _scale_to_unit(spline(candidates)) + (1 - weight) * _scale_to_unit(-distance)
+    return np.asarray(candidates[criterion.argmin()])
 
 
 def _scale_to_unit(values: Array) -> Array:

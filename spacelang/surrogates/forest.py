@@ -31,9 +31,8 @@ class Forest:
         from sklearn.ensemble import RandomForestRegressor
 
         weights = None if groups is None else balanced_weights(groups)
-        forest = RandomForestRegressor(
-            self.trees, max_features=self.features, random_state=int(rng.integers(2**31)), n_jobs=1
-        )
+        seed = int(rng.integers(2**31))
+        forest = RandomForestRegressor(self.trees, max_features=self.features, random_state=seed, n_jobs=1)
         forest.fit(_replace_inactive(points), numbers, weights)
         return FittedForest(tuple(tree.tree_ for tree in forest.estimators_))
 

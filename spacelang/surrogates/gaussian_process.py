@@ -152,9 +152,8 @@ def fit_kernel(points: Array, numbers: Array) -> Matern:
     best, least = np.zeros(dimensions + 2), np.inf
     for variance, length, noise in STARTS:
         start = np.log([variance, *[length] * dimensions, noise])
-        found = minimize(
-            surprise, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MAX_ITERATIONS}
-        )
+        limits = {"maxiter": MAX_ITERATIONS}
+        found = minimize(surprise, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
         if found.fun < least:
             best, least = found.x, found.fun
     variance, *lengths, noise = np.exp(best).tolist()

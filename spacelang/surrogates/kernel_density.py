@@ -107,10 +107,8 @@ class DensityPair:
     def propose(self, count: int, rng: Generator) -> Array:
         """Return `count` points near good ones, (count, d), the largest ratio of good to bad density first."""
         drawn = self.good.draw(count, rng)
-        ratios = np.maximum(self.bad.log_density(drawn), MIN_LOG_DENSITY) - np.maximum(
-            self.good.log_density(drawn), MIN_LOG_DENSITY
-        )
-        return np.asarray(drawn[np.argsort(ratios, kind="stable")])
+        bad, good = (np.maximum(each.log_density(drawn), MIN_LOG_DENSITY) for each in (self.bad, self.good))
+        return np.asarray(drawn[np.argsort(bad - good, kind="stable")])
 
 
 def good_and_bad_counts(count: int, width: int) -> tuple[int, int]:

@@ -53,13 +53,8 @@ class ParzenSettings:
         """
         if len(numbers) < self.startup:
             return apply_priors(dimensions, np.array([_draw_uniform(dimension, rng) for dimension in dimensions]))
-        is_good = self.is_good(numbers)
-        return np.array(
-            [
-                self.suggest_value(dimension, column[is_good], column[~is_good], rng)
-                for dimension, column in zip(dimensions, points.T, strict=True)
-            ]
-        )
+        is_good, columns = self.is_good(numbers), zip(dimensions, points.T, strict=True)
+        return np.array([self.suggest_value(each, column[is_good], column[~is_good], rng) for each, column in columns])
 
     def suggest_value(self, dimension: Dimension, good: Array, bad: Array, rng: Generator) -> float:
         """Return the value, of several drawn from the good density, with the largest ratio of good to bad density."""
@@ -78,11 +73,9 @@ class ParzenSettings:
             values, self.prior_weight, (low + high) / 2, high - low, FULL_WEIGHT_COUNT
         )
         mixture = NormalMixture(weights, centres, widths, low, high)
-        return (
-            CategoricalDensity(dimension, mixture.cell_probabilities(dimension.cell_edges))
-            if dimension.members
-            else mixture
-        )
+        if not dimension.members:
+            return mixture
+        return CategoricalDensity(dimension, mixture.cell_probabilities(dimension.cell_edges))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,9 +126,8 @@ class CategoricalDensity:
     def log_density(self, values: Array) -> Array:
         """Return the logarithms of the probabilities of members."""
         # The probability of a remote cell may underflow to 0; its logarithm must stay finite.
-        return np.asarray(
-            np.log(np.maximum(self.probabilities, np.finfo(float).tiny))[self.dimension.member_indices(values)]
-        )
+        logarithms = np.log(np.maximum(self.probabilities, np.finfo(float).tiny))
+        return np.asarray(logarithms[self.dimension.member_indices(values)])
 
 
 def _categorical_density(dimension: Dimension, values: Array, prior_weight: float) -> CategoricalDensity:

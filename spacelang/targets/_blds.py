@@ -8,7 +8,7 @@ from typing import Final
 from spacelang.ir.space import Choice, Space
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import Factor, FactorGraph
-from spacelang.targets._text_and_dot import digraph, quote_dot, wrap_words
+from spacelang.targets._text_and_dot import DEFAULT_MARK, OTHER_MARK, digraph, quote_dot, wrap_words
 from spacelang.text import count_with_noun
 
 MAX_JOINT_BRANCHES: Final = 100_000
@@ -100,7 +100,6 @@ def _constraint_table(factor: Factor, places: Mapping[str, int], within: tuple[i
 
 
 MAX_WHOLE_LEAVES: Final = 64  # A tree with at most this many leaves is drawn completely
-DEFAULT_MARK, OTHER_MARK = "●", "○"
 
 
 def text_listing(name: str, layers: Sequence[Layer], leaves: int, by_discrepancy: Sequence[int]) -> str:

@@ -36,7 +36,7 @@ class CutHyperparameter:
 class GroupedDecision:
     """A decision with a group for each branch that has cuts `inside`, and one group for all other branches."""
 
-    choice: Choice
+    node: Choice
     groups: tuple[tuple[str, ...], ...]
     inside: tuple["Cuts", ...]
 
@@ -92,12 +92,12 @@ class Partition:
     def arm_name(self, arm_key: ArmKey, part: Subspace) -> str:
         """Return the name of an arm: its alternatives, and the pieces that do not follow from others."""
         words: list[str] = []
-        names = [self._places[address].node.name for address, _ in arm_key if address in part.domains]  # type: ignore[union-attr]
+        names = [self._places[address].node.name for address, _ in arm_key if address in part.domains]
         for address, place in arm_key:
             slot = self._places[address]
             if isinstance(slot, GroupedDecision):
                 group = slot.groups[place]
-                many = f"one of {len(group)} other alternatives of {slot.choice.name}"
+                many = f"one of {len(group)} other alternatives of {slot.node.name}"
                 words += [many if len(group) > MAX_NAMED_ALTERNATIVES else " or ".join(group)] * (len(slot.groups) > 1)
                 continue
             is_open = place == 0 and not _is_always_active(self._space, address, part)
@@ -116,19 +116,14 @@ class Partition:
                 pieces = pieces_of(node)
                 found += [CutHyperparameter(node, pieces)] if len(pieces) > 1 else []
                 continue
-            below = (
-                (each.name, self._find_cuts((*context, (node.address, each.name)), pieces_of)) for each in node.branches
-            )
+            names = [branch.name for branch in node.branches]
+            below = ((name, self._find_cuts((*context, (node.address, name)), pieces_of)) for name in names)
             deeper = {name: slots for name, slots in below if slots}
             if deeper:
-                others = tuple(branch.name for branch in node.branches if branch.name not in deeper)
-                groups = (((others, ()),) if others else ()) + tuple(((name,), slots) for name, slots in deeper.items())
-                found.append(
-                    GroupedDecision(node, tuple(names for names, _ in groups), tuple(slots for _, slots in groups))
-                )
-        self._places |= {
-            each.node.address if isinstance(each, CutHyperparameter) else each.choice.address: each for each in found
-        }
+                others = tuple(name for name in names if name not in deeper)
+                groups = (*([others] if others else ()), *((name,) for name in deeper))
+                found.append(GroupedDecision(node, groups, (*([()] if others else ()), *deeper.values())))
+        self._places |= {slot.node.address: slot for slot in found}
         return tuple(found)
 
 
@@ -148,7 +143,7 @@ def _slot_arm_keys(slot: CutHyperparameter | GroupedDecision) -> Iterator[ArmKey
         yield from (((slot.node.address, place),) for place in range(len(slot.pieces)))
     else:
         for place, inside in enumerate(slot.inside):
-            yield from (((slot.choice.address, place), *inner) for inner in arm_keys(inside))
+            yield from (((slot.node.address, place), *inner) for inner in arm_keys(inside))
 
 
 def _arm_key_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[str, int]]:
@@ -158,9 +153,9 @@ def _arm_key_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[
             found = (p for p, piece in enumerate(slot.pieces) if contains(piece, configuration[key]))
             yield slot.node.address, next(found) if key in configuration else 0
             continue
-        branch = str(configuration[slot.choice.key])
+        branch = str(configuration[slot.node.key])
         place = next(place for place, group in enumerate(slot.groups) if branch in group)
-        yield slot.choice.address, place
+        yield slot.node.address, place
         yield from _arm_key_items(slot.inside[place], configuration)
 
 

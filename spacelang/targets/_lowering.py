@@ -14,7 +14,7 @@ from spacelang.errors import PicklableError
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
-from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.space import Space
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
 from spacelang.text import NO_SPAN, Span
@@ -321,37 +321,25 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
     """Return the places of each construct that a space has, in the order of the text."""
     found: dict[Construct, list[Span]] = {construct: [] for construct in Construct}
     for choice in space.decisions:
-        for construct in _of_choice(choice, space, is_order=choice.address in space.permutations):
-            found[construct].append(choice.span)
+        kind = Construct.NESTED if space.variables[choice.address].owners else Construct.DECISIONS
+        found[Construct.ORDERS if choice.address in space.permutations else kind].append(choice.span)
+        found[Construct.DEFAULTS].append(choice.span)
+        if choice.first:
+            found[Construct.FIRST].append(choice.span)
         found[Construct.WEIGHTS].extend(branch.span for branch in choice.branches if branch.weight != 1.0)
     for node in space.hyperparameters:
-        for construct in dict.fromkeys(_of_hyperparameter(node)):
+        for construct in dict.fromkeys((*constructs_in(node.domain), Construct.DEFAULTS)):
             found[construct].append(node.span)
+        if node.prior is not None:
+            found[Construct.PRIORS].append(node.span)
+        if node.split is not None:
+            found[Construct.SPLITS].append(node.span)
         if node.condition is not None:
             found[Construct.CONDITIONS].append(node.condition.span)
     for rule in space.constraints:
         found[Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS].append(rule.span)
     found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
     return {construct: tuple(spans) for construct, spans in found.items() if spans}
-
-
-def _of_choice(choice: Choice, space: Space, *, is_order: bool) -> Iterator[Construct]:
-    if is_order:
-        yield Construct.ORDERS
-    else:
-        yield Construct.NESTED if space.variables[choice.address].owners else Construct.DECISIONS
-    yield Construct.DEFAULTS
-    if choice.first:
-        yield Construct.FIRST
-
-
-def _of_hyperparameter(node: Hyperparameter) -> Iterator[Construct]:
-    yield from constructs_in(node.domain)
-    yield Construct.DEFAULTS
-    if node.prior is not None:
-        yield Construct.PRIORS
-    if node.split is not None:
-        yield Construct.SPLITS
 
 
 def constructs_in(domain: Domain) -> Iterator[Construct]:

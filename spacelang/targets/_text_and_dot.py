@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 LINE_WIDTH: Final = 110  # The column at which lines of words are wrapped
+DEFAULT_MARK, OTHER_MARK = "●", "○"  # The marks of default branches and of all others
 
 
 def wrap_words(words: Iterable[str], start: str, indent: str) -> list[str]:

@@ -34,7 +34,7 @@ from spacelang.targets._admm.linear_constraints import LinearConstraint
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask, ThetaBox
 from spacelang.targets._admm.rendering import AdmmVariables, FlatteningCounts, dot_graph, form_to_json, text_listing
 from spacelang.targets._admm.repair import MemberRepair, ValueFunction
-from spacelang.targets._lowering import Construct, PreservationTable, exact, rewritten
+from spacelang.targets._lowering import Construct, Finding, LoweringResult, PreservationTable, exact, rewritten
 from spacelang.targets._reduction_chain import preserved_by_reductions, uniform_prior_findings
 
 __all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearConstraint", "Mask", "StepOrder", "ThetaBox"]
@@ -295,7 +295,7 @@ class Admm:
         Construct.BOUNDS: (exact("black-box constraints with their epsilons"),),
     }
 
-    def lower(self, structures: Structures) -> _lowering.LoweringResult[AdmmForm, AdmmPoint]:
+    def lower(self, structures: Structures) -> LoweringResult[AdmmForm, AdmmPoint]:
         """Return the ADMM variables of a space; raise RefusedError for integers and steps that floats cannot hold."""
         space = structures.space
         _lowering.refuse_oversized_integers(space, self.preserves)
@@ -304,20 +304,17 @@ class Admm:
         contexts = ((stage, branch) for stage in stages for branch in stage.branch_indices)
         ways = {(stage.address, branch): flatten_branch(space, stage, branch, orders) for stage, branch in contexts}
         layout = make_layout(space, {context: each.cases for context, each in ways.items()})
-        infinite = (
-            node for node in space.hyperparameters if isinstance(node.domain, Union) and node.domain.size is None
-        )
-        findings = [_lowering.Finding(Construct.UNIONS, TWO_VARIABLES, node.span) for node in infinite]
+        unions = (node for node in space.hyperparameters if isinstance(node.domain, Union))
+        findings = [Finding(Construct.UNIONS, TWO_VARIABLES, node.span) for node in unions if node.domain.size is None]
         findings += _flattening_findings(space, ways) if self.conditions == "flatten" else ()
         added = _flattening_counts(make_layout(space, {}), layout, findings) if self.conditions == "flatten" else None
         form = AdmmForm(structures, layout, added)
-        report = _lowering.make_report(
-            space, self.preserves, [*findings, *uniform_prior_findings(space), *_constraint_findings(form)]
-        )
-        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        findings += [*uniform_prior_findings(space), *_constraint_findings(form)]
+        report = _lowering.make_report(space, self.preserves, findings)
+        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
-def _flattening_findings(space: Space, ways: Mapping[tuple[str, str], FlattenedBranch]) -> Iterator[_lowering.Finding]:
+def _flattening_findings(space: Space, ways: Mapping[tuple[str, str], FlattenedBranch]) -> Iterator[Finding]:
     """Yield the verdict on each condition and each nested decision; the orders of nested steps stay orders."""
     many = {node.address for each in ways.values() for node in each.over_limit}
     kept = {node.address for each in ways.values() for node in each.not_local}
@@ -325,28 +322,24 @@ def _flattening_findings(space: Space, ways: Mapping[tuple[str, str], FlattenedB
         node, address = variable.node, variable.address
         if isinstance(node, Choice):
             if variable.owners and address not in space.permutations:
-                yield _lowering.Finding(
-                    Construct.NESTED, INTEGERS_OVER_LIMIT if address in many else AS_ALTERNATIVES, node.span
-                )
+                yield Finding(Construct.NESTED, INTEGERS_OVER_LIMIT if address in many else AS_ALTERNATIVES, node.span)
         elif node.condition is not None:
             is_mask = address in kept or not variable.owners
             verdict = MASK_NOT_LOCAL if is_mask else MASK_OVER_LIMIT if address in many else AS_ALTERNATIVES
-            yield _lowering.Finding(Construct.CONDITIONS, verdict, node.condition.span)
+            yield Finding(Construct.CONDITIONS, verdict, node.condition.span)
 
 
-def _constraint_findings(form: AdmmForm) -> Iterator[_lowering.Finding]:
+def _constraint_findings(form: AdmmForm) -> Iterator[Finding]:
     for rule in form.value_constraints:
         if not rule.scope:
-            yield _lowering.Finding(Construct.RULES_ON_DECISIONS, NOT_LINEAR_OVER_Z, rule.span)
+            yield Finding(Construct.RULES_ON_DECISIONS, NOT_LINEAR_OVER_Z, rule.span)
     left = set(map(id, form.value_constraints))
     for rule in form.space.constraints:
         if rule.scope and id(rule) not in left:
-            yield _lowering.Finding(Construct.RULES_ON_VALUES, AS_LINEAR_CONSTRAINTS, rule.span)
+            yield Finding(Construct.RULES_ON_VALUES, AS_LINEAR_CONSTRAINTS, rule.span)
 
 
-def _flattening_counts(
-    masked: VariableLayout, layout: VariableLayout, findings: Sequence[_lowering.Finding]
-) -> FlatteningCounts:
+def _flattening_counts(masked: VariableLayout, layout: VariableLayout, findings: Sequence[Finding]) -> FlatteningCounts:
     flat = Counter(finding.construct for finding in findings if finding.verdict == AS_ALTERNATIVES)
     before, after = (len(each.theta_c) + len(each.theta_d) for each in (masked, layout))
     width = layout.width - masked.width

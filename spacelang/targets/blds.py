@@ -24,7 +24,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 from spacelang.targets import _lowering
 from spacelang.targets._blds import ConstraintTable, Layer, constraint_tables_of, dot_graph, layers_of, text_listing
-from spacelang.targets._lowering import Construct, PreservationTable, approximated, exact
+from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact
 from spacelang.targets._reduction_chain import DOMAIN_CONSTRUCTS
 
 Pipeline: TypeAlias = tuple[int, ...]
@@ -55,11 +55,11 @@ class Blds:
         Construct.WEIGHTS: (exact("random leaves are drawn by it; the heuristic prefers the defaults"),),
     }
 
-    def lower(self, structures: Structures) -> _lowering.LoweringResult["DiscrepancyTree", "Leaf"]:
+    def lower(self, structures: Structures) -> LoweringResult["DiscrepancyTree", "Leaf"]:
         """Return the discrepancy tree of the space of the structures."""
         tree = DiscrepancyTree(structures)
         report = _lowering.make_report(structures.space, self.preserves)
-        return _lowering.LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample, report)
+        return LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample, report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +71,15 @@ class Leaf:
 
 
 @renamed_attributes(
-    leaves="leaf_count",
-    default="default_pipeline",
-    leaves_by_discrepancy="leaf_counts_by_discrepancy",
-    leaves_at="leaf_count_at",
-    leaves_within="leaf_count_within",
-    leaves_in_order="iter_leaves",
-    reaches="accepts",
-)
+    leaves="leaf_count", leaves_at="leaf_count_at", leaves_within="leaf_count_within", leaves_in_order="iter_leaves",
+    leaves_by_discrepancy="leaf_counts_by_discrepancy", default="default_pipeline", reaches="accepts",
+)  # fmt: skip
 class DiscrepancyTree:
     """A lazily walked tree whose leaves are the admissible structures of a space."""
 
     def __init__(self, structures: Structures) -> None:
         """Make the tree over compiled structures; the cost does not depend on the number of leaves."""
-        self.structures = structures
-        self.space = structures.space
+        self.structures, self.space = structures, structures.space
         self.layers: tuple[Layer, ...] = layers_of(self.space)
         self._is_flat = all(layer.owner is None for layer in self.layers)
         self._sampler = Sampler(structures, advised=True)

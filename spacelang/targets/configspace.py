@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from spacelang.ir import domain as domains
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.expr import references
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, expressions_of
@@ -93,9 +93,8 @@ class Configspace:
         try:
             plan = make_plan(structures, ":__choice__" if self.choices else "")
         except UnsupportedHyperparameterError as error:
-            _lowering.make_report(
-                space, self.preserves, [_lowering.Finding(Construct.FLOATS, TOO_WIDE, error.node.span)]
-            )
+            too_wide = _lowering.Finding(Construct.FLOATS, TOO_WIDE, error.node.span)
+            _lowering.make_report(space, self.preserves, [too_wide])
             raise
         except RefusedConstraintsError as error:
             _lowering.make_report(space, self.preserves, _refusals(error))
@@ -109,14 +108,11 @@ class ConfigSpaceForm:
     """A planned space: its ConfigSpace object, JSON and source, and the conversion of configurations."""
 
     def __init__(self, structures: Structures, plan: Plan) -> None:
-        """Take the structures and a plan; ConfigSpace is imported when `native` is first used."""
-        self.structures = structures
-        self.space = structures.space
-        self.plan = plan
+        self.structures, self.space, self.plan = structures, structures.space, plan
 
     @cached_property
     def native(self) -> "ConfigurationSpace":
-        """The space as a `ConfigSpace.ConfigurationSpace`."""
+        """The space as a `ConfigSpace.ConfigurationSpace`; ConfigSpace is imported when it is first used."""
         theirs = import_optional("ConfigSpace").ConfigurationSpace
         space: ConfigurationSpace = theirs.from_json(StringIO(json.dumps(self.configuration_space_document)))
         return space
@@ -196,7 +192,7 @@ class ConfigSpaceForm:
         found: dict[str, cs.FlatValue] = {}
         for node, coded in self.plan.coded:
             if isinstance(coded, cs.EncodedDomain):
-                for part in domains.parts(coded.domain):
+                for part in parts(coded.domain):
                     found |= coded.encode(part.representative)
                 if isinstance(node, Hyperparameter) and domains.contains(coded.domain, node.default):
                     found |= coded.encode(node.default)
@@ -229,16 +225,13 @@ def _findings(plan: Plan) -> Iterator[_lowering.Finding]:
         if isinstance(node, Hyperparameter):
             if not cs.is_expressible(node):
                 yield _lowering.Finding(Construct.PRIORS, NO_PRIOR, node.span)
-            if isinstance(coded, cs.EncodedDomain) and len(domains.parts(coded.domain)) > len(
-                domains.parts(node.domain)
-            ):
+            if isinstance(coded, cs.EncodedDomain) and len(parts(coded.domain)) > len(parts(node.domain)):
                 yield _lowering.Finding(
                     Construct.LOG if _is_log(node.domain) else Construct.INTEGERS, CUT_AT_LIMITS, node.span
                 )
     own = ((n, each) for n, each in plan.coded if isinstance(n, Hyperparameter) and isinstance(each, cs.EncodedDomain))
-    yield from _reduction_chain.worst_findings(
-        ((node, piece) for node, each in own for piece in each.pieces), _piece_verdicts
-    )
+    pieces = ((node, piece) for node, each in own for piece in each.pieces)
+    yield from _reduction_chain.worst_findings(pieces, _piece_verdicts)
     for network in plan.unfolded:
         for member in network.members:
             if member.condition is not None:

@@ -24,7 +24,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.question_forms import FLATTEN_SOURCE, NestedCode, QuestionForm, case_shares, flattened
-from spacelang.targets._lowering import Construct, PreservationTable, approximated, exact
+from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact
 from spacelang.targets._reduction_chain import build_questions, findings_of, preserved_by_reductions
 
 Values: TypeAlias = dict[str, Any]
@@ -63,7 +63,7 @@ class Hyperopt:
         Construct.WEIGHTS: (exact("`hp.pchoice`"),),
     }
 
-    def lower(self, structures: Structures) -> _lowering.LoweringResult["HyperoptSpace", Values]:
+    def lower(self, structures: Structures) -> LoweringResult["HyperoptSpace", Values]:
         """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
         named = build_questions(structures, accepts, self.preserves)
         # `hp.uniformint` draws end values half as often: a uniform prior of integers is not preserved.
@@ -73,7 +73,7 @@ class Hyperopt:
         kept = (each for each in found if each.construct is not Construct.PRIORS or each.span not in integers)
         report = _lowering.make_report(named.space, self.preserves, kept)
         form = HyperoptSpace(named)
-        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class HyperoptSpace(QuestionForm):

@@ -26,9 +26,9 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 from spacelang.targets import _lowering
-from spacelang.targets._lowering import Construct, PreservationTable, approximated, exact
+from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact
 from spacelang.targets._reduction_chain import preserved_by_reductions
-from spacelang.targets._text_and_dot import digraph, quote_dot
+from spacelang.targets._text_and_dot import DEFAULT_MARK, OTHER_MARK, digraph, quote_dot
 from spacelang.text import count_with_noun
 
 Prefix: TypeAlias = tuple[str, ...]
@@ -109,7 +109,7 @@ class Mosaic:
         Construct.PRIORS: (exact("configurations below a node are drawn by it"),),
     }
 
-    def lower(self, structures: Structures) -> _lowering.LoweringResult["StructuralTree", Vector]:
+    def lower(self, structures: Structures) -> LoweringResult["StructuralTree", Vector]:
         """Return the structural tree of the space of the structures."""
         _lowering.refuse_oversized_integers(structures.space, self.preserves)
         tree = StructuralTree(structures)
@@ -117,7 +117,7 @@ class Mosaic:
         inner = (each for each in space.decisions if each.first and space.variables[each.address].owners)
         findings = (_lowering.Finding(Construct.FIRST, _FIRST_INSIDE, choice.span) for choice in inner)
         report = _lowering.make_report(space, self.preserves, findings)
-        return _lowering.LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample_vectors, report)
+        return LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample_vectors, report)
 
 
 class StructuralTree:
@@ -381,10 +381,6 @@ def _last_decisions(node: Node) -> Iterator[Choice]:
                 yield from _last_decisions(inner)
         case _:
             return
-
-
-DEFAULT_MARK: Final = "●"
-OTHER_MARK: Final = "○"
 
 
 def outline(name: str, structures: int, path: Sequence[Level]) -> str:

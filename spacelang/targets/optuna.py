@@ -16,7 +16,7 @@ from numpy.random import Generator
 
 from spacelang.ir import domain as domains
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, literal
 from spacelang.ir.space import Choice
 from spacelang.ir.value import Value, to_python_scalar
 from spacelang.optional_imports import import_optional
@@ -27,7 +27,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.question_forms import QuestionForm, case_label
-from spacelang.targets._lowering import Construct, PreservationTable, approximated, exact, rewritten
+from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._reduction_chain import build_questions, build_report, preserved_by_reductions
 
 Parameters: TypeAlias = dict[str, Any]  # The parameters of a trial, by the names under which they were suggested
@@ -64,11 +64,11 @@ class Optuna:
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts, "`suggest_categorical`"),
         Construct.FLOATS: (exact("`suggest_float`"),),
-        Construct.INTEGERS: (exact("`suggest_int`"), _lowering.OVERSIZED),
+        Construct.INTEGERS: (exact("`suggest_int`"), OVERSIZED),
         Construct.LOG: (exact("`log=True`"),),
         Construct.STEPS: (
             rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
-            _lowering.OVERSIZED,
+            OVERSIZED,
         ),
         Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
         Construct.SETS: (exact("`suggest_categorical`, of strings where optuna cannot tell the values apart"),),
@@ -246,8 +246,7 @@ def labels_of(choice: Fork | FreeHyperparameterDraw) -> tuple[str, ...]:
     if isinstance(choice, FreeHyperparameterDraw):
         pieces = choice.pieces
         return tuple(
-            domains.describe(each.part) if isinstance(each, DrawnPiece) else domains.literal(each.value)
-            for each in pieces
+            domains.describe(each.part) if isinstance(each, DrawnPiece) else literal(each.value) for each in pieces
         )
     words = tuple(case_label(choice, case) for case in choice.cases)
     return words if len(set(words)) == len(words) else tuple(f"{n}: {word}" for n, word in enumerate(words, 1))
@@ -276,7 +275,7 @@ def _piece_code(piece: Piece) -> py.Code:
         case MemberIndexReduction(part=Categorical(values=values)):
             return py.ItemNode(py.literal_list(values), answer)
         case MemberRenamingReduction(part=Categorical() as part):
-            return py.ItemNode(py.literal_dict({domains.literal(value): value for value in part.values}), answer)
+            return py.ItemNode(py.literal_dict({literal(value): value for value in part.values}), answer)
         case _:
             return answer
 

@@ -20,7 +20,7 @@ from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.targets import _lowering
-from spacelang.targets._lowering import Construct, PreservationTable, exact, refused
+from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, exact, make_report, refused
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, constraint_findings, preserved_by_reductions
 from spacelang.targets._text_and_dot import quote_dot
 
@@ -68,12 +68,11 @@ class Random:
     }
 
     def __post_init__(self) -> None:
-        """Raise OptionError for numbers out of bounds."""
         for name, number, least in (("n", self.n, 1), ("seed", self.seed, 0)):
             if number < least:
                 raise OptionError(f"`{name}` cannot be {number}", f"set `{name}` to {least} or more")
 
-    def lower(self, structures: Structures) -> _lowering.LoweringResult["RandomArrays", EncodedRows]:
+    def lower(self, structures: Structures) -> LoweringResult["RandomArrays", EncodedRows]:
         """Return `n` configurations of the space of the structures, drawn by its sampler with the seed."""
         space = structures.space
         _lowering.refuse_oversized_integers(space, self.preserves)
@@ -82,18 +81,17 @@ class Random:
             columns = sampler.batch(self.n, np.random.default_rng(self.seed))
         except SamplingFailedError:
             tied = [rule for rule in space.constraints if len(rule.scope) > 1] or space.constraints
-            _lowering.make_report(space, self.preserves, constraint_findings(tied, RARELY_SATISFIED))
+            make_report(space, self.preserves, constraint_findings(tied, RARELY_SATISFIED))
             raise
         form = RandomArrays(structures, sampler, columns, self.seed)
-        report = _lowering.make_report(space, self.preserves)
-        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        report = make_report(space, self.preserves)
+        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class RandomArrays:
     """Drawn configurations: `columns` as the sampler drew them, `values` as a matrix of floats."""
 
     def __init__(self, structures: Structures, sampler: Sampler, columns: Batch, seed: int) -> None:
-        """Take the structures, their sampler, the drawn columns and the seed."""
         self.structures, self.space = structures, structures.space
         self.columns, self.seed, self._sampler = columns, seed, sampler
 

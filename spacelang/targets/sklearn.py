@@ -31,7 +31,7 @@ from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports import question_forms
 from spacelang.targets._exports.question_forms import Dictionary, NestedCode, QuestionForm
-from spacelang.targets._lowering import Construct, PreservationTable, approximated, exact, rewritten
+from spacelang.targets._lowering import OVERSIZED, Construct, Finding, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._reduction_chain import UNIFORM, build_questions, findings_of, preserved_by_reductions
 from spacelang.text import count_with_noun
 
@@ -75,9 +75,9 @@ class Sklearn:
         Construct.NESTED: (rewritten("in the dictionaries of the alternative that leads to it"),),
         Construct.ORDERS: (rewritten("in the dictionaries, like other decisions"),),
         Construct.FLOATS: (exact("a distribution with `rvs`"), SPACED),
-        Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED, _lowering.OVERSIZED),
+        Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED, OVERSIZED),
         Construct.LOG: (exact("a distribution on the log scale, or values evenly spaced on it"),),
-        Construct.STEPS: (exact("a distribution over the members"), SPACED, _lowering.OVERSIZED),
+        Construct.STEPS: (exact("a distribution over the members"), SPACED, OVERSIZED),
         Construct.UNIONS: (exact("a distribution over the parts, or the values of all parts"),),
         Construct.WEIGHTS: (*_lowering.GUIDANCE[Construct.WEIGHTS], SHARED),
         Construct.PRIORS: (*_lowering.GUIDANCE[Construct.PRIORS], UNIFORM, NORMAL),
@@ -90,7 +90,6 @@ class Sklearn:
     most: int = option(2000, "maximum number of dictionaries")
 
     def __post_init__(self) -> None:
-        """Raise OptionError for numbers out of bounds."""
         if self.points < 2:
             raise OptionError(f"`points` cannot be {self.points}", "a range has two ends: set `points` to 2 or more")
         if self.most < 1:
@@ -111,24 +110,22 @@ class Sklearn:
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
     @staticmethod
-    def _findings(form: "SearchDictionaries") -> Iterator[_lowering.Finding]:
+    def _findings(form: "SearchDictionaries") -> Iterator[Finding]:
         space = form.questions.space
         if form.is_joint:
             there = _lowering.constructs_of(space)
-            yield from (
-                _lowering.Finding(Construct.DECISIONS, JOINT, span) for span in there.get(Construct.DECISIONS, ())
-            )
-            yield from (_lowering.Finding(Construct.WEIGHTS, SHARED, span) for span in there.get(Construct.WEIGHTS, ()))
+            yield from (Finding(Construct.DECISIONS, JOINT, span) for span in there.get(Construct.DECISIONS, ()))
+            yield from (Finding(Construct.WEIGHTS, SHARED, span) for span in there.get(Construct.WEIGHTS, ()))
         if form.points is None:
             yield from findings_of(form.questions, Sklearn.preserves)
             normal = filter(_normal_of, space.hyperparameters)
-            yield from (_lowering.Finding(Construct.PRIORS, NORMAL, node.span) for node in normal)
+            yield from (Finding(Construct.PRIORS, NORMAL, node.span) for node in normal)
             return
         for free, slot in form.questions.drawn_pieces():
             if _is_range(slot) and not _has_all_members(slot, form.points):
                 for construct in _lowering.constructs_in(slot.part):
                     if SPACED in Sklearn.preserves[construct]:
-                        yield _lowering.Finding(construct, SPACED, free.node.span)
+                        yield Finding(construct, SPACED, free.node.span)
 
 
 class SearchDictionaries(QuestionForm):
@@ -137,9 +134,7 @@ class SearchDictionaries(QuestionForm):
     def __init__(self, named: Questions, points: int | None, needed: int, most: int) -> None:
         """Take questions, grid points per range (None for distributions), and the needed and allowed dictionaries."""
         super().__init__(named)
-        self.points = points
-        self.dictionary_count = needed
-        self.is_joint = needed > most
+        self.points, self.dictionary_count, self.is_joint = points, needed, needed > most
 
     @cached_property
     def native(self) -> list[dict[str, Any]]:
@@ -211,9 +206,8 @@ class SearchDictionaries(QuestionForm):
             found = self._values_code(entry) if isinstance(entry, FreeHyperparameter) else py.literal_list(entry)
             return py.ListNode((found,)) if isinstance(found, py.LiteralNode) else found  # a dictionary needs a list
 
-        return py.ListNode(
-            tuple(py.DictNode(tuple((key, code(entry)) for key, entry in each)) for each in self._products)
-        )
+        products = (tuple((key, code(entry)) for key, entry in each) for each in self._products)
+        return py.ListNode(tuple(map(py.DictNode, products)))
 
     @cached_property
     def _products(self) -> tuple[Dictionary, ...]:
@@ -262,9 +256,8 @@ class SearchDictionaries(QuestionForm):
 
 
 def _choice_code(_name: str, options: Sequence[py.Code], shares: Sequence[float] | None) -> py.Code:
-    return py.call(
-        "OneOf", py.ListNode(tuple(options)), **({} if shares is None else {"shares": py.literal_list(shares)})
-    )
+    named = {} if shares is None else {"shares": py.literal_list(shares)}
+    return py.call("OneOf", py.ListNode(tuple(options)), **named)
 
 
 def _normal_of(node: Hyperparameter) -> Normal | None:

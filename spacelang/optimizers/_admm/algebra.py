@@ -88,9 +88,8 @@ class Splitting:
 
     def with_delta(self, state: Iterate) -> Iterate:
         """Return the state after delta-min: delta is the member of D nearest to theta~ + lambda / rho."""
-        return replace(
-            state, delta=self.box.nearest(state.relaxed_integers + state.multipliers * self.widths / self.rho)
-        )
+        wanted = state.relaxed_integers + state.multipliers * self.widths / self.rho
+        return replace(state, delta=self.box.nearest(wanted))
 
     def restarted_at(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
         """Return the state restarted at a point.
@@ -110,9 +109,8 @@ class Splitting:
 
     def with_multipliers(self, state: Iterate) -> Iterate:
         """Return the state after the update of the multipliers: lambda + rho (theta~ - delta)."""
-        return replace(
-            state, multipliers=state.multipliers + self.rho * (state.relaxed_integers - state.delta) / self.widths
-        )
+        step = self.rho * (state.relaxed_integers - state.delta) / self.widths
+        return replace(state, multipliers=state.multipliers + step)
 
 
 ResidualUnits: TypeAlias = Literal["scaled", "raw"]

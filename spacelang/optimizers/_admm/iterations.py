@@ -132,10 +132,8 @@ class Iterations:
             self._best = self._current_trial, self.state
         if before is None or not self._current_trial.is_feasible:
             return True  # the penalty of a violated bound grows in every iteration
-        return _sort_key(self._current_trial) < (
-            before[0].excess,
-            before[0].normalized_loss - MIN_RELATIVE_GAIN * abs(before[0].normalized_loss),
-        )
+        excess, loss = _sort_key(before[0])
+        return _sort_key(self._current_trial) < (excess, loss - MIN_RELATIVE_GAIN * abs(loss))
 
     def step(self) -> Search:
         """Run one iteration: both sub-problems in the order of the method, then update the constraint multipliers."""
@@ -147,27 +145,14 @@ class Iterations:
             residuals = self._residuals.trial_residuals(self._current_trial, self.state.slack)
             self.state = replace(self.state, mu=self._residuals.updated_multipliers(self.state.mu, residuals))
 
-    # ---- theta
-
     def _theta_min(self, calls: int) -> Search:
         """Run theta-min, then delta-min and the update of the theta multipliers, which z-min leaves alone."""
         pipeline = self._current_pipeline
-        earlier = (
-            self._pipeline_trials.trials_of(pipeline, self._owned_cube(self.state.point))
-            if self._method.reuses_history
-            else ()
-        )
-        problem = ThetaSubproblem(
-            self._form,
-            self._splitting,
-            self._residuals,
-            self.state,
-            self._problem.rng,
-            room=self._cache.idle_workers,
-            earlier=earlier,
-            searches_slack=self._method.searches_slack,
-            members=self._members,
-        )
+        known = self._pipeline_trials.trials_of(pipeline, self._owned_cube(self.state.point))
+        given = self._form, self._splitting, self._residuals, self.state, self._problem.rng
+        earlier = known if self._method.reuses_history else ()
+        slack, room = self._method.searches_slack, self._cache.idle_workers
+        problem = ThetaSubproblem(*given, room=room, earlier=earlier, searches_slack=slack, members=self._members)
         # With few members, most calls would only repeat known trials.
         most = int(min(calls, problem.cube.max_members))
         asking = self._method.theta.minimise(problem, problem.box, most, problem.start)
@@ -190,17 +175,14 @@ class Iterations:
         if is_other and self._method.scope == "pipeline":
             self._method.z.forget(pipeline)
 
-    # ---- z
-
     def _z_min(self, calls: int) -> Search:
         """Run z-min: switch to the best pipeline found if it is better than the current one."""
         if self._choice_tree.tree.leaf_count == 1:
             return
         problem = ZSubproblem(self._members, self._choice_tree, self._thetas, self._residuals, self.state)
         if self._current_trial is None:  # with `first="z"`, the result must be no worse than the start
-            (self._current_trial,) = yield from self._cache.run(
-                ask_all([problem.request(self._current_pipeline)]), self._record
-            )
+            request = problem.request(self._current_pipeline)
+            (self._current_trial,) = yield from self._cache.run(ask_all([request]), self._record)
         selection = problem.selection_problem(self._problem, self._cache.idle_workers)
         asking = self._method.z.select(selection, calls, self._current_pipeline)
         found = yield from self._cache.run(asking, self._record)
@@ -215,15 +197,12 @@ class Iterations:
         point = self._thetas.state_of(pipeline, self.state).point
         self._pipeline_trials.record(pipeline, [(self._owned_cube(point).theta_of(point), trial)])
 
-    # ---- restart
-
     def _restart(self) -> SearchCoroutine[bool]:
         """Restart next to the best pipeline, else at a configuration not evaluated; return False if there is none."""
         if (yield from self._restart_next_to_best()):
             return True
-        request = next(
-            (each for each in map(Request, self._random_configurations) if each not in self._cache.trials), None
-        )
+        drawn = map(Request, self._random_configurations)
+        request = next((each for each in drawn if each not in self._cache.trials), None)
         if request is None:
             return False
         (self._current_trial,) = yield from self._cache.run(ask_all([request]))
@@ -245,11 +224,8 @@ class Iterations:
         around = islice(self._choice_tree.tree.walk(pipeline, 1), MAX_NEIGHBOURS)
         near = [each for each in around if each not in self._tuned_pipelines]
         for place in self._problem.rng.permutation(len(near)):
-            state = self._splitting.restarted_at(
-                self._thetas.state_of(pipeline, self.state),
-                best.point,
-                self._form.variables_of_selected_alternatives(best.point),
-            )
+            owned = self._form.variables_of_selected_alternatives(best.point)
+            state = self._splitting.restarted_at(self._thetas.state_of(pipeline, self.state), best.point, owned)
             state = self._thetas.state_of(near[place], state)
             self._tuned_pipelines.add(near[place])
             member = self._members(state.point)

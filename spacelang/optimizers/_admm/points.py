@@ -30,13 +30,8 @@ def nearest_members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) ->
     return found
 
 
-def nearest_member(form: AdmmForm, point: AdmmPoint) -> Configuration | None:
-    """Return the configuration to evaluate for one point, or None; see `nearest_members`."""
-    return nearest_members(form, [point])[0]
-
-
 class MemberCache:
-    """A cache of `nearest_member`, emptied when full: theta-min proposes many points that stand for few members."""
+    """A cache of `nearest_members`, emptied when full: theta-min proposes many points that stand for few members."""
 
     def __init__(self, form: AdmmForm) -> None:
         self._form = form
@@ -49,7 +44,7 @@ class MemberCache:
         if key not in self._cached_members:
             if len(self._cached_members) == MAX_CACHED_MEMBERS:
                 self._cached_members.clear()
-            self._cached_members[key] = nearest_member(self._form, point)
+            self._cached_members[key] = nearest_members(self._form, [point])[0]
         return self._cached_members[key]
 
 

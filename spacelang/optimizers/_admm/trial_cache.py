@@ -20,10 +20,6 @@ NO_MEMBER_KEY: Final = ""
 """A key that no member has. A configuration with this key stands for alternatives that no member has."""
 
 
-def _ignore_trial(_: Trial) -> None:
-    """Do nothing."""
-
-
 class TrialCache:
     """A cache of trials on all training rows, which also tracks the number of idle workers."""
 
@@ -34,7 +30,7 @@ class TrialCache:
         """The number of trials so far that provided new information."""
         self.idle_workers = 1
 
-    def run(self, part: SearchCoroutine[T], note: Callable[[Trial], None] = _ignore_trial) -> SearchCoroutine[T]:
+    def run(self, part: SearchCoroutine[T], note: Callable[[Trial], None] = lambda _: None) -> SearchCoroutine[T]:
         """Run a part of the search, and answer its requests from the cache where possible.
 
         A request that stands for no member of the space is answered with a failed trial. `note` is called with every

@@ -36,9 +36,8 @@ class PipelineChoiceTree:
         ]
         excluded = (tuple(starmap(self._term_expression, rule.terms)) for rule in form.linear_constraints)
         rules = tuple(Constraint(And(terms), True) for terms in excluded)
-        self.tree = DiscrepancyTree(
-            Structures(Space(form.space.name, Product(ProductKind.SEQUENCE, tuple(stages)), rules))
-        )
+        space = Space(form.space.name, Product(ProductKind.SEQUENCE, tuple(stages)), rules)
+        self.tree = DiscrepancyTree(Structures(space))
 
     @property
     def _top_level_orders(self) -> Iterator[StepOrder]:
@@ -142,17 +141,10 @@ class ZSubproblem:
 
     def selection_problem(self, problem: Problem, room: int) -> SelectionProblem:
         """Return the selection problem; losses are augmented by the constraint penalty at the current slacks."""
-        penalty = partial(self._residuals.trial_penalty, slack=self._state.slack, mu=self._state.mu)
-        return SelectionProblem(
-            self._choosing.tree,
-            self.configuration,
-            problem.size,
-            problem.rng,
-            penalty if len(self._residuals) else no_penalty,
-            room,
-            admits=self.admits,
-            remark=problem.remark,
-        )
+        augmented = partial(self._residuals.trial_penalty, slack=self._state.slack, mu=self._state.mu)
+        penalty = augmented if len(self._residuals) else no_penalty
+        pipelines = self._choosing.tree, self.configuration, problem.size, problem.rng
+        return SelectionProblem(*pipelines, penalty, room, admits=self.admits, remark=problem.remark)
 
     def configuration(self, pipeline: Pipeline) -> Configuration:
         """Return the configuration of a pipeline at the current theta.

@@ -156,8 +156,7 @@ class ConfigurationConverter:
     """The conversions between the configurations of a space and the variables of a layout."""
 
     def __init__(self, space: Space, layout: VariableLayout) -> None:
-        self.space = space
-        self.layout = layout
+        self.space, self.layout = space, layout
         self.blocks: tuple[Block, ...] = layout.blocks
         self.orders: tuple[StepOrder, ...] = layout.orders
         self.theta_c, self.theta_d = layout.theta_c, layout.theta_d

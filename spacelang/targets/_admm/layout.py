@@ -149,19 +149,15 @@ def make_layout(space: Space, variants: Mapping[tuple[str, str], tuple[BranchCas
         owner = next(((space.variables[address].key, branch) for address, branch in outer), None)
         labels, branches = products[choice.address].labels, tuple(choice.branch_indices)
         orders.append(StepOrder(labels, branches, choice.key, choice.address, owner, choice.default))
-    theta_c = ThetaBox(tuple(writer.numbers), integral=False)
-    return VariableLayout(
-        tuple(blocks), tuple(orders), always, theta_c, ThetaBox(tuple(writer.integers), integral=True)
-    )
+    theta_c, theta_d = ThetaBox(tuple(writer.numbers), integral=False), ThetaBox(tuple(writer.integers), integral=True)
+    return VariableLayout(tuple(blocks), tuple(orders), always, theta_c, theta_d)
 
 
 class _LayoutBuilder:
     def __init__(self, space: Space, orders: frozenset[str]) -> None:
-        self._space = space
-        self._orders = orders
-        self._variables_by_context = group_by_key(
-            (each.owners[0] if each.owners else None, each) for each in space.variables.values()
-        )
+        self._space, self._orders = space, orders
+        variables = space.variables.values()
+        self._variables_by_context = group_by_key((v.owners[0] if v.owners else None, v) for v in variables)
         self._excluded = dict(_excluded_values(space))
         self.numbers: list[Coordinate] = []
         self.integers: list[Coordinate] = []
@@ -243,15 +239,13 @@ def _excluded_values(space: Space) -> Iterable[tuple[str, frozenset[tuple[object
     """Return, for each hyperparameter, the values that constraints on it alone exclude."""
     found: dict[str, set[tuple[object, ...]]] = {}
     for rule in space.constraints:
-        has_decisions = decisions_in_tests(rule.expression) or any(
-            isinstance(n, Active) for n in nodes(rule.expression)
-        )
-        if len(rule.scope) != 1 or has_decisions:
+        test = rule.expression
+        if len(rule.scope) != 1 or decisions_in_tests(test) or any(isinstance(n, Active) for n in nodes(test)):
             continue
         node = space.variables[rule.scope[0]].hyperparameter
         for part in parts(node.domain):
             if part.size is not None and part.size <= MAX_ENUMERATED_MEMBERS:
                 for value in members(part):
-                    if is_true(rule.expression, lambda _, value=value: value) == rule.forbidden:  # type: ignore[misc]
+                    if is_true(test, lambda _, value=value: value) == rule.forbidden:  # type: ignore[misc]
                         found.setdefault(node.address, set()).add(identity_key(value))
     return ((address, frozenset(values)) for address, values in found.items())

@@ -155,9 +155,7 @@ def _constraints_of_factor(factor: Factor, known: Mapping[str, Axis]) -> Iterato
     options = [tuple(axis) for _, axis in axes]
     exclusions = _prefix_exclusions if prod(map(len, options)) > MAX_JOINT_STATES else _smallest_exclusions
     for box in exclusions(options, allowed):
-        taken = (
-            (address, axis, states) for (address, axis), states in zip(axes, box, strict=True) if states is not None
-        )
+        taken = ((*axis, states) for axis, states in zip(axes, box, strict=True) if states is not None)
         terms = ((a, tuple(sorted(number for state in states for number in axis[state]))) for a, axis, states in taken)
         yield LinearConstraint(tuple(terms))
 

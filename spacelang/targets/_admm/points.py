@@ -90,8 +90,7 @@ class ThetaBox:
 
     def __init__(self, coordinates: tuple[Coordinate, ...], *, integral: bool) -> None:
         """Create the box; the coordinates of an integral box are integers in D, stored as floats."""
-        self.coordinates = coordinates
-        self.integral = integral
+        self.coordinates, self.integral = coordinates, integral
         self.names: tuple[str, ...] = tuple(each.name for each in coordinates)
         self.owners: tuple[Owner, ...] = tuple(each.owner for each in coordinates)
         ends = [_bounds_of(each, integral=integral) for each in coordinates]

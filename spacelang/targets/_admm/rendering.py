@@ -38,8 +38,7 @@ class AdmmVariables(ConfigurationConverter):
     def __init__(self, structures: Structures, layout: VariableLayout, added: FlatteningCounts | None) -> None:
         """Create the form; `added` is None if conditions are evaluated as masks."""
         super().__init__(structures.space, layout)
-        self.structures = structures
-        self.added = added
+        self.structures, self.added = structures, added
         self.bounds: tuple[Bound, ...] = self.space.task.bounds if self.space.task else ()
 
     @property
@@ -147,10 +146,8 @@ def _title(form: AdmmVariables) -> Iterator[str]:
     if form.added is not None:
         alternatives, hyperparameters, conditions, decisions = astuple(form.added)
         causes = f"{count_with_noun(conditions, 'condition')} and {count_with_noun(decisions, 'nested decision')}"
-        extra = (
-            f"{count_with_noun(alternatives, 'alternative')} and {count_with_noun(hyperparameters, 'hyperparameter')}"
-        )
-        yield f"flattened: {causes} add {extra}"
+        added = count_with_noun(alternatives, "alternative"), count_with_noun(hyperparameters, "hyperparameter")
+        yield f"flattened: {causes} add {' and '.join(added)}"
 
 
 def _decision_lines(form: AdmmVariables) -> Iterator[str]:

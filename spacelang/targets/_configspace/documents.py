@@ -54,9 +54,7 @@ def _hyperparameter(parameter: cs.FlatHyperparameter, default: cs.FlatValue) -> 
         case _:
             is_float = parameter.kind.endswith("float")
             if parameter.normal is not None:
-                found["mu"], found["sigma"] = (
-                    cs.round_decimals(each) if is_float else each for each in parameter.normal
-                )
+                found["mu"], found["sigma"] = map(cs.round_decimals, parameter.normal) if is_float else parameter.normal
             found |= {"lower": parameter.lower, "upper": parameter.upper}
             found["default_value"] = cs.round_decimals(float(default)) if is_float else default
             found["log"] = parameter.log

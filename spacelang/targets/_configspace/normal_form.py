@@ -166,11 +166,9 @@ def _merge(ways: list[Conjunction]) -> list[Conjunction]:
 
 
 def _implies_test(test: Test, way: Conjunction) -> bool:
-    if test in way:
-        return True
-    return isinstance(test, MembershipTest) and any(
-        isinstance(own, MembershipTest) and own.name == test.name and own.values <= test.values for own in way
-    )
+    if test in way or not isinstance(test, MembershipTest):
+        return test in way
+    return any(isinstance(own, MembershipTest) and own.name == test.name and own.values <= test.values for own in way)
 
 
 MAX_JOINT_VALUES: Final = 4_000

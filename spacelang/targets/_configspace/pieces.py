@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from spacelang.ir import domain as domains
-from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, is_number
@@ -149,7 +149,7 @@ class EncodedDomain:
 
 def draw_share(piece: Domain, whole: Domain) -> float:
     """Return the share of the draws of a domain that lies in a piece of it, at least `MIN_SHARE`."""
-    return max(sum(probability_of_cell(part, whole) for part in domains.parts(piece)), MIN_SHARE)
+    return max(sum(probability_of_cell(part, whole) for part in parts(piece)), MIN_SHARE)
 
 
 class UnsupportedRangeError(Exception):
@@ -171,7 +171,7 @@ def encode_domain(
     `name` makes a unique name of a preferred one, such as `wish`. `normal` is the mean and deviation of the prior of a
     single range, and `weights` are those of the parts of a union.
     """
-    several = domains.parts(domain)
+    several = parts(domain)
     if len(several) == 1:
         return EncodedDomain(domain, (_encode_part(several[0], name(wish), normal),))
     labels = tuple(map(domains.describe, several))
@@ -300,7 +300,7 @@ def is_expressible(node: Hyperparameter) -> bool:
     if isinstance(node.prior, Normal):
         return _is_expressible(node.prior, node.domain)
     # ConfigSpace rounds logarithmic integers in a way of its own, which draws small ones less often.
-    is_uniform = not any(isinstance(part, Grid) and part.log for part in domains.parts(node.domain))
+    is_uniform = not any(isinstance(part, Grid) and part.log for part in parts(node.domain))
     return node.prior is None or (isinstance(node.prior, Uniform) and is_uniform)
 
 

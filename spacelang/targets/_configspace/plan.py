@@ -14,7 +14,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.network import Network
 from spacelang.targets._configspace import normal_form as dnf
 from spacelang.targets._configspace import pieces as cs
-from spacelang.targets._configspace.normal_form import ALWAYS, NEVER, Conjunction, NormalForm
+from spacelang.targets._configspace.normal_form import ALWAYS, NEVER, Conjunction, NormalForm, conjunction, disjunction
 
 MAX_CELLS: Final = 12  # The maximum number of parts into which a range is cut
 MAX_CLAUSES: Final = 400
@@ -136,9 +136,9 @@ class PlanBuilder:
         inactive hyperparameter has been checked, its drawn value still counts. Raises InexpressibleError if ConfigSpace
         cannot express the condition.
         """
-        found = dnf.disjunction(tuple(dnf.without_implied_tests(way, self.activity) for way in ways))
+        found = disjunction(tuple(dnf.without_implied_tests(way, self.activity) for way in ways))
         if len({self._depth(name) for way in found for name in dnf.tested_names(way)}) > 1:
-            found = dnf.disjunction(*(dnf.with_activity_conditions(way, self.activity) for way in found))
+            found = disjunction(*(dnf.with_activity_conditions(way, self.activity) for way in found))
         if any(isinstance(test, dnf.PairRelation) for way in found for test in way):
             raise dnf.InexpressibleError
         return found
@@ -147,9 +147,8 @@ class PlanBuilder:
         """Return the depth of a hyperparameter in the condition graph of ConfigSpace, counted from 1."""
         key = (name, self.activity[name])
         if key not in self._depths:
-            named = {
-                other for way in key[1] for other in dnf.tested_names(dnf.without_implied_tests(way, self.activity))
-            }
+            tests = [dnf.without_implied_tests(way, self.activity) for way in key[1]]
+            named = {other for way in tests for other in dnf.tested_names(way)}
             self._depths[key] = 1 + max((self._depth(other) for other in named), default=0)
         return self._depths[key]
 
@@ -158,8 +157,7 @@ class DirectNetworkConverter:
     """A conversion of one network, without unfolding it, into entries of a plan."""
 
     def __init__(self, plan: PlanBuilder, network: Network) -> None:
-        self.plan = plan
-        self.network = network
+        self.plan, self.network = plan, network
         self.cells = network.cells
         self.members: Mapping[str, Variable] = {member.address: member for member in network.members}
         self.codes: dict[str, cs.EncodedDomain] = {}
@@ -200,7 +198,7 @@ class DirectNetworkConverter:
             self._add_decision(node, active)
             return
         if node.condition is not None:
-            active = dnf.conjunction(active, self.normal_form(node.condition, True))
+            active = conjunction(active, self.normal_form(node.condition, True))
         self.codes[address] = self.plan.add_domain(node, self._cut_domain(node), active)
 
     def _cut_domain(self, node: Hyperparameter) -> Domain:
@@ -236,8 +234,8 @@ class DirectNetworkConverter:
 
     def _clauses(self, constraint: Constraint) -> NormalForm:
         """Return the forbidden clauses of a constraint, which applies where all variables that it names are active."""
-        applies = dnf.conjunction(*(self._where_active(address) for address in constraint.scope))
-        found = dnf.conjunction(applies, self.normal_form(constraint.expression, constraint.forbidden))
+        applies = conjunction(*(self._where_active(address) for address in constraint.scope))
+        found = conjunction(applies, self.normal_form(constraint.expression, constraint.forbidden))
         if frozenset() in found:
             raise dnf.InexpressibleError
         return found
@@ -249,7 +247,7 @@ class DirectNetworkConverter:
                 return self.normal_form(expression.term, not truth)
             case expr.And() | expr.Or():
                 ways = [self.normal_form(term, truth) for term in expression.terms]
-                return dnf.conjunction(*ways) if isinstance(expression, expr.And) is truth else dnf.disjunction(*ways)
+                return conjunction(*ways) if isinstance(expression, expr.And) is truth else disjunction(*ways)
             case expr.Is():
                 return self._branch_test(expression, truth)
             case expr.Active():
@@ -268,14 +266,14 @@ class DirectNetworkConverter:
             self._add_variable(address)
         found = dnf.atom_normal_form(atom, truth, self.codes, self.plan.activity)
         inactive = () if truth else (self._negation(self._where_active(address)) for address in named)
-        return found if truth else dnf.disjunction(*inactive, found)
+        return found if truth else disjunction(*inactive, found)
 
     def _branch_test(self, test: expr.Is, truth: bool) -> NormalForm:
         self._add_variable(test.address)
         parameter = self.plan.decisions[test.address]
         branches = [branch for branch in parameter.choices if (branch in test.branches) is truth]
         found = dnf.membership_form(parameter, branches, self.plan.activity)
-        return found if truth else dnf.disjunction(self._negation(self.plan.activity[parameter.name]), found)
+        return found if truth else disjunction(self._negation(self.plan.activity[parameter.name]), found)
 
     def _where_active(self, address: str) -> NormalForm:
         self._add_variable(address)
@@ -283,7 +281,7 @@ class DirectNetworkConverter:
         return self.plan.activity[known.name]
 
     def _negation(self, ways: NormalForm) -> NormalForm:
-        return dnf.conjunction(*(dnf.disjunction(*(self._test_negation(test) for test in way)) for way in ways))
+        return conjunction(*(disjunction(*(self._test_negation(test) for test in way)) for way in ways))
 
     def _test_negation(self, test: dnf.MembershipTest | dnf.ThresholdTest | dnf.PairRelation) -> NormalForm:
         if isinstance(test, dnf.PairRelation):
@@ -292,8 +290,8 @@ class DirectNetworkConverter:
         if isinstance(test, dnf.MembershipTest):
             left = [value for value in parameter.choices if value not in test.values]
             others = dnf.membership_form(parameter, left, self.plan.activity)
-            return dnf.disjunction(self._negation(self.plan.activity[test.name]), others)
+            return disjunction(self._negation(self.plan.activity[test.name]), others)
         is_possible = {"<": test.number > parameter.lower, "==": True, ">": test.number < parameter.upper}
         signs = [sign for sign in _SIGNS if sign != test.sign and is_possible[sign]]
-        others = dnf.disjunction(*((frozenset((replace(test, sign=sign),)),) for sign in signs))
-        return dnf.disjunction(self._negation(self.plan.activity[test.name]), others)
+        others = disjunction(*((frozenset((replace(test, sign=sign),)),) for sign in signs))
+        return disjunction(self._negation(self.plan.activity[test.name]), others)

@@ -12,7 +12,7 @@ from typing import Final
 
 from spacelang.grouping import group_by_key
 from spacelang.ir import domain as domains
-from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, contains, parts
 from spacelang.ir.expr import InactiveValue, Lookup, Reference, references
 from spacelang.ir.space import Choice, Context, Hyperparameter
 from spacelang.ir.value import Value, identity_key
@@ -25,7 +25,7 @@ from spacelang.solver.model import Solver
 from spacelang.solver.network import Network, TooManyConnectedVariablesError
 from spacelang.targets._configspace import normal_form as dnf
 from spacelang.targets._configspace import pieces as cs
-from spacelang.targets._configspace.normal_form import NEVER, InexpressibleError, NormalForm
+from spacelang.targets._configspace.normal_form import NEVER, InexpressibleError, NormalForm, disjunction
 from spacelang.targets._configspace.plan import DirectNetworkConverter, Plan, PlanBuilder
 
 MIN_ACCEPTANCE: Final = 0.02
@@ -127,9 +127,7 @@ class ForkConverter:
     """A conversion of the unfolded parts of one network into entries of a plan."""
 
     def __init__(self, plan: PlanBuilder, roots: Parts, context: Context) -> None:
-        self.plan = plan
-        self.roots = roots
-        self.context = context
+        self.plan, self.roots, self.context = plan, roots, context
         self.parts = tuple(unfolding.all_parts(roots))
         self.references = _incoming_cases(self.parts)
         self.mergeable = _mergeable_pieces(self.parts, roots)
@@ -167,9 +165,8 @@ class ForkConverter:
         assert fork.node is not None
         worth = lookup(fork.node.address)
         assert not isinstance(worth, InactiveValue)
-        return next(
-            c for c in choices if c in selector.values and identity_key(selector.values[c]) == identity_key(worth)
-        )
+        values = [(choice, selector.values[choice]) for choice in choices if choice in selector.values]
+        return next(choice for choice, value in values if identity_key(value) == identity_key(worth))
 
     def _add_part(self, part: UnfoldedPart) -> NormalForm:
         """Add a part after the parts that lead to it, and return where it is active."""
@@ -183,7 +180,7 @@ class ForkConverter:
             selector = self.selectors[id(fork)]
             is_said = is_said or selector.replaces_pieces
             leading.append(dnf.membership_form(selector.parameter, selector.choices[place], self.plan.activity))
-        active = self._activity[id(part)] = dnf.disjunction(*leading)
+        active = self._activity[id(part)] = disjunction(*leading)
         if isinstance(part, Fork):
             selector = self.selectors[id(part)] = self._selector(part)
             self._add_selector(part, selector, active)
@@ -220,24 +217,22 @@ class ForkConverter:
     def _selector_of_pieces(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
         labels = [NOT_ACTIVE if case.domain is None else domains.describe(case.domain) for case in fork.cases]
         weights = [1.0 if case.domain is None else cs.draw_share(case.domain, node.domain) for case in fork.cases]
-        first = next((p for p, c in enumerate(fork.cases) if c.domain and domains.contains(c.domain, node.default)), 0)
+        first = next((p for p, c in enumerate(fork.cases) if c.domain and contains(c.domain, node.default)), 0)
         name = self.plan.names.make_unique(f"{self.plan.preferred_name(node)}:part")
         return _labelled_categorical(name, labels, None, first, weights)
 
     def _merged_selector(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
         name = self.plan.names.make_unique(self.plan.preferred_name(node))
-        pieces = [piece for case in fork.cases if case.domain is not None for piece in domains.parts(case.domain)]
-        values = [v for part in domains.parts(node.domain) for v in _sorted_values(part, pieces)]
+        pieces = [piece for case in fork.cases if case.domain is not None for piece in parts(case.domain)]
+        values = [v for part in parts(node.domain) for v in _sorted_values(part, pieces)]
         is_optional = any(case.domain is None for case in fork.cases)
         ordered = not isinstance(node.domain, Categorical) or isinstance(node.domain, Ordinal)
-        is_alone = len(domains.parts(node.domain)) == 1 and not is_optional
+        is_alone = len(parts(node.domain)) == 1 and not is_optional
         choices = (NOT_ACTIVE, *map(domains.literal, values)) if is_optional else cs.distinct_choices(values)
         table = dict(zip(choices[is_optional:], values, strict=True))
 
         def covered(domain: Domain | None) -> list[cs.FlatValue]:
-            return (
-                [NOT_ACTIVE] if domain is None else [c for c, value in table.items() if domains.contains(domain, value)]
-            )
+            return [NOT_ACTIVE] if domain is None else [c for c, value in table.items() if contains(domain, value)]
 
         cases = tuple(frozenset(covered(case.domain)) for case in fork.cases)
         default = next((c for c, v in table.items() if identity_key(v) == identity_key(node.default)), choices[0])
@@ -257,7 +252,7 @@ class ForkConverter:
                 raise InexpressibleError
             codes = dict(zip(named, joint, strict=True))
             found.append(dnf.conjunction(active, dnf.atom_normal_form(atom, not wanted, codes, self.plan.activity)))
-        return dnf.disjunction(*found)
+        return disjunction(*found)
 
     def _codes_of(self, address: str) -> list[cs.EncodedDomain]:
         forks = (part for part in self.parts if isinstance(part, Fork) and part.node and part.node.address == address)
@@ -308,10 +303,10 @@ def _mergeable_pieces(every: Sequence[UnfoldedPart], roots: Parts) -> frozenset[
 
 def _is_listable(whole: Domain, cases: Sequence[Case]) -> bool:
     sizes = [case.domain.size for case in cases if case.domain is not None]
-    has_logs = any(isinstance(part, Grid) and part.log for part in domains.parts(whole))
+    has_logs = any(isinstance(part, Grid) and part.log for part in parts(whole))
     return not has_logs and None not in sizes and sum(size or 0 for size in sizes) <= cs.MAX_LISTED
 
 
 def _sorted_values(part: SimpleDomain, pieces: Sequence[SimpleDomain]) -> list[Value]:
-    found = [value for piece in pieces for value in domains.members(piece) if domains.contains(part, value)]
+    found = [value for piece in pieces for value in domains.members(piece) if contains(part, value)]
     return sorted(found, key=part.index_of if isinstance(part, Categorical) else float)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ An entry is an item of a `TypedDict`, whose classes group the options that sever
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from operator import index
@@ -18,6 +18,7 @@ from textwrap import fill, indent
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict, TypeVar
 
 from spacelang.api import argument_checks as checks
+from spacelang.frozen import frozen
 from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def complete_optimizers(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in OPTIMIZERS.names() if name.startswith(last)]
 
 
-@dataclass(frozen=True)
+@frozen
 class RunOption:
     """One option of a run, in Python and on the command line."""
 

@@ -1,6 +1,5 @@
 """The options of runs on the command line, made of the entries in `spacelang.api.run_options`."""
 
-import csv
 from collections.abc import Callable, Iterator
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -60,6 +59,8 @@ def read_values(group: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(listed: str) -> list[str]:
+    import csv
+
     rows = csv.reader([listed], skipinitialspace=True)
     return [name.strip() for name in next(rows, []) if name.strip()]
 

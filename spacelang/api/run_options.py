@@ -24,7 +24,6 @@ from spacelang.runtime.archives import Norm
 if TYPE_CHECKING:
     from spacelang.api.initial_configurations import Initial
     from spacelang.api.search_data import AnyObjective
-    from spacelang.bench.comparison.progress import ComparisonListener
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.scoring.constraints import Constraint
@@ -251,7 +250,7 @@ class SearchOptions(RunOptions, total=False):
         "trial instead of the progress bar.")]
 
 class CompareOptions(ScoringOptions, ScopeOptions, WorkerOptions, BindingOptions, ReadingOptions, total=False):
-    """The options of `compare`."""
+    """The options that `compare` and its command have in common."""
 
     repeats: Annotated[int, RunOption(10, "The number of seeds, each with its own split.", "{help}", checks.INTEGER,
         least=1)]
@@ -259,8 +258,6 @@ class CompareOptions(ScoringOptions, ScopeOptions, WorkerOptions, BindingOptions
     folder: Annotated[str | PathLike[str] | None, RunOption(None, "The folder for runs, tables and plots; by default a "
         "new one in `comparisons/`.", "The folder for runs, tables and plots; by default none.",
         (checks.PATH, "takes the path of a folder"), command=Path | None, flag="--output", short="-o", metavar="DIR")]
-    listener: Annotated["ComparisonListener | None", RunOption(None,
-        doc="A listener of your own, which is notified of every trial.")]
 
 class TabulateOptions(ReadingOptions, ScoringOptions, BindingOptions, StoreOptions, WorkerOptions, ExecutorOptions,
     total=False):

@@ -6,12 +6,12 @@ from functools import cached_property, partial
 from math import nan
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import Experiment, budget_of, settings_of
-from spacelang.api.run_options import CompareOptions, takes_options
+from spacelang.api.run_options import CompareOptions, RunOption, takes_options
 from spacelang.api.space import Space, open_space
 from spacelang.bench.comparison_data import (
     ComparisonDataError,
@@ -29,6 +29,7 @@ from spacelang.runtime.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from spacelang.bench.comparison.progress import ComparisonListener
     from spacelang.bench.comparison.results import Results
 
 __all__ = [
@@ -41,12 +42,20 @@ __all__ = [
 ]
 
 
-@takes_options(CompareOptions)
+class ComparisonOptions(CompareOptions, total=False):
+    """The options of `compare`."""
+
+    listener: Annotated[
+        "ComparisonListener | None", RunOption(None, doc="A listener of your own, which is notified of every trial.")
+    ]
+
+
+@takes_options(ComparisonOptions)
 def compare(
     space: Space | str | PathLike[str],
     data: Mapping[str, Any],
     optimizers: Iterable[str],
-    **options: Unpack[CompareOptions],
+    **options: Unpack[ComparisonOptions],
 ) -> "Comparison":
     """Run every optimizer on every data set with the seeds `seed`, `seed` + 1, ..., `seed` + `repeats` - 1.
 

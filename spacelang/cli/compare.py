@@ -56,7 +56,7 @@ def command(
     from spacelang.bench.comparison.document import comparison_document
     from spacelang.bench.comparison.progress import ComparisonProgress
     from spacelang.bench.comparison.text import print_comparison
-    from spacelang.bench.run_comparison import compare, label_references
+    from spacelang.bench.run_comparison import ComparisonOptions, compare, label_references
     from spacelang.plugins import split_outside_brackets
     from spacelang.runtime.data.read_options import read_options_of
 
@@ -70,7 +70,7 @@ def command(
     check_workers(loaded, options)
     place = _new_folder(loaded) if folder is None else Path(folder)
     with _exit_on_errors(place), ComparisonProgress(Console(file=raw_stream(sys.stderr))) as listener:
-        given: CompareOptions = {**options, "folder": place, "listener": listener}
+        given: ComparisonOptions = {**options, "folder": place, "listener": listener}
         comparison = compare(loaded, label_references(data or []), split_outside_brackets(optimizers, ","), **given)
     if json:
         found = comparison_document(comparison.results)

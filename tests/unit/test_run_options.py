@@ -23,12 +23,13 @@ from spacelang.api.run_options import (
     options_of,
     takes_options,
 )
+from spacelang.bench.run_comparison import ComparisonOptions
 from spacelang.cli._app import _build_app, run
 
 README = ROOT / "spacelang" / "api" / "README.md"
 FUNCTIONS: dict[Any, Any] = {
     sl.search: SearchOptions,
-    sl.compare: CompareOptions,
+    sl.compare: ComparisonOptions,
     sl.ask_and_tell: AskOptions,
     sl.search_table: TableOptions,
     sl.SpaceSearchCV: EstimatorOptions,

@@ -8,7 +8,7 @@ from typing import Any
 
 from distributed import LocalCluster
 
-from spacelang.testing.marked_processes import MARK_VARIABLE
+from spacelang.testing.executors import MARK_VARIABLE
 
 OPEN = ExitStack()
 

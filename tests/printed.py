@@ -24,7 +24,7 @@ from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.space import Branch, Choice, FixedValue, Hyperparameter, NamedObject, Node, Operator, Product, Space
 from spacelang.ir.task import task_lines as describe_task
-from spacelang.serialization.expression_printer import show_expression
+from spacelang.serialization.syntax_nodes import show_expression
 
 INDENT: Final = "  "
 

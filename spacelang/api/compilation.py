@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from spacelang.ir.space import Space
     from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry, Target
 
-MAX_RELATED_SPANS: Final = 5
-"""The largest number of further places of one construct that a diagnostic shows."""
+MAX_RELATED_SPANS: Final = 5  # The largest number of further places of one construct that a diagnostic shows
 
 
 class CompilationError(PicklableError):

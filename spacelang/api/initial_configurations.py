@@ -32,8 +32,7 @@ Initial: TypeAlias = str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[
 """Initial configurations: `"default"`, the path of a JSON file, a configuration, or several."""
 DEFAULT: Final = "default"
 """The text for the default configuration of the space; a file of this name can be given as `./default`."""
-BEST_KEY: Final = "configuration"
-"""The key of the best configuration in the output of `run --json`."""
+BEST_KEY: Final = "configuration"  # The key of the best configuration in the output of `run --json`
 
 
 class InitialError(SpaceError):

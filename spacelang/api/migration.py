@@ -59,10 +59,8 @@ class Migration:
 
     migrated: tuple[MigratedTrial, ...]
     dropped: tuple[DroppedTrial, ...]
-    trials: int
-    """The number of trials of the run, including failures and repetitions."""
-    omitted: int = 0
-    """The number of further members beyond the requested maximum."""
+    trials: int  # The number of trials of the run, including failures and repetitions
+    omitted: int = 0  # The number of further members beyond the requested maximum
 
     @property
     def drop_reasons(self) -> list[tuple[str, int]]:

@@ -17,8 +17,7 @@ from spacelang.ir.walk import Structure, default_structure, hyperparameters_of, 
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 
-MAX_ENUMERATED: Final = 1_000
-"""Up to this size, the numbers of a domain are tried one by one, the closest first."""
+MAX_ENUMERATED: Final = 1_000  # Up to this size, the numbers of a domain are tried one by one, the closest first
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,10 @@ from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import stratified_order
 from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS_HELP, SpaceEstimator, last_step_without_sample_weights
 
-RowNumbers: TypeAlias = npt.NDArray[np.int64]
-"""An array of row numbers."""
+RowNumbers: TypeAlias = npt.NDArray[np.int64]  # An array of row numbers
 Scorer: TypeAlias = Callable[[Any, Any, Any], object]
 """A scorer of scikit-learn: called with a fitted estimator, features and labels."""
-SINGLE_SCORE: Final = "score"
-"""The name that scikit-learn gives to the score of a search with a single score."""
+SINGLE_SCORE: Final = "score"  # The name that scikit-learn gives to the score of a search with a single score
 ERROR_HINT: Final = "use `error_score='raise'` to see the first error"
 """How to see why trials failed, in their fit or in their scoring."""
 

@@ -255,8 +255,7 @@ def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
 
 
 PREDICTION_COLUMN: Final = "prediction"
-PROBABILITY_PREFIX: Final = "probability "
-"""The prefix of the columns of probabilities; the name of the class follows."""
+PROBABILITY_PREFIX: Final = "probability "  # The prefix of the columns of probabilities; the name of the class follows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import TrialRecord
 
 Announce: TypeAlias = "Callable[[TrialRecord, tuple[SkippedTrial, ...]], None]"
-ENSEMBLE_NAME = "ensemble"
-"""The name of the variable of the ensemble in the printed code."""
+ENSEMBLE_NAME = "ensemble"  # The name of the variable of the ensemble in the printed code
 
 
 @dataclass(frozen=True)

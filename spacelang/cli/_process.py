@@ -12,8 +12,7 @@ from typing import Any, Final, TextIO, cast
 
 from spacelang.diagnostics.terminal_cells import make_visible
 
-_STYLE: Final = re.compile(r"(\x1b\[[\d;]*m)")
-"""The escape sequence that sets a style on a terminal."""
+_STYLE: Final = re.compile(r"(\x1b\[[\d;]*m)")  # The escape sequence that sets a style on a terminal
 _LAYOUT: Final = re.compile(r"([\n\t]+)")
 
 
@@ -149,7 +148,6 @@ def sigterm_as_interrupt() -> Iterator[None]:
 BAD_INPUT: Final = 1
 WRONG_USAGE: Final = 2
 NOTHING_SUCCEEDED: Final = 3
-INTERRUPTED: Final = 130
-"""The exit statuses; 0 is success."""
+INTERRUPTED: Final = 130  # The exit statuses; 0 is success
 COMPLETION_VARIABLE: Final = "_SPACELANG_COMPLETE"
 """The environment variable that a shell sets to ask for completions of a line."""

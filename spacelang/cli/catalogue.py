@@ -11,8 +11,7 @@ from spacelang.cli._output import fail, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.files import os_error_text
 
-DEFAULT_PACKAGE: Final = "sklearn"
-"""The catalogue that is shown if no package is named."""
+DEFAULT_PACKAGE: Final = "sklearn"  # The catalogue that is shown if no package is named
 
 if TYPE_CHECKING:
     from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, Default

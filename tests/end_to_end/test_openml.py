@@ -379,7 +379,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(place, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(tempfile, "TemporaryDirectory", elsewhere)
-    monkeypatch.setattr("spacelang.runtime.data.openml._move", denied)
+    monkeypatch.setattr("shutil.move", denied)
     assert len(load_dataset("openml:61").features) == 150
     assert not place.files
 

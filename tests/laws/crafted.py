@@ -23,7 +23,9 @@ def stage(name: str, *operators: Operator, with_none: bool = False) -> Choice:
 
 
 def parameter(stage: str, operator: str, name: str, domain: Domain, condition: Expr | None = None) -> Hyperparameter:
-    return Hyperparameter(name, f"{stage}.{operator}.{name}", f"{stage}.{name}", domain, domain.middle, condition)
+    return Hyperparameter(
+        name, f"{stage}.{operator}.{name}", f"{stage}.{name}", domain, domain.representative, condition
+    )
 
 
 def space_of(*stages: Choice, constraints: Sequence[Constraint] = ()) -> Space:

@@ -60,7 +60,7 @@ def _part_of_simple(draw: st.DrawFn, domain: SimpleDomain) -> SimpleDomain:
             first, last = sorted(draw(st.lists(st.integers(0, domain.size - 1), min_size=2, max_size=2)))
             return Grid(domain.value_at(first), domain.value_at(last), domain.log, domain.step)
         case Real():
-            middle = domain.middle
+            middle = domain.representative
             assert isinstance(middle, float)
             if domain.size == 1:
                 return domain

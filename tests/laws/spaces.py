@@ -111,7 +111,7 @@ def _member(draw: st.DrawFn, domain: Domain) -> Value:
         case Grid():
             return domain.value_at(draw_integer(draw, 0, domain.size - 1))
         case Real():
-            candidates = (domain.lower, domain.upper, domain.middle)
+            candidates = (domain.lower, domain.upper, domain.representative)
             return draw_one(draw, [value for value in candidates if domain.find(value) == value])
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.catalog import Catalogue, CatalogueEntry, Role
-from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.catalogue import Catalogues
 
 NAMES = ("A", "B", "C", "D")
 PACKAGES = ("one", "two", "three")

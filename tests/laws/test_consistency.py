@@ -13,7 +13,7 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog import load
-from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.catalogue import Catalogues
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.diagnostics.terminal import render
 from spacelang.ir.configuration import Configuration

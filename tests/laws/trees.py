@@ -111,9 +111,9 @@ nothing = st.builds(ast.NoneStep, annotations, nowhere)
 
 
 @st.composite
-def operators(draw: st.DrawFn, depth: int, without: frozenset[str] = NOT_VALUES) -> ast.Operator:
+def operators(draw: st.DrawFn, depth: int, without: frozenset[str] = NOT_VALUES) -> ast.OperatorReference:
     body = draw(st.none() | bodies(depth - 1)) if depth else None
-    return ast.Operator(draw(dotted(without)), draw(called), body, draw(annotations), NO_SPAN)
+    return ast.OperatorReference(draw(dotted(without)), draw(called), body, draw(annotations), NO_SPAN)
 
 
 @st.composite

@@ -10,9 +10,10 @@ import spacelang as sl
 from spacelang import contracts
 from spacelang.deprecation import plugin_attribute
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Real
 from spacelang.ir.search_protocol import Ask, SearchEvent
 from spacelang.ir.trial import Request, Trial
-from spacelang.testing import driving
+from spacelang.testing import driving, faults
 
 REQUEST = Request(Configuration({"a": 1}))
 
@@ -64,6 +65,8 @@ def test_old_fields_are_read_and_accepted() -> None:
     assert pickle.loads(pickle.dumps(ask)) == ask
     with pytest.warns(DeprecationWarning, match="`idle_workers`"):
         assert SearchEvent(None, 3).room == 3  # type: ignore[attr-defined]
+    with pytest.warns(DeprecationWarning, match="`representative`"):
+        assert Real(0.0, 1.0).middle == 0.5  # type: ignore[attr-defined]
 
 
 def test_old_methods_are_called() -> None:
@@ -77,6 +80,8 @@ def test_old_modules_and_functions_of_the_suites_are_found() -> None:
     assert Shuffled.__name__ == "ShuffledWorkers"
     with pytest.warns(DeprecationWarning, match="`hash_loss`"):
         assert driving.arbitrary is driving.hash_loss
+    with pytest.warns(DeprecationWarning, match="`exit_with_status`"):
+        assert faults.leave is faults.exit_with_status
 
 
 @dataclass(frozen=True)
@@ -90,3 +95,17 @@ def test_attributes_of_plug_ins_are_found_under_both_names(plugin: Any) -> None:
         assert plugin_attribute(plugin, "preserves", "keeps") == "as before"
     with pytest.raises(AttributeError):
         plugin_attribute(plugin, "create", "hired")
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("spacelang.runtime.ensembles.hard_vote", "HardVote", "OneHotProbabilityClassifier"),
+        ("spacelang.runtime.pipelines.columns", "Strings", "StringColumnSelector"),
+        ("spacelang.runtime.pipelines.configured", "Configured", "ConfigurationEstimator"),
+    ],
+)
+def test_pickled_pipelines_find_their_steps_by_old_names(module: str, old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match="was renamed"):
+        found = pickle.loads(f"c{module}\n{old}\n.".encode())
+    assert found.__name__ == new

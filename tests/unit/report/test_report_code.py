@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,9 @@ from spacelang.ir.space import (
 from spacelang.report import code_writer
 from spacelang.report.code_writer import WIDTH
 from spacelang.runtime.data.loading import load_dataset
+from spacelang.runtime.ensembles import one_hot_probability_classifier
 from spacelang.runtime.errors import BuildError
+from spacelang.runtime.pipelines import configured
 from spacelang.runtime.pipelines.build import adapt_to_labels, build
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 from spacelang.sampling.sampler import Sampler
@@ -283,3 +286,11 @@ def test_what_pandas_does_not_read_as_we_do_has_no_line():
     assert code_writer.fit_line("table.arff", "target") is code_writer.fit_line("openml:31", "target") is None
     assert code_writer.fit_line("sklearn:iris", "sepal length (cm)") is None
     assert code_writer.fit_line("sklearn:iris", "target").startswith("from sklearn.datasets import load_iris; ")
+
+
+@pytest.mark.parametrize("module", [configured, one_hot_probability_classifier])
+def test_copied_modules_do_without_the_package(module: ModuleType) -> None:
+    copied = code_writer.module_code(module)
+    exec(copied, {"__name__": "copied"})
+    assert "spacelang" not in copied
+    assert "__getattr__" not in copied

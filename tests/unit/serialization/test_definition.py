@@ -384,7 +384,12 @@ WRONG: list[tuple[str, Any, str, str]] = [
         "is not a single range or set of values",
     ),
     (f"{P}.named", ["f"], f"{P}.named[0]", "is `f`, outside of"),
-    (f"{P}.prior", {"distribution": "normal", "parameters": [0, 0]}, f"{P}.prior.parameters", "a deviation above 0"),
+    (
+        f"{P}.prior",
+        {"distribution": "normal", "parameters": [0, 0]},
+        f"{P}.prior.parameters",
+        "a deviation greater than 0",
+    ),
     (f"{P}.prior", {"distribution": "beta", "parameters": []}, f"{P}.prior.distribution", "is `beta`"),
     (f"{P}.split", 0, f"{P}.split", "a whole number of at least 1"),
     (

@@ -165,7 +165,7 @@ class Experiment:
         return replace(self, optimizer=OPTIMIZERS.create(usual, options or {}))
 
     def prepare(self) -> "PreparedExperiment":
-        """Return the experiment prepared for its data; raises as `EvaluationData.bind_space` does."""
+        """Return the experiment prepared for its data; raises SpaceError if the space does not fit, and InputError."""
         if self.optimizer is None:
             return self.with_optimizer(None).prepare()
         return self.prepared_for(*self.data.bind_space(self))

@@ -31,7 +31,10 @@ class KeyChange:
 
 @dataclass(frozen=True, slots=True)
 class NearestMember:
-    """The nearest member to a configuration, the reasons if that is no member, and the keys that differ."""
+    """The nearest member to a configuration, why the configuration is none (`reasons`), and the keys that differ.
+
+    `reasons` and `changes` are empty if the configuration is a member.
+    """
 
     reasons: tuple[Exclusion, ...]
     member: Configuration

@@ -40,7 +40,10 @@ class NoSuccessError(PicklableError):
 
 
 class RefitError(PicklableError):
-    """None of the best pipelines (or `members` of an ensemble) could be fitted on all rows: see `passed_over`."""
+    """None of the best pipelines (or `members` of an ensemble) could be fitted on all rows.
+
+    `passed_over` lists them with the reasons.
+    """
 
     def __init__(self, passed_over: "tuple[SkippedTrial, ...]", *, members: bool = False) -> None:
         number, reasons = len(passed_over), _failures_text(passed_over)
@@ -224,7 +227,10 @@ class Result:
 
     @property
     def ensemble_members(self) -> "pd.DataFrame | None":
-        """The members: trial, votes, weight, loss, seconds of the fit, configuration; None without an ensemble."""
+        """The members: trial (its number), votes, weight, loss, seconds of the fit, configuration.
+
+        `weight` is the share of all votes. None without an ensemble.
+        """
         import pandas as pd
 
         found = self._fitted_ensemble
@@ -261,7 +267,10 @@ class Result:
         return found
 
     def with_ensemble(self, executor: "Executor") -> "Result":
-        """Return the result with any requested ensemble fitted now; if that fails, it is fitted on first access."""
+        """Return the result with the ensemble fitted now, if one is requested.
+
+        Nothing is done after an interruption or if the executor fails; then the ensemble is fitted on first access.
+        """
         votes = self.experiment.ensemble
         if votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
             return self
@@ -280,7 +289,10 @@ class Result:
         return fit_ensemble(choice, self.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
 
     def with_final_fit(self, executor: "Executor") -> "Result":
-        """Return the result with the best pipeline fitted and tested now if there are test rows, else on access."""
+        """Return the result with the best pipeline fitted and tested now, if there are test rows.
+
+        Nothing is done after an interruption or if the executor fails; then it is done on first access.
+        """
         has_test_rows = self._refittable is not None and self._refittable.test_rows > 0
         if self.outcome.ended == "interrupted" or self.outcome.best is None or not has_test_rows:
             return self

@@ -94,7 +94,9 @@ Scale = Annotated[float | None, RunOption(None, doc="For a function: a positive 
 Fidelities = Annotated[Iterable[int] | None, RunOption(None, doc="For a function: increasing positive integers such as "
     "`(1, 3, 9)`; the last one is the full fidelity. Every trial has one of them, which is passed to the function as a "
     "second argument. Multi-fidelity optimizers start with the first.",
-    check=(checks.is_iterable, "takes whole numbers, such as `(1, 3, 9)`"))]
+    check=(checks.is_iterable, "takes whole numbers, such as `(1, 3, 9)`"), variants={"ask_and_tell": "Increasing "
+    "positive integers such as `(1, 3, 9)`; the last one is the full fidelity. Every trial has one of them. "
+    "Multi-fidelity optimizers start with the first."})]
 Time = Annotated[str | float | None, RunOption(None, "Stop after this long: `30s`, `10m`, `2h`.",
     "The search ends after this long: `60s` or seconds. Give this or `trials`, unless the task has a `limit run` or "
     "the space can be exhausted.", (checks.TIME, 'takes seconds, or a text such as `"60s"`'), command=str | None,
@@ -124,7 +126,8 @@ class ReadingOptions(TypedDict, total=False):
     """Options that say how a data file is read."""
 
     sep: Annotated[str | None, RunOption(None, r"The separator of a `.csv` file; by default a comma. `\t` is a tab.",
-        metavar="CHARACTER", scope="reading")]
+        metavar="CHARACTER", scope="reading", variants={"search": r"For a file of test rows, as are "
+        r"`encoding`, `decimal` and `drop_columns`: the separator of `.csv`; by default a comma. `\t` is a tab."})]
     encoding: Annotated[str | None, RunOption(None, "The encoding of a text file, such as `cp1252`; by default UTF-8.",
         metavar="NAME", scope="reading")]
     decimal: Annotated[str | None, RunOption(None, "The decimal sign of a `.csv` file: `,` for numbers like `1,5`.",
@@ -190,7 +193,9 @@ class StoreOptions(TypedDict, total=False):
     store: Annotated[str | PathLike[str] | None, RunOption(None, "Store every trial in this file; by default in a new "
         "file in `runs/`.", "A file in which every trial is saved as it finishes.",
         (checks.PATH, "takes the path of a file"), command=Path | None, metavar="RUN.db")]
-    resume: Annotated[bool, RunOption(False, "Continue the run in the store.", "{help} Finished trials are replayed.")]
+    resume: Annotated[bool, RunOption(False, "Continue the run in the store.", "{help} Finished trials are replayed.",
+        variants={"ask_and_tell": "Continue the run in the store. Finished trials are replayed; trials that were out "
+        "are asked for again."})]
 
 class LimitedWorkerOptions(TypedDict, total=False):
     """The number of trials at the same time, and their limits."""

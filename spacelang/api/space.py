@@ -169,7 +169,10 @@ class Space(CachedPropertyMixin):
         return self._numbers.configuration_at(index(number))
 
     def rank(self, configuration: Mapping[str, Any]) -> int:
-        """Return the number of a configuration; raises ValueError if it is not a member or they cannot be counted."""
+        """Return the number of a configuration, the inverse of `configuration`.
+
+        Raises ValueError with the reason if it is not a member or configurations cannot be counted.
+        """
         return self._numbers.number_of(self._member(configuration))
 
     @cached_property
@@ -179,14 +182,20 @@ class Space(CachedPropertyMixin):
         return ConfigurationNumbers(self.counted)
 
     def structure(self, number: int) -> dict[str, str]:
-        """Return the structure with a number below `structures`, as alternatives by key; raises IndexError."""
+        """Return the structure with a number from 0 to `structures` - 1; raises IndexError for another number.
+
+        It maps the key of each decision that is reached to its alternative.
+        """
         from spacelang.solver.numbering import structure_at
 
         found = structure_at(self.counted, number)
         return {self.checked.variables[address].key: branch for address, branch in found.items()}
 
     def rank_structure(self, configuration: Mapping[str, Any]) -> int:
-        """Return the number of the structure of a configuration; raises ValueError if it is not a member."""
+        """Return the number of the structure of a configuration, the inverse of `structure`.
+
+        Raises ValueError with the reason if the configuration is not a member.
+        """
         from spacelang.solver.numbering import number_of_structure
 
         return number_of_structure(self.counted, structure_of(self.checked, self._member(configuration)))

@@ -145,7 +145,10 @@ class Fidelity:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a single trial (seconds, bytes) and of a whole run (seconds); None means unlimited."""
+    """The limits of a single trial (seconds, bytes) and of a whole run (seconds); None means unlimited.
+
+    `trial_seconds` are seconds of wall-clock time, and `trial_bytes` the memory of all processes of the trial.
+    """
 
     trial_seconds: float | None = None
     trial_bytes: float | None = None

@@ -17,7 +17,10 @@ MAX_UNCLIPPED: Final = 1e6
 @renamed_attributes(standing="normalize", place="normalize_unclipped", around="centered_on")
 @dataclass(frozen=True, slots=True)
 class LossScale:
-    """A linear map from losses to [0, 1]: 0 up to `origin`, 1 from `origin + width` on; `width` is positive."""
+    """A linear map from losses to [0, 1]: 0 up to `origin`, 1 from `origin + width` on.
+
+    Both are finite, and `width` is positive.
+    """
 
     origin: float
     width: float
@@ -99,7 +102,7 @@ class Measurement:
 
     @property
     def excess(self) -> float:
-        """The violation, (value - limit) / (limit or 1): 0 if the bound holds, infinity without a value."""
+        """The violation, (value - limit) / (limit or 1): 0 if the bound holds, infinity if the value is unknown."""
         if self.holds:
             return 0.0
         return inf if isnan(self.value) else (self.value - self.bound.limit) / (self.bound.limit or 1.0)
@@ -210,7 +213,11 @@ class Trial:
     scale: LossScale = field(default=UNIT_SCALE, compare=False, repr=False)
 
     def is_answer_to(self, request: Request) -> bool:
-        """Return True if this trial answers an equal request: not if its own limit was shorter and ended it."""
+        """Return True if this trial is a valid answer to an equal request.
+
+        It is not if the trial hit its own time limit and `request` allows more time. A timeout before that limit was
+        caused by the limit of the run, which is the same for all requests.
+        """
         allowed = self.request.seconds
         if self.status is not Status.TIMEOUT or allowed is None or self.cost < allowed:
             return True

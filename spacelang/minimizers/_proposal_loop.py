@@ -89,7 +89,10 @@ def minimize_with_proposals(
     *,
     at_once: float = inf,
 ) -> SearchCoroutine[Point]:
-    """Return the best point of `Minimizer.minimise`; at most `at_once` proposals are evaluated at the same time."""
+    """Return the best point after the given number of calls or seconds; see `Minimizer.minimise` for the arguments.
+
+    `propose` returns the next point. At most `at_once` proposals are evaluated at the same time.
+    """
     made = _ProposalLoop(propose, value, box, calls, start)
     left, room = inf if seconds is None else seconds, value.idle_workers
     while True:

@@ -24,7 +24,7 @@ MAX_LISTED_COMBINATIONS: Final = 1_000_000
 
 
 class UniqueConfigurations:
-    """The configurations of a space: structures drawn uniformly, hyperparameters from their ranges or priors."""
+    """The configurations of a space: structures drawn uniformly or by `@weight`, values uniformly or by `@prior`."""
 
     def __init__(self, tree: DiscrepancyTree, rng: Generator) -> None:
         self._tree = tree

@@ -211,7 +211,10 @@ class SelectorCall(Generic[K]):
         return self._best[1]
 
     def normalized_value(self, trial: Trial) -> float:
-        """Return the normalized loss plus the penalty; for a failure 1 plus the largest penalty of a success."""
+        """Return the normalized loss plus the penalty; for a failure 1 plus the largest penalty seen so far.
+
+        So no success that was seen before a failure compares worse than the failure.
+        """
         return 1.0 + self._largest_penalty if trial.loss is None else self.selection.normalized_value(trial)
 
     def _update_best(self, candidate: K, trial: Trial) -> None:

@@ -26,7 +26,8 @@ class EndReason(StrEnum):
 class TrialRecord:
     """An evaluated trial; `index` counts from 1 as trials end, `started` and `finished` are in seconds of the run.
 
-    `attempts` counts its starts, and `workers` those when it was reported, `is_speculative` if nobody had asked for it.
+    `attempts` counts how often the evaluation was started. `workers` is the number of workers when the trial was
+    reported to the search. `is_speculative` is True if the search had not committed to the trial at that time.
     `proposal` is the number of its lazy request, counted from 1, or None for other requests.
     """
 

@@ -76,7 +76,10 @@ class ObjectiveInfo(Protocol):
 
     @property
     def route(self) -> PrefixKeyFunction | None:
-        """The prefix key of requests, which can share the work of equal beginnings (see `RequestQueue`), or None."""
+        """A function that returns the prefix key of a request; None if trials share no work.
+
+        Requests whose keys begin alike can share that part of the work (see `RequestQueue`).
+        """
 
 
 @runtime_checkable
@@ -102,7 +105,10 @@ class Evaluator(Protocol):
     """A protocol for evaluators of trials. cloudpickle serializes `evaluate` for other processes."""
 
     def evaluate(self, request: Request) -> Trial:
-        """Return the trial of a request, failed without a loss; raise InputError for mistakes in the whole run."""
+        """Return the trial of a request; a failed trial with its reason if there is no loss.
+
+        Raises InputError for a mistake that concerns the run as a whole.
+        """
 
 
 @runtime_checkable

@@ -190,7 +190,10 @@ _Segment: TypeAlias = "int | tuple[str, dict[str, tuple[_Segment, ...]]]"
 
 
 class PrefixKeys:
-    """The prefix keys of requests over one space: the fidelity, unless all rows, and the values of each step."""
+    """The prefix keys of requests over one space, for trials with at most `training_size` training rows.
+
+    The first word of a key is the fidelity, empty for all rows. Each further word has the values of one step.
+    """
 
     def __init__(self, space: Space, training_size: int) -> None:
         self._training_size = training_size

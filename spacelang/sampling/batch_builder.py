@@ -33,7 +33,9 @@ class Column:
 class Batch:
     """Many configurations as columns: row i of every column belongs to configuration i.
 
-    `decisions` has arrays (count,) of branch indices, -1 if not reached. `hyperparameters` has those of some row.
+    `decisions` maps the address of a decision to an array of shape (count,): the index of the branch that each row
+    takes, or -1 if the row does not reach the decision. `hyperparameters` maps the address of each hyperparameter that
+    is active in at least one row to its values.
     """
 
     space: Space
@@ -45,9 +47,10 @@ class Batch:
         return self.count
 
     def dense_column(self, address: str) -> tuple[Array, Array]:
-        """Return the parts and codes of a hyperparameter in all rows, both (count,); -1 and NaN where it is not active.
+        """Return a hyperparameter in all rows: the indices of the parts of its domain, and its codes, both (count,).
 
-        The code is the number itself or the index in the set, as a float, so integers beyond 2^53 are rounded.
+        The part is 0 unless the domain is a union. The code is the number itself or the index in the set, as a float,
+        so integers beyond 2^53 are rounded. Where the hyperparameter is not active, they are -1 and NaN.
         """
         parts, codes = np.full(self.count, -1, np.int8), np.full(self.count, np.nan)
         if address in self.hyperparameters:

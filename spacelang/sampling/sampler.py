@@ -77,14 +77,14 @@ class Sampler:
         self._component_samplers = lru_cache(maxsize=8192)(self._make_component_samplers)
 
     def structure(self, rng: Generator) -> dict[str, str]:
-        """Return one structure, drawn uniformly from all admissible ones: the branch names by decision address."""
+        """Return one admissible structure, drawn by the law of the sampler: the branch names by decision address."""
         decisions = _BranchColumns(1)
         for _ in self._draw_decisions(decisions, rng, {}):
             pass
         return decisions.structure(self.space)
 
     def structure_columns(self, count: int, rng: Generator) -> dict[str, Array]:
-        """Return `count` structures as columns, each drawn uniformly from all admissible ones.
+        """Return `count` admissible structures as columns, each drawn by the law of the sampler.
 
         The result maps the addresses of decisions to arrays of branch indices, with -1 where a decision is not reached.
         Decisions that no row reaches may be missing.
@@ -106,9 +106,9 @@ class Sampler:
     def batch(self, count: int, rng: Generator, taken: Structure | None = None) -> Batch:
         """Return a batch of `count` random configurations.
 
-        If `taken` is given, the structures are drawn uniformly from the admissible ones that take these branches. If it
-        is a complete structure, all rows have that structure. At least one admissible structure must take the branches.
-        If one of the decisions is nested, the branches that lead to it must be given too.
+        If `taken` is given, the structures are drawn by the same law from the admissible ones that take these branches.
+        If it is a complete structure, all rows have that structure. At least one admissible structure must take the
+        branches. If one of the decisions is nested, the branches that lead to it must be given too.
         """
         decisions, pieces = _BranchColumns(count), DrawnPieces()
         reached = list(self._draw_decisions(decisions, rng, taken or {}))

@@ -76,7 +76,10 @@ def index_of_minimum(weights: Sequence[float]) -> int:
     exchanges_depend_on="exchange_dependencies",
 )
 class Structures:
-    """The admissible structures (branch names by decision) of a space, counted without enumeration."""
+    """The admissible structures of a space, counted and tested without enumerating them.
+
+    A structure maps the address of every reached decision to the name of its branch.
+    """
 
     def __init__(self, space: Space) -> None:
         """Compile the model; raise UndecidableError or TooManyConnectedVariablesError."""
@@ -106,7 +109,10 @@ class Structures:
 
     @cached_property
     def supported_branches(self) -> dict[str, frozenset[int]]:
-        """The indices of the branches that configurations take, arbitrary for a decision that none reaches."""
+        """The indices of the branches of each decision that some admissible configuration takes, by address.
+
+        Nothing is guaranteed about decisions that no admissible configuration reaches.
+        """
         return self._structure_solver.supported_branches()
 
     @cached_property
@@ -117,7 +123,11 @@ class Structures:
 
     @cached_property
     def configuration_count(self) -> int | None:
-        """The number of configurations; None if infinite or uncountable (compared ranges, too many connections)."""
+        """The number of configurations; None if it is infinite or not counted.
+
+        It is infinite with a continuous hyperparameter. It is not counted where large integer ranges are compared with
+        each other, since only existence is decided there, or where conditions connect too many variables.
+        """
         infinite = any(node.domain.size is None for node in self.space.hyperparameters)
         if infinite or self.model.is_existence_only:
             return None
@@ -127,14 +137,18 @@ class Structures:
             return None
 
     def count_by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
-        """Return how many structures differ from `reference` (or defaults) in exactly 0, 1, 2, ... decisions."""
+        """Return the numbers of structures that differ from `reference` in exactly 0, 1, 2, ... decisions.
+
+        A decision that the reference does not reach counts as different if it does not take its default.
+        """
         polynomials = Polynomials(self.count.bit_length())
         return polynomials.coefficients(int(Solver(self.model, DiscrepancyWeights(reference, polynomials)).total()))
 
     def nearest_structure(self, taken: Structure) -> Structure:
-        """Return the structure with the given branches (and those that lead to them) nearest to the default one.
+        """Return the structure with the given branches that is nearest to the default structure.
 
-        It differs in as few further decisions as possible; ties depend only on the space. One must exist.
+        It differs in as few further decisions as possible; ties depend only on the space. At least one admissible
+        structure must take the branches. If a decision in `taken` is nested, it must have those that lead to it.
         """
         usual = default_structure(self.space, taken)
         if self.is_admissible(usual):
@@ -146,7 +160,7 @@ class Structures:
         return Solver(self.model, ChangeWeights({}))
 
     def is_admissible(self, structure: Structure) -> bool:
-        """Return True if a structure, with exactly the decisions that it reaches, has a configuration."""
+        """Return True if a structure has an admissible configuration; it must have exactly the decisions it reaches."""
         waiting: list[Context] = [()]
         while waiting:
             context = waiting.pop()
@@ -158,7 +172,10 @@ class Structures:
         return True
 
     def exchangeable_branches(self, structure: Structure, choice: Choice) -> list[str]:
-        """Return the other branches that keep a structure admissible; none may contain other decisions."""
+        """Return the other branches of a decision that keep the structure admissible if nothing else changes.
+
+        The branches of the decision must not contain other decisions.
+        """
         own = choice.branch_indices[structure[choice.address]]
         left = [place for place in range(len(choice.branches)) if place != own]
         for hurdle in self._tables_by_decision.get(choice.address, ()):

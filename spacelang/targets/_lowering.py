@@ -80,7 +80,10 @@ def rewritten(message: str) -> Verdict:
 
 
 def approximated(message: str) -> Verdict:
-    """Return the verdict that not all configurations are searched, or that guidance of the author is ignored."""
+    """Return the verdict that not all configurations are searched, or that guidance of the author is ignored.
+
+    The form must have no configurations beyond those of the space.
+    """
     return Verdict(Preservation.APPROXIMATED, message)
 
 
@@ -291,12 +294,18 @@ def compile_picklable(target: "Target", structures: Structures) -> LoweringResul
 
 
 class Target(Protocol):
-    """A protocol for targets: frozen dataclasses of options; `preserves` has the possible verdicts by construct."""
+    """A protocol for targets: frozen dataclasses whose fields are their options.
+
+    `preserves` declares the possible verdicts on each construct.
+    """
 
     preserves: ClassVar[PreservationTable]
 
     def lower(self, structures: Structures) -> LoweringResult[Any, Any]:
-        """Compile a nonempty space; raise RefusedError if that is impossible, OptionError if the options do not fit."""
+        """Compile the space of the structures, which must not be empty.
+
+        Raises RefusedError if the form cannot represent the space, and OptionError if the options do not fit the space.
+        """
 
 
 def compiled_document(

@@ -53,9 +53,10 @@ def preserved_by_reductions(
 ) -> dict[Construct, tuple[Verdict, ...]]:
     """Return the verdicts of the reduction chain on every construct.
 
-    The verdicts on ranges and sets follow from what the reductions do to `EXAMPLES`, the worst first. Raises ValueError
-    with the construct, and with what `accepts` could allow, if no reduction of an example is accepted. `choice` is the
-    name of a choice in the target, for the messages.
+    `accepts` returns True for the ranges and sets that the target supports directly; `choice` is the name of a choice
+    in the target, for the messages. The verdicts on ranges and sets follow from what the reductions do to `EXAMPLES`,
+    the worst first. Raises ValueError with the construct, and with what `accepts` could allow, if no reduction of an
+    example is accepted.
     """
     found: dict[Construct, tuple[Verdict, ...]] = {**_lowering.GUIDANCE}
     for construct, examples in EXAMPLES.items():

@@ -108,11 +108,15 @@ class DiscrepancyTree:
         return counts[discrepancy] if discrepancy < len(counts) else 0
 
     def leaf_count_within(self, pipeline: Pipeline, discrepancy: int) -> int:
-        """Return the number of leaves that differ from a pipeline in at most `discrepancy` decisions, or in none."""
+        """Return the number of leaves within a discrepancy of a pipeline, itself included."""
         return sum(self.leaf_counts_by_discrepancy(pipeline)[: discrepancy + 1])
 
     def walk(self, pipeline: Pipeline, discrepancy: int) -> Iterator[Pipeline]:
-        """Yield the leaves within a discrepancy of a pipeline, itself included, in the order of BLDS.SEARCH."""
+        """Yield the leaves within a discrepancy of a pipeline, itself included, in the order of BLDS.SEARCH.
+
+        Layers are taken in order, and alternatives in the order of the text. Once the discrepancy is used up, the
+        remaining layers stay as they are in the pipeline.
+        """
         waiting: list[tuple[Pipeline, int]] = [((), discrepancy)] if self.leaf_count else []
         while waiting:
             prefix, left = waiting.pop()
@@ -153,11 +157,11 @@ class DiscrepancyTree:
         return prefix
 
     def random_leaf(self, rng: Generator) -> Pipeline:
-        """Draw a leaf uniformly from all leaves; raise ValueError if there is none."""
+        """Draw a leaf uniformly from all leaves, or by `@weight`; raise ValueError if there is none."""
         return self.pipeline_of(self._sampler.structure(rng))
 
     def random_leaves(self, count: int, rng: Generator) -> list[Pipeline]:
-        """Draw `count` leaves at once, much faster than one by one; raise ValueError if there is none."""
+        """Draw `count` leaves as `random_leaf` does, but at once, which is much faster."""
         places = self._sampler.structure_columns(count, rng)
         unreached = [NOT_REACHED] * count
         columns = [places[layer.address].tolist() if layer.address in places else unreached for layer in self.layers]
@@ -186,7 +190,7 @@ class DiscrepancyTree:
         return self.is_leaf(leaf.pipeline) and first_exclusion(self.space, self.decode(leaf)) is None
 
     def sample(self, count: int, rng: Generator) -> list[Leaf]:
-        """Draw `count` leaves without values, each uniformly from all leaves."""
+        """Draw `count` leaves without values, each as `random_leaf` does."""
         return [Leaf(self.random_leaf(rng)) for _ in range(count)]
 
     def complete(self, pipeline: Pipeline) -> Configuration:

@@ -15,7 +15,10 @@ LossFunction = Callable[[Request], float | None]  # A function from a request to
 
 @dataclass(frozen=True)
 class SearchLog:
-    """The committed and the speculative trials, if the search `returned`, and how often a worker was idle."""
+    """The committed trials of a search in order, and whether the search returned by itself (`returned`).
+
+    `speculative` has the trials of speculative requests. `idle_count` counts how often a worker had nothing to do.
+    """
 
     trials: tuple[Trial, ...]
     returned: bool

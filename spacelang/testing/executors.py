@@ -237,7 +237,7 @@ class BoundingConformance(ExecutorTests):
             assert finished.result.is_answer_to(replace(sleeps, seconds=0.05))
 
     def test_a_tiny_time_limit_gives_a_timeout_and_not_a_crash(self, make: Make) -> None:
-        """Check that limits shorter than the start of a process, from an optimizer in haste, give timeouts at once."""
+        """Check that limits shorter than the start of a process give timeouts, and a single attempt each."""
         executor = make(evaluate, Limits(trial_seconds=20))
         for number in range(10):
             limit = 1e-4 * 4 ** (number % 4)

@@ -90,7 +90,11 @@ class EventLog:
 
 
 def events_of_first_trials(tolds: Sequence[SearchEvent], count: int) -> list[SearchEvent]:
-    """Return the events before that of trial `count` + 1; a trial is recognized by its request and its cost (not 0)."""
+    """Return the events before the first event of trial number `count` + 1.
+
+    A trial is recognized by its request and its cost. So trials of cost 0 are not counted, and a repeated trial with
+    more time must have another cost.
+    """
     seen: set[tuple[Request, float]] = set()
     for place, told in enumerate(tolds):
         trial = told.finished or told.speculative

@@ -38,7 +38,10 @@ SEED_STRATEGY: Final = st.integers(0, 2**32 - 1)
 @renamed_attributes(number="value", room="idle_workers")
 @dataclass(frozen=True)
 class QuadraticBowl:
-    """The squared distance from 0.3, on members; if `is_flaky`, two fifths (not the start) are refused or fail."""
+    """A point objective for tests: the squared distance from 0.3, with coordinates rounded to their members.
+
+    If `is_flaky`, a fifth of all points have no request, and the trials of another fifth fail, but never the start.
+    """
 
     box: Box
     seed: int = 0

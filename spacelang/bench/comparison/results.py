@@ -151,7 +151,10 @@ class Results:
 
     @cached_property
     def rank_estimates(self) -> Mapping[ranks.Ranking, Mapping[IncumbentCandidates, ranks.RankEstimates]]:
-        """The average ranks over all data and their differences, in the order of `pairs`, by ranking and incumbent."""
+        """The average ranks and pairwise rank differences, by ranking and by kind of incumbent.
+
+        They are averages over all data, with confidence intervals. The differences are in the order of `pairs`.
+        """
         return {
             ranking: {
                 models: ranks.estimate_ranks(self.losses[models], ranking, self.tolerance, self.resampling)

@@ -81,7 +81,11 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def function_identity(function: Callable[..., Any]) -> str:
-    """Return 64 hexadecimal digits of a function's name, source and plain values (defaults, closure, arguments)."""
+    """Return 64 hexadecimal digits of a function's name, source and plain values, by which a run is resumed.
+
+    Plain values are defaults, closure variables, bound arguments and attributes. Anything that the function reads from
+    elsewhere, such as files or other modules, is not covered.
+    """
     parts = [function_name(function), *_identity_parts(function)]
     return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -37,14 +37,20 @@ ONE_WORKER: Final = WorkerSettings()  # One worker process on this machine, with
 @renamed_attributes(allowed="allowed_seconds", request="work")
 @dataclass(frozen=True, slots=True)
 class Job(Generic[W_co]):
-    """Numbered work, such as a request; `seconds` overrides the time limit that the executor applies to all jobs."""
+    """Work, such as a request; `number` identifies it within a run.
+
+    `seconds` overrides the time limit that the executor applies to all jobs.
+    """
 
     number: int
     work: W_co
     seconds: float | None = None
 
     def allowed_seconds(self, limits: Limits) -> float | None:
-        """Return the time limit in seconds, the smaller of that of the job (`seconds` or `limits`) and its work."""
+        """Return the time limit of this job in seconds, None for no limit.
+
+        It is the smaller one of the limit of the job (`seconds`, or that of `limits`) and the limit in its work.
+        """
         most = limits.trial_seconds if self.seconds is None else self.seconds
         return min((each for each in (most, self.work.seconds) if each is not None), default=None)
 

@@ -29,12 +29,15 @@ class Prior:
     positive: ClassVar[tuple[str, ...]] = ()  # The parameters that must be greater than 0
 
     def problem(self) -> str | None:
-        """Return what the parameters must satisfy, such as "a deviation greater than 0", or None if they are valid."""
+        """Return what the parameters must satisfy, such as "`deviation` greater than 0", or None if they are valid."""
         wrong = (name for name in self.positive if not getattr(self, name) > 0)
-        return next((f"a {name} greater than 0" for name in wrong), None)
+        return next((f"`{name}` greater than 0" for name in wrong), None)
 
     def log_density(self, place: float, ends: Ends) -> float:
-        """Return the logarithm of the density at a place of the scale, up to a constant."""
+        """Return the logarithm of the density at a place of the scale, up to a constant; it must be finite.
+
+        In a set, the numbers share their probability by it, and the least and the greatest number are its ends.
+        """
         raise NotImplementedError
 
     def log_mass(self, start: float, end: float, ends: Ends) -> float:
@@ -131,7 +134,7 @@ def expected_arguments(name: str, numbers: Sequence[float]) -> str | None:
     """Return what `@prior` expects instead of these arguments, or None if they are valid."""
     kind = PRIORS.get(name)
     if kind is None:
-        return " or ".join(map(usage, PRIORS.values())).removesuffix(" without numbers")
+        return " or ".join(usage(known).removesuffix(" without numbers") for known in PRIORS.values())
     return usage(kind) if len(numbers) != len(parameter_names(kind)) else kind(*numbers).problem()
 
 

@@ -24,7 +24,8 @@ from unittest.mock import patch
 import numpy as np
 
 import spacelang
-from spacelang.api.search_data import black_box_objective
+from spacelang.api.experiment import Experiment
+from spacelang.api.search_data import BlackBoxData
 from spacelang.ir.search_protocol import Problem, Search, SearchEvent
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
@@ -116,7 +117,8 @@ def measure_run(theta: str, z: str, trials: int) -> TimeByActivity:
 
 def make_search(theta: str, z: str) -> tuple[Search, Any]:
     """Return the search with these parts, and its objective."""
-    space, objective = black_box_objective(spacelang.load(SPACE), "artificial:0")
+    data = BlackBoxData("artificial:0")
+    space, objective = data.bind_space(Experiment(space=spacelang.load(SPACE), data=data))
     chosen = OPTIMIZERS.configure(OPTIMIZERS.load("admm"), {"theta": theta, "z": z})
     return chosen.search(Problem(space.checked, objective.training_size, np.random.default_rng(0))), objective
 

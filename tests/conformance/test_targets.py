@@ -1,6 +1,7 @@
 """Every target of the registry does what every target must do."""
 
 import pytest
+from goldens import LOSSY
 from hypothesis.strategies import SearchStrategy
 from laws import brute
 from laws.settings import EXAMPLES
@@ -24,7 +25,7 @@ class TestTargets(TargetConformance):
 
     @pytest.fixture(autouse=True)
     def loaded(self, name: str) -> None:
-        self.target = TARGETS.load(name)
+        self.target, self.is_lossy = TARGETS.load(name), name in LOSSY
 
     def drawn(self) -> SearchStrategy[Space]:
         return finite_spaces()

@@ -147,7 +147,7 @@ def test_a_program_starts_from_an_archive_too(made: Path) -> None:
     deep = json.loads((made / "a.json").read_text())
     deep["rows"][0]["configuration"]["estimator.max_depth"] = 99
     (made / "deep.json").write_text(json.dumps(deep))
-    with pytest.warns(UserWarning, match=r"skipped 1 configuration of `.*deep.json` not in the space"):
+    with pytest.warns(UserWarning, match=r"skipped 1 configuration of `.*deep.json`: not in the space"):
         few = sl.search(SMALL_SPACE, rows, labels, archive=made / "deep.json", **options)
     assert len(few.initial) == 2
     other = sl.parse("space other\nstage estimator = GaussianNB\n")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from bundles import NAMES
 from commands import document, spacelang
+from goldens import LOSSY
 
 import spacelang as sl
 from spacelang.api.space import Space
@@ -55,7 +56,8 @@ def test_members_of_each_space_are_reached_and_come_back(space: Space, target: s
     for configuration in [space.default(), *space.sample(20 if IS_FULL else 8, seed=1)]:
         encoding = lowered.encode(configuration)
         assert lowered.accepts(encoding), configuration
-        assert lowered.decode(encoding) == configuration
+        found = lowered.decode(encoding)
+        assert found == configuration or (target in LOSSY and lowered.decode(lowered.encode(found)) == found)
 
 
 @pytest.mark.takes_turns("space")

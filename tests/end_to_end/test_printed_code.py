@@ -20,7 +20,7 @@ from goldens import PATHS
 from sklearn import config_context
 
 from spacelang.api import Space, load_for_data, parse
-from spacelang.api.experiment import NO_EXTRA_MEASUREMENTS, Experiment, ExtraMeasurements
+from spacelang.api.experiment import Experiment, ExtraMeasurements
 from spacelang.api.search_data import TabularData
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request
@@ -226,8 +226,11 @@ def objectives() -> Iterator[tuple[str, Space, DataObjective]]:
         yield (name, *made(parse(text, allow=ALLOWED), features, target))
 
 
+NOTHING_MORE = ExtraMeasurements()
+
+
 def made(
-    space: Space, features: pd.DataFrame, target: Any, recorded: ExtraMeasurements = NO_EXTRA_MEASUREMENTS
+    space: Space, features: pd.DataFrame, target: Any, recorded: ExtraMeasurements = NOTHING_MORE
 ) -> tuple[Space, DataObjective]:
     rows = TabularData(make_table(features, target))
     return rows.bind_space(Experiment(space=space, data=rows, validation=Holdout(0.3), recorded=recorded))

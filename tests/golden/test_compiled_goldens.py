@@ -64,7 +64,8 @@ def test_no_file_is_left_over() -> None:
 def encoded(lowered: LoweringResult[Any, Any], space: str) -> list[str]:
     """Some members as JSON, each with its encoding to the last digit."""
     drawn = Sampler(structures_of(space)).configurations(MEMBERS - 1, np.random.default_rng(0))
-    members = (default_configuration(structures_of(space).space), *drawn)
+    asked = (default_configuration(structures_of(space).space), *drawn)
+    members = [lowered.decode(lowered.encode(each)) for each in asked]
     return [json.dumps({"configuration": each.to_dict(), "encoding": plain(lowered.encode(each))}) for each in members]
 
 

@@ -16,6 +16,7 @@ from spacelang.encodings.rows import DomainEncoding, RowEncoding, exact_encoding
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, grid, members, parts
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value, identity_key
+from spacelang.sampling import value_codes
 from spacelang.sampling.batch_builder import Batch, BatchBuilder, encode_values
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.sampling.uniform import ValueSampler
@@ -221,7 +222,7 @@ def test_arrays_and_single_values_lie_at_the_same_place(part: Grid | Real, data:
 @given(part=st.one_of(grids(), held), data=st.data())
 def test_what_is_half_way_is_rounded_up(part: Grid, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, part.last_index))
-    (code,) = rows.codes_at(part, np.array([index])).tolist()
+    (code,) = value_codes.codes_at(part, np.array([index])).tolist()
     assert code == part.value_at(index)
     assert rows.nearest_index(part, np.array([code])).tolist() == [index]
     if part.is_integral and index < part.last_index and part.upper < 2**50:

@@ -32,6 +32,7 @@ from spacelang.runtime.storage.trial_columns import (
     INTEGER,
     TABLE_COLUMNS,
     TRIAL_COLUMNS,
+    VERSION,
     TrialColumn,
     columns_of,
     complete_row,
@@ -228,7 +229,7 @@ def test_an_older_store_is_read_and_resumed_without_a_new_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep(tmp_path / "run.db", (), (), [trial(1)])
-    more = (*TRIAL_COLUMNS, replace(DOUBLED, since=FIRST_VERSION + 1, older=-1))
+    more = (*TRIAL_COLUMNS, replace(DOUBLED, since=VERSION + 1, older=-1))
     for module in (trial_columns, rows_of_trials, store):
         monkeypatch.setattr(module, "TRIAL_COLUMNS", more)
     monkeypatch.setattr(
@@ -244,7 +245,7 @@ def test_an_older_store_is_read_and_resumed_without_a_new_column(
 
 
 def test_one_entry_adds_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    more = (*TRIAL_COLUMNS, DOUBLED)
+    more = (*columns_of(FIRST_VERSION), DOUBLED)
     assert create_statement(more) == OF_VERSION_0_2.replace(" digest", " doubled INTEGER NOT NULL, digest")
     keep(tmp_path / "run.db", (), (), [trial(1), trial(2)])
     monkeypatch.setattr(trial_columns, "TABLE_COLUMNS", (*TABLE_COLUMNS, DOUBLED))

@@ -25,7 +25,7 @@ def test_a_prior_is_its_name_and_its_numbers(prior: Prior) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "numbers"), [("normal", (0, 0)), ("normal", (1,)), ("normal", ()), ("uniform", (1,)), ("beta", (1, 2))]
+    ("name", "numbers"), [("normal", (0, 0)), ("normal", (1,)), ("normal", ()), ("uniform", (1,)), ("made_up", (1, 2))]
 )
 def test_numbers_fit_their_distribution(name: str, numbers: tuple[float, ...]) -> None:
     assert make_prior(name, numbers) is None
@@ -36,9 +36,9 @@ def test_a_prior_is_written_as_the_language_has_it() -> None:
 
 
 def test_mistakes_in_arguments_are_named() -> None:
-    assert expected_arguments("beta", ()) == "`normal, mean, deviation` or `uniform`"
+    assert expected_arguments("made_up", ()) == "`normal, mean, deviation` or `uniform`"
     assert expected_arguments("normal", (1,)) == usage(Normal) == "`normal, mean, deviation`"
-    assert expected_arguments("normal", (1, 0)) == "a deviation greater than 0"
+    assert expected_arguments("normal", (1, 0)) == "`deviation` greater than 0"
     assert expected_arguments("uniform", (1,)) == usage(Uniform) == "`uniform` without numbers"
     assert expected_arguments("normal", (1, 2)) is None
 

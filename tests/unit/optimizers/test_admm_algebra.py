@@ -20,7 +20,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
 from spacelang.optimizers._admm.algebra import Iterate, Residuals, Splitting
 from spacelang.optimizers._admm.iterations import CallSchedule
-from spacelang.optimizers._admm.points import ThetaCube, nearest_member, nearest_members
+from spacelang.optimizers._admm.points import ThetaCube, nearest_members
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, Mask, ThetaBox
 from spacelang.testing.small_spaces import branch, choice, hyperparameter, make_space
@@ -228,7 +228,8 @@ def test_what_a_condition_switches_off_is_moved_and_costs() -> None:
     found = replace(form.default, theta_d=theta)
     assert splitting.penalty(theta, splitting.target(before), owned.theta_d) == pytest.approx(0.125)
     assert (splitting.with_theta(before, found, owned).relaxed_integers == theta).all()
-    assert nearest_member(form, found) == nearest_member(form, form.default)
+    first, second = nearest_members(form, [found, form.default])
+    assert first == second
 
 
 # ---- a toy whose sub-problems are solved by looking at everything

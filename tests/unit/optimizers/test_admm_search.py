@@ -30,7 +30,7 @@ from spacelang.minimizers import Box, Point, PointObjective
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._admm.algebra import Residuals, Splitting
 from spacelang.optimizers._admm.iterations import Iterations
-from spacelang.optimizers._admm.points import ThetaCube, nearest_member
+from spacelang.optimizers._admm.points import ThetaCube, nearest_members
 from spacelang.optimizers._admm.z_min import PipelineChoiceTree
 from spacelang.optimizers._selection import SelectionProblem, Selector
 from spacelang.optimizers.admm import PRESETS, Admm
@@ -708,7 +708,7 @@ def test_what_is_known_of_a_pipeline_is_what_was_evaluated(scope: str) -> None:
         point = choosing.point_of(pipeline, form.default)
         cube = ThetaCube.from_mask(form, form.variables_of_selected_alternatives(point))
         for theta, trial in iterations._pipeline_trials.trials_of(pipeline, cube):
-            assert nearest_member(form, cube.copy_with_theta(theta, point)) == trial.request.configuration
+            assert nearest_members(form, [cube.copy_with_theta(theta, point)]) == [trial.request.configuration]
             looked_at += 1
     assert looked_at > 100
 

@@ -168,7 +168,7 @@ def test_more_folds_than_rows():
     [
         ("accurracy", "wine", "unknown metric `accurracy`", "did you mean `accuracy`?"),
         ("zzz", "wine", "unknown metric `zzz`", "scorer"),
-        ("r2", "wine", "the metric `r2` is for regression", "choose one for classification"),
+        ("r2", "wine", "the metric `r2` is for regression", "choose a metric for classification"),
         ("roc_auc", "wine", "cannot be computed for classification with 3 classes", "multi_class"),
         ("accuracy", "diabetes", "cannot be computed for regression", ""),
     ],

@@ -388,7 +388,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
         f"{P}.prior",
         {"distribution": "normal", "parameters": [0, 0]},
         f"{P}.prior.parameters",
-        "a deviation greater than 0",
+        "`deviation` greater than 0",
     ),
     (f"{P}.prior", {"distribution": "beta", "parameters": []}, f"{P}.prior.distribution", "is `beta`"),
     (f"{P}.split", 0, f"{P}.split", "a whole number of at least 1"),

@@ -32,7 +32,7 @@ LABELS: Final = {
     "random": "arrays, for any code",
     "sklearn": "scikit-learn's searches",
 }
-"""The label of each target in the picture."""
+"""The labels of targets in the picture; one without a label has its name."""
 
 STYLE: Final = """
 .page { fill: #ffffff } .box { fill: #f4f6f8; stroke: #d0d7de } .sheet { fill: #fffdf5; stroke: #d8cfa8 }
@@ -105,7 +105,7 @@ def _draw_targets(x: int, y: int) -> Iterator[str]:
     for place, name in enumerate(TARGETS.names()):
         top = y + 27 * place
         yield f'<rect class="box" x="{x}" y="{top}" width="212" height="23" rx="11"/>'
-        yield _text(x + 12, top + 16, LABELS[name])
+        yield _text(x + 12, top + 16, LABELS.get(name, name))
 
 
 def _draw_arrow(left: int, right: int) -> Iterator[str]:

@@ -24,12 +24,7 @@ everything that is not *exact* or *rewritten* is an error.
 
 | target | compiled space |
 | --- | --- |
-| `blds` | the tree of limited discrepancy search (BLDS, AAAI 2022) |
-| `mosaic` | the structural tree of Monte-Carlo tree search with a vector for its surrogate (MOSAIC, IJCAI 2019) |
-| `admm` | one-hot blocks z and continuous and discrete blocks theta, as NumPy arrays (ADMM, AAAI 2020) |
-| `boasf` | arms, each a space of its own: one per algorithm, or the k^n parts of a partition (BOASF) |
-| `configspace` `hyperopt` `optuna` `sklearn` | the objects of the library, and Python source that builds them |
-| `random` | NumPy arrays of random configurations |
+{TARGETS}
 
 `compile` prints the compiled space as text, JSON, dot or Python. Compiled JSON contains the whole space:
 `spacelang run compiled.json …` does not need the text. Each construct gets one of these verdicts:
@@ -63,16 +58,21 @@ Where a construct has several verdicts, they depend on the place; the report of 
 def render_page() -> str:
     """Return the whole README in Markdown, with a final newline."""
     targets = {name: TARGETS.load(name) for name in TARGETS.names()}
+    rows = "\n".join(f"| `{name}` | {_summary(target)} |" for name, target in targets.items())
     table = ["| construct | " + " | ".join(f"`{name}`" for name in targets) + " |", "| --- " * (len(targets) + 1) + "|"]
     for construct in Construct:
         told = (dict.fromkeys(STATUS_MARKDOWN[v.status] for v in t.preserves[construct]) for t in targets.values())
         table.append("| ".join([f"| {construct.value} ", *(f"{', '.join(statuses)} " for statuses in told)]) + "|")
-    return "\n".join([HEAD, *table, "", *_details(targets)]).rstrip("\n") + "\n"
+    return "\n".join([HEAD.replace("{TARGETS}", rows), *table, "", *_details(targets)]).rstrip("\n") + "\n"
+
+
+def _summary(target: type[Any]) -> str:
+    return (target.__doc__ or "").strip().splitlines()[0]
 
 
 def _details(targets: dict[str, Any]) -> Iterator[str]:
     for name, target in targets.items():
-        yield from (f"## `{name}`", "", (target.__doc__ or "").strip().splitlines()[0], "")
+        yield from (f"## `{name}`", "", _summary(target), "")
         for option in PluginRegistry.options(target):
             default = str(option.default).lower() if isinstance(option.default, bool) else option.default
             yield f"- `--set {option.name}={default}` ({option.type}): {option.doc}"

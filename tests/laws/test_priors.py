@@ -157,6 +157,7 @@ def test_a_constraint_truncates_a_prior() -> None:
     check_distribution(drawn, Real(0.25, 1.0), prior)
 
 
+@pytest.mark.takes_turns("name")
 @pytest.mark.parametrize(("domain", "prior"), CASES)
 @pytest.mark.parametrize("name", TARGETS.names())
 def test_targets_that_claim_a_prior_draw_by_it(name: str, domain: Domain, prior: Prior) -> None:

@@ -54,7 +54,8 @@ class Sampler:
         self.space: Space = structures.space
         self.structures = structures
         self.advised = advised and not self.space.plain_draws
-        self._solver = Solver(structures.model, AdvisedWeights()) if self.advised else structures.existence_solver
+        is_weighted = self.advised and any(b.weight != 1 for choice in self.space.decisions for b in choice.branches)
+        self._solver = Solver(structures.model, AdvisedWeights()) if is_weighted else structures.existence_solver
         self._conditioning = Conditioning(self.space)
         self._value_samplers = {
             node.address: ValueSampler(node.domain, prior_of(node, advised=self.advised))

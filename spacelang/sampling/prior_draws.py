@@ -40,9 +40,11 @@ def prior_code_sampler(cell: SimpleDomain, part: SimpleDomain, prior: Prior) -> 
         code = code_of(part, cell.value_at(0))[1]
         return lambda count, rng: np.full(count, code, code_type(part))  # noqa: ARG005 - a single value
     if isinstance(cell, Categorical):
-        places = np.array([part.index_of(value) for value in cell.values], code_type(part))
-        weights = _weights_of_values(cell, prior)
-        return lambda count, rng: rng.choice(places, size=count, p=weights)
+        assert isinstance(part, Categorical)
+        places = np.array([part.index_of(value) for value in cell.values])
+        weights = _weights_of_values(part, prior)[places]
+        codes, shares = places.astype(code_type(part)), weights / weights.sum()
+        return lambda count, rng: rng.choice(codes, size=count, p=shares)
     assert isinstance(part, Real | Grid)
     return partial(_draw_numbers, cell, part, prior)
 

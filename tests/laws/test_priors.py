@@ -20,19 +20,21 @@ from scipy import stats
 
 import spacelang as sl
 from spacelang.cli import main
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, members
-from spacelang.ir.expr import Arithmetic, Compare, Constant, In, Is
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, members, parts
+from spacelang.ir.expr import And, Arithmetic, Compare, Constant, In, Is
 from spacelang.ir.prior import PRIORS, Normal, Prior, Uniform, describe
 from spacelang.ir.space import Branch, Choice, Operator, Space
 from spacelang.ir.value import Value, is_number
+from spacelang.optimizers._admm.z_min import PipelineChoiceTree
 from spacelang.optimizers.jopt import JointCube
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 from spacelang.targets import TARGETS
 from spacelang.targets._lowering import Construct, Preservation
+from spacelang.targets.admm import Admm
 
-from .crafted import forbid, parameter, require, space_of, stage, x
+from .crafted import forbid, parameter, space_of, stage, x
 from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 
@@ -139,13 +141,27 @@ def test_advised_samples_follow_priors(domain: Domain, prior: Prior) -> None:
 
 @pytest.mark.parametrize(("domain", "prior"), CASES)
 def test_tied_hyperparameters_follow_priors(domain: Domain, prior: Prior) -> None:
-    """A constraint that never excludes anything makes the sampler draw cells first."""
-    space = with_prior(domain, prior)
-    never = In(x(1), (Constant(0.5),)) if isinstance(domain, Union | Categorical) else None
-    rule = require(Compare("<", x(0), Arithmetic("+", x(1), Constant(1e9)))) if never is None else forbid(never)
-    sampler = Sampler(Structures(replace(space, constraints=(rule,))), advised=True)
+    """Constraints that exclude (nearly) nothing make the sampler draw cells first, some of them of several values."""
+    never = forbid(Compare(">", x(0), Arithmetic("+", x(1), Constant(1e9))))
+    values = [part.values for part in parts(domain) if isinstance(part, Categorical)]
+    seldom = [
+        forbid(And((In(x(0), (listed[-1],)), Compare(">", x(1), Constant(1 - 1e-9))))) for listed in values if listed
+    ]
+    space = replace(with_prior(domain, prior), constraints=(never, *seldom))
+    sampler = Sampler(Structures(space), advised=True)
     drawn = [each["s.x0"] for each in sampler.batch(COUNT, np.random.default_rng(4)).configurations()]
     check_distribution(drawn, domain, prior)
+
+
+def test_a_cell_of_a_set_keeps_the_shares_of_its_values() -> None:
+    """In {none, 1, 2} without 2, none and 1 keep the ratio that they have in the whole set."""
+    domain, prior = Categorical((None, 1, 2)), Normal(1.0, 1.0)
+    space = replace(with_prior(domain, prior), constraints=(forbid(In(x(0), (2,))),))
+    drawn = Sampler(Structures(space), advised=True).batch(COUNT, np.random.default_rng(6)).configurations()
+    shares = member_shares(domain, prior)
+    kept = np.array([shares[None], shares[1]])
+    counts = Counter(each["s.x0"] for each in drawn)
+    assert stats.chisquare([counts[None], counts[1]], kept / kept.sum() * COUNT).pvalue > ALPHA
 
 
 def test_a_constraint_truncates_a_prior() -> None:
@@ -245,3 +261,50 @@ def test_structures_follow_weights(weights: list[float]) -> None:
     assert set(counts) <= set(products)
     wanted = np.array(list(products.values())) * COUNT / sum(products.values())
     assert stats.chisquare([counts[each] for each in products], wanted).pvalue > 1e-6
+
+
+def stages_with(prior: Prior | None, weights: Sequence[float]) -> Space:
+    """Return a space of one decision, whose second alternative has a hyperparameter."""
+    tuned = Operator("B", "made", (replace(parameter("s", "B", "x0", Real(0.0, 1.0)), prior=prior),))
+    operators = (Operator("A", "made"), tuned)
+    branches = tuple(Branch(each.name, each, weight) for each, weight in zip(operators, weights, strict=True))
+    return space_of(Choice("s", "s", "s", branches))
+
+
+ADVISED = stages_with(Normal(0.3, 0.01), (1.0, 9.0))
+
+
+@pytest.mark.parametrize("name", ["admm", "blds", "boasf", "mosaic", "random"])
+def test_a_run_that_was_started_by_the_plain_law_keeps_it(name: str) -> None:
+    """A resumed store of spacelang 0.2 must ask for the same trials."""
+
+    def drawn(space: Space) -> list[Any]:
+        lowered = TARGETS.load(name)().lower(Structures(space))
+        return [lowered.decode(each) for each in lowered.sample(50, np.random.default_rng(1))]
+
+    plain = drawn(stages_with(None, (1.0, 1.0)))
+    assert drawn(replace(ADVISED, plain_draws=True)) == plain
+    assert drawn(ADVISED) != plain
+
+
+def test_random_pipelines_of_admm_follow_weights() -> None:
+    def counts(space: Space) -> Counter[str]:
+        tree = PipelineChoiceTree(Admm().lower(Structures(space)).form).tree
+        rng = np.random.default_rng(2)
+        leaves = (tree.random_leaf(rng) for _ in range(COUNT))
+        return Counter(tree.structure_of(leaf)["s"] for leaf in leaves)
+
+    found = counts(ADVISED)
+    assert stats.chisquare([found["A"], found["B"]], [COUNT / 10, COUNT * 9 / 10]).pvalue > ALPHA
+    assert counts(replace(ADVISED, plain_draws=True)) == counts(stages_with(None, (1.0, 1.0)))
+
+
+def test_targets_claim_priors() -> None:
+    """The comparison above is not empty."""
+    claimed = {
+        name
+        for name in TARGETS.names()
+        for entry in TARGETS.load(name)().lower(Structures(with_prior(*CASES[0]))).report
+        if entry.construct == Construct.PRIORS.value and entry.status is Preservation.EXACT
+    }
+    assert claimed >= {"configspace", "mosaic", "random", "sklearn"}

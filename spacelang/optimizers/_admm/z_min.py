@@ -80,7 +80,8 @@ class PipelineChoiceTree:
         return Choice(block.stage, block.address, block.stage, tuple(self._branches(block)), usual)
 
     def _branches(self, block: Block) -> Iterator[Branch]:
-        for way in block.alternatives:
+        weights = self._form.weights_of(block)
+        for place, way in enumerate(block.alternatives):
             inside = {
                 f"{block.address}.{way.name}:{order.address}": order
                 for order in self._form.orders
@@ -88,7 +89,8 @@ class PipelineChoiceTree:
             }
             self._orders_inside[block.address, way.name] = inside
             steps = tuple(_order_choice(order, address) for address, order in inside.items())
-            yield Branch(way.name, Product(ProductKind.SEQUENCE, steps))
+            weight = 1.0 if weights is None else float(weights[place])
+            yield Branch(way.name, Product(ProductKind.SEQUENCE, steps), weight)
 
     def _term_expression(self, address: str, places: tuple[int, ...]) -> Expr:
         block = next((each for each in self._form.blocks if each.address == address), None)

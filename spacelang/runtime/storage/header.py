@@ -119,7 +119,8 @@ class RunHeader:
         facts: dict[str, Any] = _space_fields(space)
         named = {name: texts for name, texts in (self.asked or {}).items() if name != UNNAMED_SPACE}
         asked = None if self.asked is None else named
-        return replace(self, **facts, asked=asked, initial=tuple(each.identity for each in initial))
+        kept = tuple(each.identity for each in initial)
+        return replace(self, **facts, asked=asked, initial=kept, law=ADVISED_LAW)  # its trials are drawn anew
 
     def differences(self, other: "RunHeader") -> list[str]:
         """Return a line for each difference to a run; an option that is newer than the store must have its default."""

@@ -16,7 +16,7 @@ from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import StaleCatalogue
 from spacelang.frozen import frozen
-from spacelang.ir.data_binding import Column, possible_columns
+from spacelang.ir.data_binding import DataColumn, possible_columns
 from spacelang.ir.space import Space
 from spacelang.serialization.json_documents import DefinitionError, parse_document
 from spacelang.solver.counting import Structures
@@ -83,7 +83,7 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     )
 
 
-def _columns_of(surroundings: CheckContext) -> tuple[Column, ...] | None:
+def _columns_of(surroundings: CheckContext) -> tuple[DataColumn, ...] | None:
     """Return the columns that pipelines may receive; None for a space that is not bound to data."""
     bindings, known = surroundings.bindings, surroundings.columns
     return None if surroundings.keeps_all or not (bindings or known) else possible_columns(bindings, known)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.errors import UserError
 from spacelang.frozen import frozen
-from spacelang.ir.data_binding import Column
+from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.domain import DATA_SIZE_NAMES, least_size
 from spacelang.suggest import suggestion
 
@@ -28,7 +28,7 @@ class CheckContext:
     bindings: Mapping[str, int] = field(default_factory=dict)
     allowed: frozenset[str] = frozenset()
     catalogue: Catalogue | None = None
-    columns: tuple[Column, ...] | None = None
+    columns: tuple[DataColumn, ...] | None = None
     keeps_all: bool = False
 
 

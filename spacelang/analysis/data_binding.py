@@ -5,12 +5,12 @@ from dataclasses import replace
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Draft, DraftConstraint
 from spacelang.diagnostics.structure import NoColumnSelected
-from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, Column, LostParts, bind_to_columns
+from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn, LostParts, bind_to_columns
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import ProductKind, Space, products
 
 
-def bind_to_data(space: Space, draft: Draft, columns: tuple[Column, ...], report: DiagnosticCollector) -> Space:
+def bind_to_data(space: Space, draft: Draft, columns: tuple[DataColumn, ...], report: DiagnosticCollector) -> Space:
     """Return the space without what has no meaning for pipelines that receive only `columns`; itself after an error.
 
     The constraints and the conditions of nested decisions in the draft are changed in the same way.

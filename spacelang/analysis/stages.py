@@ -18,7 +18,7 @@ from spacelang.diagnostics.files import NoStage, TooLarge
 from spacelang.diagnostics.names import UnknownStep, UnreachableStage
 from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
-from spacelang.ir.data_binding import Column
+from spacelang.ir.data_binding import DataColumn
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -35,7 +35,7 @@ class StageReader:
         module: Module,
         catalogue: Catalogues,
         report: DiagnosticCollector,
-        columns: tuple[Column, ...] | None = None,
+        columns: tuple[DataColumn, ...] | None = None,
     ) -> None:
         """Create the reader; `columns` are those that the pipeline can receive, None for a space without data."""
         self._module = module

@@ -20,7 +20,7 @@ from spacelang.runtime.storage.header import UNNAMED_SPACE
 from spacelang.text import Source
 
 if TYPE_CHECKING:
-    from spacelang.ir.data_binding import Column
+    from spacelang.ir.data_binding import DataColumn
     from spacelang.ir.task import AnyBound
     from spacelang.runtime.data.loading import Table
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -81,7 +81,7 @@ class TabularData(EvaluationData):
         return DataObjective(space.checked, dataset, settings, tested=tested)
 
 
-def bind_sizes(space: Space, sizes: Mapping[str, int], columns: "tuple[Column, ...] | None" = None) -> Space:
+def bind_sizes(space: Space, sizes: Mapping[str, int], columns: "tuple[DataColumn, ...] | None" = None) -> Space:
     """Return the space with its unbound symbols bound to the numbers in `sizes`, as far as they are known.
 
     If it selects columns, it is also bound to `columns`, or else to the numbers of columns of each kind.

@@ -31,7 +31,7 @@ from spacelang.text import Source
 
 if TYPE_CHECKING:
     from spacelang.api.compilation import Verification
-    from spacelang.ir.data_binding import Column
+    from spacelang.ir.data_binding import DataColumn
     from spacelang.sampling.batch_builder import Batch
     from spacelang.sampling.neighbours import Neighbourhood
     from spacelang.solver.nearest_configuration import NearestMember
@@ -99,7 +99,7 @@ class Space(CachedPropertyMixin):
         """
         return self.bind_to_data(check_bindings(numbers))
 
-    def bind_to_data(self, numbers: Mapping[str, int], columns: "tuple[Column, ...] | None" = None) -> "Space":
+    def bind_to_data(self, numbers: Mapping[str, int], columns: "tuple[DataColumn, ...] | None" = None) -> "Space":
         """Return the space bound to numbers and, if they are known, to the columns that pipelines get.
 
         What has no meaning for the data is dropped; see `ir.data_binding.bind_to_columns`.

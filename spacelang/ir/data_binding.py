@@ -36,14 +36,14 @@ KINDS_BY_SIZE_NAME: Final[Mapping[str, str]] = {
 
 
 @frozen
-class Column:
+class DataColumn:
     """A column that a pipeline receives; without a name, it stands for any columns of its kind."""
 
     kind: str
     name: str | None = None
 
 
-def is_selected(column: Column, selector: ColumnSelector, selectors: tuple[ColumnSelector, ...]) -> bool | None:
+def is_selected(column: DataColumn, selector: ColumnSelector, selectors: tuple[ColumnSelector, ...]) -> bool | None:
     """Return True if a selector of `columns(…)` takes a column; None if that depends on an unknown name.
 
     `selectors` are all selectors of the same `columns(…)`.
@@ -63,19 +63,19 @@ def is_selected(column: Column, selector: ColumnSelector, selectors: tuple[Colum
             return column.kind == kind
 
 
-def possible_columns(sizes: Mapping[str, int], known: Iterable[Column] | None = None) -> tuple[Column, ...]:
+def possible_columns(sizes: Mapping[str, int], known: Iterable[DataColumn] | None = None) -> tuple[DataColumn, ...]:
     """Return the columns that a pipeline may receive, given numbers of columns by symbol and maybe the columns.
 
     A number takes precedence over the known columns.
     """
-    found: list[Column] = []
+    found: list[DataColumn] = []
     named = None if known is None else [*known]
     for name, kind in KINDS_BY_SIZE_NAME.items():
         those = None if named is None else [each for each in named if each.kind == kind]
         if name not in sizes and those is not None:
             found += those
         elif sizes.get(name) != 0:
-            found += those or [Column(kind)]
+            found += those or [DataColumn(kind)]
     others = [] if named is None else [each for each in named if each.kind not in KINDS_BY_SIZE_NAME.values()]
     return (*found, *others)
 
@@ -97,7 +97,7 @@ class BoundSpace:
 
 
 def bind_to_columns(
-    space: Space, columns: Collection[Column], is_decided: Callable[[Span], bool] = lambda _: False
+    space: Space, columns: Collection[DataColumn], is_decided: Callable[[Span], bool] = lambda _: False
 ) -> BoundSpace | None:
     """Return the space without what has no meaning for pipelines that receive only `columns`.
 
@@ -122,7 +122,7 @@ def bind_to_columns(
     return BoundSpace(space, pruned, lost)
 
 
-def _prune(node: Node, columns: tuple[Column, ...]) -> Node | None:
+def _prune(node: Node, columns: tuple[DataColumn, ...]) -> Node | None:
     """Return a structure without parts that receive none of `columns`; None if no part of a `columns(…)` is left."""
     match node:
         case Hyperparameter() | Operator():
@@ -144,7 +144,7 @@ def _are_unchanged(new: tuple[Node, ...], old: tuple[Node, ...]) -> bool:
     return len(new) == len(old) and all(one is other for one, other in zip(new, old, strict=True))
 
 
-def _prune_decision(choice: Choice, columns: tuple[Column, ...]) -> Choice | None:
+def _prune_decision(choice: Choice, columns: tuple[DataColumn, ...]) -> Choice | None:
     pruned = [(branch, _prune(branch.node, columns)) for branch in choice.branches]
     left = [(branch, node) for branch, node in pruned if node is not None]
     if not left:
@@ -157,7 +157,7 @@ def _prune_decision(choice: Choice, columns: tuple[Column, ...]) -> Choice | Non
     return replace(choice, branches=branches, default=names.index(usual) if usual in names else 0)
 
 
-def _prune_parts(product: Product, columns: tuple[Column, ...]) -> Product | None:
+def _prune_parts(product: Product, columns: tuple[DataColumn, ...]) -> Product | None:
     left: list[tuple[ColumnSelector, Node]] = []
     for selector, child in zip(product.selectors, product.children, strict=True):
         taken = tuple(each for each in columns if is_selected(each, selector, product.selectors) is not False)

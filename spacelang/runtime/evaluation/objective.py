@@ -15,7 +15,7 @@ import pandas as pd
 
 from spacelang.catalog.packages import allow_imports, allowed_folders
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, Column
+from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Measure, Validation
 from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenMeasurement
@@ -190,7 +190,7 @@ class DataObjective:
         return {**sizes, **counted, "n_numeric": columns - others, "n_missing": self._columns_with_missing_numbers}
 
     @property
-    def columns(self) -> tuple[Column, ...] | None:
+    def columns(self) -> tuple[DataColumn, ...] | None:
         """The columns that pipelines get, as far as their names are known; None if they take an array."""
         return self.preparation.columns
 

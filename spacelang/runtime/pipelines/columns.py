@@ -1,4 +1,4 @@
-"""Column selectors of `columns(…)` as entries of scikit-learn's `ColumnTransformer`."""
+"""DataColumn selectors of `columns(…)` as entries of scikit-learn's `ColumnTransformer`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from sklearn.compose import make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.deprecation import make_module_getattr
-from spacelang.ir.data_binding import Column, is_selected
+from spacelang.ir.data_binding import DataColumn, is_selected
 from spacelang.ir.space import ColumnSelector
 from spacelang.runtime.data.tables import ColumnContent, is_free_text
 
@@ -42,10 +42,10 @@ class TableColumn:
         return bool(is_selected(self.column, selector, others))
 
     @property
-    def column(self) -> Column:
+    def column(self) -> DataColumn:
         """The kind of the column, in the words of selectors, and its name."""
         is_text = self.is_text and self.content is ColumnContent.CATEGORY
-        return Column("text" if is_text else KINDS.get(self.content, self.content.value), self.name)
+        return DataColumn("text" if is_text else KINDS.get(self.content, self.content.value), self.name)
 
 
 def transformer_entries(

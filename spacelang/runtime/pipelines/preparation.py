@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from spacelang.catalog import Role
-from spacelang.ir.data_binding import Column
+from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.domain import Categorical, parts
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators, products
 from spacelang.runtime.data.tables import ColumnContent, Features, content_of, is_free_text
@@ -55,7 +55,7 @@ class Preparation:
     missing: tuple[str, ...] = ()
 
     @property
-    def columns(self) -> tuple[Column, ...] | None:
+    def columns(self) -> tuple[DataColumn, ...] | None:
         """The columns that the pipeline gets, as far as their names are known; None if it takes an array.
 
         A one-hot encoded column becomes several, whose names depend on the training rows.
@@ -63,7 +63,7 @@ class Preparation:
         if self.table is None:
             return None
         encoded = {*self.encoded}
-        return tuple(Column("numeric") if each.name in encoded else each.column for each in self.table)
+        return tuple(DataColumn("numeric") if each.name in encoded else each.column for each in self.table)
 
     @property
     def takes_dataframe(self) -> bool:

@@ -2,9 +2,10 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from os import PathLike
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spacelang.api.argument_checks import check_argument_types
@@ -15,7 +16,7 @@ from spacelang.api.run_options import RunOptions, SearchOptions, options_of, tak
 from spacelang.api.search_data import BlackBoxData, TabularData, choose_default_space, default_space_note
 from spacelang.api.space import Space, open_space
 from spacelang.errors import remedy_in_python
-from spacelang.runtime.budget import Budget
+from spacelang.runtime.budget import Budget, parse_duration
 
 if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import ArchiveSuggestions
@@ -69,6 +70,7 @@ def search(
     """
     from spacelang.runtime.data.read_options import read_options_of
 
+    started = perf_counter()
     check_argument_types(space="" if space is None else space)
     objective, constraints, fidelities = options["objective"], options["constraints"], options["fidelities"]
     ensemble, allow, bind, store = options["ensemble"], options["allow"], options["bind"], options["store"]
@@ -88,10 +90,9 @@ def search(
         sizes = None if fidelities is None else tuple(fidelities)
         data = BlackBoxData(objective, sizes, _limits_by_name(constraints), options["scale"])
     loaded, chosen = _space_and_reason(space, data, allow, bind)
-    budget, workers = (
-        Budget(run_time_limit(loaded, options["time"]), options["trials"]),
-        worker_settings(loaded, options),
-    )
+    seconds, trials, of_search = run_time_limit(loaded, options["time"]), options["trials"], options["search_time"]
+    of_search = parse_duration(of_search) if isinstance(of_search, str) else of_search
+    budget, workers = Budget(of_search, trials, seconds), worker_settings(loaded, options)
     experiment = Experiment(
         space=loaded, data=data, budget=budget, workers=workers, chosen=chosen, **settings_of(options, measured)
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
@@ -99,13 +100,18 @@ def search(
     first = prepared.initial_configurations(_warn_of_nonmembers)
     if (ignored := unenforced_limits_warning(experiment.workers)) is not None:
         warnings.warn(ignored, stacklevel=3)
-    with closing(prepared.make_executor()) as crew:
+    with ExitStack() as stack:
+        if (time := prepared.make_answer_time(started)) is not None:
+            stack.enter_context(time)
+        crew = stack.enter_context(closing(prepared.make_executor()))
         with _progress_listener(
             options["progress"], options["listener"], _notes_before_search(chosen, prepared)
         ) as told:
-            found = prepared.run(crew, initial=first, store=store, resume=options["resume"], listener=told)
+            found = prepared.run(
+                crew, initial=first, store=store, resume=options["resume"], listener=told, answer_time=time
+            )
         found = replace(found, form=_input_kind(features, prepared))
-        return check_success(found).with_final_fit(crew).with_ensemble(crew)
+        return check_success(found).with_final_fit(crew, time).with_ensemble(crew, time)
 
 
 @contextmanager

@@ -39,9 +39,10 @@ def command(
     Without SPACE a bundled space is used, chosen by the type of the labels: `tabular_classification` or
     `tabular_regression`. It includes learners of xgboost and lightgbm if --allow names these packages.
 
-    Options that are not given are taken from the task of the space. Without --time, --trials and a limit of the task a
-    run stops after 60 seconds. Ctrl-C or SIGTERM stops it early. All finished trials stay stored, however a run ends,
-    and `--resume` continues it. Random draws follow the advised law, by `@weight` and `@prior`.
+    Options that are not given are taken from the task of the space. Without --time, --search-time, --trials and a limit
+    of the task a run takes 60 seconds, with final fits, the score on test rows and the ensemble. Ctrl-C or SIGTERM
+    stops it early. All finished trials stay stored, however a run ends, and `--resume` continues it. Random draws
+    follow the advised law, by `@weight` and `@prior`.
 
     With `--data table:FILE.npz`, written by `spacelang tabulate`, losses and seconds are looked up in a table instead
     of running trials. With `--data artificial:SEED` a formula gives the losses, for any space.
@@ -60,7 +61,8 @@ def command(
     optimizer, settings = options["optimizer"], options["optimizer_options"]
     if options["resume"] and options["ensemble"] is not None:
         check_stored_predictions(options["store"])
-    seconds, _ = steps.parse_seconds(options["time"]), steps.parse_validation_option(options["validate"])
+    seconds, of_search = map(steps.parse_seconds, (options["time"], options["search_time"]))
+    steps.parse_validation_option(options["validate"])
     if optimizer is not None:
         OPTIMIZERS.create(optimizer, settings or {})  # report mistakes before anything is loaded
     described = settings_of(options)
@@ -71,16 +73,16 @@ def command(
     else:
         OPTIMIZERS.create(optimizer or default_optimizer(loaded.checked), settings or {})  # before rows are read
     workers = steps.check_workers(loaded, options, is_table=steps.is_loss_table(data))
-    budget = budget_of(loaded, seconds, options["trials"])
+    budget = budget_of(loaded, seconds, options["trials"], of_search)
     experiment = Experiment(
         space=loaded, data=read(), workers=workers, budget=budget, chosen=chosen, **described
     ).with_optimizer(optimizer, settings)
     prepared = steps.prepare(experiment)
     # Even if nobody reads the output any more, the best pipeline is still fitted and scored.
-    with ignore_closed_reader(), steps.run_search(prepared, options) as (found, crew):
+    with ignore_closed_reader(), steps.run_search(prepared, options) as (found, crew, answer_time):
         status = (
             steps.print_result(found, as_json=json)
             if without
-            else FinishedSearch(data, found, crew).print_result(as_json=json)
+            else FinishedSearch(data, found, crew, answer_time).print_result(as_json=json)
         )
     raise typer.Exit(status)

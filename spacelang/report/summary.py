@@ -51,7 +51,11 @@ class RunFacts:
 
 
 def document(
-    outcome: Outcome, run: RunFacts, finale: "FinalFit | None" = None, ensemble: Mapping[str, object] | None = None
+    outcome: Outcome,
+    run: RunFacts,
+    finale: "FinalFit | None" = None,
+    ensemble: Mapping[str, object] | None = None,
+    time_note: str = "",
 ) -> dict[str, object]:
     """Return what `run --json` prints.
 
@@ -65,6 +69,7 @@ def document(
     - `unfinished`: trials cut short by the end of the run; `unneeded`: speculative trials that were not used.
     - `refit`: the trial whose pipeline was fitted on all rows, or None; `passed_over`: better trials that could not be
       fitted; `test`: the score on the test set, with the value of each bound there.
+    - `time_note`: a sentence on what did not fit into the time of the run; empty if everything did.
     - `scale`: the optimizer's normalized loss is (loss - origin) / width; None before the first success.
     - `hyperparameters`: `searched`, drawn `once` per pipeline, or at their `default`; `at_defaults` are the keys
       that stayed there.
@@ -109,6 +114,7 @@ def document(
         "passed_over": [] if finale is None else [*map(skipped_trial_document, finale.skipped)],
         "test": None if finale is None or finale.test is None else score_document(finale.test),
         "ensemble": None if ensemble is None else dict(ensemble),
+        "time_note": time_note,
         "scale": None if scale is None else _attributes(scale, "origin", "width"),
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
         "at_defaults": kept,
@@ -130,6 +136,7 @@ def _refit(finale: "FinalFit", record: TrialRecord) -> dict[str, object]:
         "configuration": record.trial.request.configuration.to_dict(),
         "rows": finale.rows,
         "seconds": finale.seconds,
+        "is_trial_model": finale.is_trial_model,
     }
 
 
@@ -308,6 +315,7 @@ def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
     `loss` is the loss on the rows by which `members` were chosen (None without members), `losses` are those of the
     multisets of 1, 2, … votes on the way, `library` is the number of pipelines to choose from, `weight` the share of
     all votes, `seconds` the time of the fits, of each and of all. `left_out` could not be fitted on all `rows`.
+    `time_note` is a sentence on what did not fit into the time of the run, otherwise empty.
     """
     return {
         "votes": len(ensemble.choice.models.order),
@@ -318,6 +326,7 @@ def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
         "left_out": [*map(skipped_trial_document, ensemble.left_out)],
         "rows": ensemble.rows,
         "seconds": ensemble.seconds,
+        "time_note": ensemble.note,
         "test": None if ensemble.test is None else score_document(ensemble.test),
     }
 
@@ -331,6 +340,7 @@ def _member(member: "Member", weight: float) -> dict[str, object]:
         "loss": trial.loss,
         "configuration": trial.request.configuration.to_dict(),
         "seconds": member.seconds,
+        "is_trial_model": member.is_trial_model,
     }
 
 

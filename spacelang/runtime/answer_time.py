@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from spacelang.ir.trial import Trial
-from spacelang.runtime.final_work_costs import FIXED_SECONDS, FinalWorkCosts, WorkSizes
+from spacelang.runtime.final_work_costs import FinalWorkCosts, WorkSizes
 from spacelang.runtime.history import Clock, TrialRecord
 from spacelang.runtime.kept_models import KeptModel, KeptModels, TrialRank, rank_trial
 from spacelang.runtime.listeners import Closeable
@@ -64,7 +64,8 @@ class AnswerTime(Closeable):
         The seconds of earlier sessions of the search count in the time.
         """
         self._earlier_seconds, self._workers = earlier_seconds, workers
-        return self.clock() - self._started
+        self.costs.preceding_seconds = self.clock() - self._started
+        return self.costs.preceding_seconds
 
     def end_session(self, trials: int) -> None:
         """Note that the search has ended with `trials` new trials.
@@ -128,14 +129,14 @@ class AnswerTime(Closeable):
     def seconds_for_best_score(self) -> float:
         """The seconds that are left for the score of the best pipeline: all but those of the ensemble."""
         if self.votes is None:
-            return self.seconds_left - FIXED_SECONDS
+            return self.seconds_left - self.costs.fixed_seconds
         return self.seconds_for_members - self.costs.selection_seconds(self.votes, len(self._best))
 
     @property
     def seconds_for_members(self) -> float:
         """The seconds that are left for selecting and fitting members: all but those of the score of the ensemble."""
         of_score = 0.0 if self.votes is None else self.costs.ensemble_score_seconds(self._best, self.votes)
-        return self.seconds_left - FIXED_SECONDS - of_score
+        return self.seconds_left - self.costs.fixed_seconds - of_score
 
     @property
     def job_seconds(self) -> float:

@@ -20,6 +20,7 @@ The reserve for a run of T seconds, of which the best trial is b, with W workers
     answer  = fixed + score(b) + selection + reading + m mean of score(candidate)
     reserve = min(answer + fit(b) + m mean of fit(candidate) / W, MAX_SHARE T)
 
+- fixed are FIXED_SECONDS + FIXED_SHARE (seconds before the search).
 - selection are the seconds of votes x candidates losses on the held-out rows, reading those of unpickling the models.
 - If answer + fit(b) exceeds MAX_SHARE T, the model of the trial will be the answer, so fit(b) is left out. If that
   model was not kept, there would be no answer without the fit, and the reserve is at least answer + fit(b).
@@ -40,7 +41,9 @@ SCORING_SHARE: Final = 0.1  # The share of scoring in the seconds of a trial, if
 PRIOR_EXPONENT: Final = 1.25  # The growth of the cost with the rows before anything is known of it
 MAX_EXPONENT: Final = 2.0
 FIT_MARGIN: Final = 1.15  # The factor on predicted fits before the first final fit
-FIXED_SECONDS: Final = 0.7  # The seconds of starting workers again, of writing code and of the end of the process
+FIXED_SECONDS: Final = 0.3  # The seconds of starting workers again, of writing code and of the end of the process
+FIXED_SHARE: Final = 0.1
+"""The share of the seconds before the search that is added to them: both consist of imports and of starting processes."""
 MAX_SHARE: Final = 0.35  # The largest share of the time that is reserved
 PRIOR_SHARE: Final = 0.1  # The largest share of the time that is reserved before the first successful trial
 READ_BYTES_PER_SECOND: Final = 2.0e8  # The bytes of models that are read, sent to this process and unpickled a second
@@ -83,6 +86,7 @@ class FinalWorkCosts:
     """The prediction of the seconds of final fits and scores, corrected by what is measured."""
 
     sizes: WorkSizes
+    preceding_seconds: float = 0.0  # The seconds between the start of the run and that of the search
     _exponents: list[float] = field(default_factory=lambda: [PRIOR_EXPONENT])
     _log_ratios: list[float] = field(default_factory=lambda: [log(FIT_MARGIN)])
     _by_configuration: dict[bytes, tuple[float, float]] = field(default_factory=dict)
@@ -103,6 +107,11 @@ class FinalWorkCosts:
         """Use the measured seconds of a final fit to correct those that follow."""
         if predicted > 0 and measured > 0:
             self._log_ratios.append(log(measured / predicted))
+
+    @property
+    def fixed_seconds(self) -> float:
+        """The seconds of everything after the search that does not depend on trials."""
+        return FIXED_SECONDS + FIXED_SHARE * self.preceding_seconds
 
     @property
     def exponent(self) -> float:
@@ -155,7 +164,7 @@ class FinalWorkCosts:
 
     def answer_seconds(self, best: Sequence[Candidate], votes: int | None) -> float:
         """Return the predicted seconds of the work after the search except for the fits."""
-        found = FIXED_SECONDS + self.best_score_seconds(best)
+        found = self.fixed_seconds + self.best_score_seconds(best)
         if votes is None:
             return found
         return found + self.selection_seconds(votes, len(best)) + self.ensemble_score_seconds(best, votes)
@@ -163,7 +172,7 @@ class FinalWorkCosts:
     def reserve(self, best: Sequence[Candidate], *, seconds: float, workers: int, votes: int | None) -> float:
         """Return the seconds to reserve in a run of `seconds`; `best` are its best trials, the best one first."""
         if not best:
-            return min(FIXED_SECONDS, PRIOR_SHARE * seconds)
+            return min(self.fixed_seconds, PRIOR_SHARE * seconds)
         most, first, answer = MAX_SHARE * seconds, best[0], self.answer_seconds(best, votes)
         of_best = self.fit_seconds(first.trial, first.model) * (2 if self.measures_bounds else 1)
         if first.model is None:

@@ -82,9 +82,9 @@ class DataObjective:
         self.metric: Metric = self._scorer.metric
         self.preparation: Preparation = plan_preparation(space, dataset.features)
         given, columns = self._settings, _grouping_columns(self._settings)
-        started = clock()
+        started = time.perf_counter()
         self._folds = folds.make_folds(dataset, given.validation, given.seed, self.preparation, columns)
-        self._preparation_seconds = (clock() - started) / len(self._folds)
+        self._preparation_seconds = (time.perf_counter() - started) / len(self._folds)
         self._models: ModelFolder | None = None
         self.tested = tested
         if tested is not None:
@@ -257,9 +257,9 @@ class DataObjective:
             with self._controlled_environment():
                 for number, (pipeline, fold) in enumerate(zip(pipelines, self._folds, strict=True)):
                     rows = TrialRows(number, fold, request.fidelity, own)
-                    began = self._clock()
+                    began = time.perf_counter()
                     fitted = fit(pipeline, rows, self._prefixes, account, guarded=has_user_functions)
-                    fit_seconds += self._clock() - began
+                    fit_seconds += time.perf_counter() - began
                     judged.append(self._scorer.score(fitted, fold, request.fidelity))
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
             failure = exception_failure(error, self._clock() - started)
@@ -268,7 +268,7 @@ class DataObjective:
         cost = self._clock() - started
         trial = self._scorer.make_trial(request, judged, cost, _unshared_seconds(cost, account))
         if self._models is not None and trial.loss is not None and self._know_all_classes(pipelines):
-            self._models.store(trial, pipelines, fit_seconds, cost - fit_seconds)
+            self._models.store(trial, pipelines, fit_seconds, max(cost - fit_seconds, 0.0))
         return trial
 
     def make_pipeline(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:

@@ -50,12 +50,26 @@ READ_BYTES_PER_SECOND: Final = 2.0e8  # The bytes of models that are read, sent 
 
 
 @dataclass(frozen=True, slots=True)
+class LossSeconds:
+    """The seconds of computing the losses of predictions: for each call, and in addition for each row of a model."""
+
+    call: float = 0.0
+    row: float = 0.0
+
+    def total(self, calls: float, models: float, rows: float) -> float:
+        """Return the seconds of some calls, each with the predictions of `models` models for `rows` rows."""
+        return calls * (self.call + models * rows * self.row)
+
+
+NO_LOSS_SECONDS: Final = LossSeconds()
+
+
+@dataclass(frozen=True, slots=True)
 class WorkSizes:
     """The sizes of the data that decide how long the work after a search takes.
 
     `rows` are all rows that trials may use, `training_size` those of a trial on all training rows, in each of `folds`
-    folds with `held_out_rows` rows on average. `loss_seconds` is the time of one loss of predictions, for each row.
-    `resampled_rows` is the number of test rows in all bootstrap resamples together.
+    folds with `held_out_rows` rows on average. The test rows are resampled `resamples` times for the interval of a loss.
     """
 
     rows: int
@@ -63,9 +77,9 @@ class WorkSizes:
     folds: int = 1
     held_out_rows: float = 1.0
     test_rows: int = 0
-    resampled_rows: int = 0
+    resamples: int = 0
     preparation_seconds: float = 0.0
-    loss_seconds: float = 0.0
+    loss_seconds: LossSeconds = NO_LOSS_SECONDS
     has_bounds: bool = False
 
 
@@ -143,7 +157,7 @@ class FinalWorkCosts:
     @property
     def interval_seconds(self) -> float:
         """The predicted seconds of the interval of a loss on the test rows."""
-        return self.sizes.resampled_rows * self.sizes.loss_seconds
+        return self.sizes.loss_seconds.total(self.sizes.resamples, 1, self.sizes.test_rows)
 
     def best_score_seconds(self, best: Sequence[Candidate]) -> float:
         """Return the predicted seconds of the score of the best pipeline on the test rows, with its interval."""
@@ -152,7 +166,7 @@ class FinalWorkCosts:
     def selection_seconds(self, votes: int, candidates: int) -> float:
         """Return the predicted seconds of selecting the members of an ensemble."""
         sizes = self.sizes
-        return votes * candidates * sizes.held_out_rows * sizes.folds * sizes.loss_seconds
+        return sizes.loss_seconds.total(votes, candidates, sizes.held_out_rows * sizes.folds)
 
     def ensemble_score_seconds(self, best: Sequence[Candidate], votes: int) -> float:
         """Return the predicted seconds of reading the models of an ensemble and of its score on the test rows."""

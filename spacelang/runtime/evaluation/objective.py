@@ -193,7 +193,7 @@ class DataObjective:
             folds=count,
             held_out_rows=len(self.held_out.target) / count,
             test_rows=tested,
-            resampled_rows=tested * resample_count(tested),
+            resamples=resample_count(tested) if tested else 0,
             preparation_seconds=self._preparation_seconds,
             loss_seconds=measure_loss_seconds(self.held_out, self.metric),
             has_bounds=bool(self.bounds),

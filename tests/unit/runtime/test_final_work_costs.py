@@ -14,6 +14,7 @@ from spacelang.runtime.final_work_costs import (
     PRIOR_EXPONENT,
     SCORING_SHARE,
     FinalWorkCosts,
+    LossSeconds,
     WorkSizes,
     expected_members,
 )
@@ -80,10 +81,12 @@ def test_what_is_measured_corrects_what_follows() -> None:
 
 
 def test_scores_take_time_by_their_rows() -> None:
-    costs = FinalWorkCosts(replace(SIZES, test_rows=250, resampled_rows=1000, loss_seconds=0.001))
+    costs = FinalWorkCosts(replace(SIZES, test_rows=250, resamples=4, loss_seconds=LossSeconds(0.0, 0.001)))
     assert costs.score_seconds(trial(4.0), kept(score_seconds=2.0)) == pytest.approx(1.0)
     assert costs.score_seconds(trial(4.0), None) == pytest.approx(4 * SCORING_SHARE / 2)
     assert costs.best_score_seconds([Candidate(trial(4.0), kept(2.0))]) == pytest.approx(2.0)
+    slow = FinalWorkCosts(replace(SIZES, loss_seconds=LossSeconds(0.01, 0.001)))
+    assert slow.selection_seconds(32, 4) == pytest.approx(32 * (0.01 + 4 * 500 * 0.001))
     assert FinalWorkCosts(SIZES).best_score_seconds([Candidate(trial(4.0))]) == 0.0, "no test rows"
 
 

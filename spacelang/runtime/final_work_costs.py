@@ -43,7 +43,7 @@ MAX_EXPONENT: Final = 2.0
 FIT_MARGIN: Final = 1.15  # The factor on predicted fits before the first final fit
 FIXED_SECONDS: Final = 0.3  # The seconds of starting workers again, of writing code and of the end of the process
 FIXED_SHARE: Final = 0.1
-"""The share of the seconds before the search that is added to them: both consist of imports and of starting processes."""
+"""The share of the seconds before the search that is added: both consist of imports and of starting processes."""
 MAX_SHARE: Final = 0.35  # The largest share of the time that is reserved
 PRIOR_SHARE: Final = 0.1  # The largest share of the time that is reserved before the first successful trial
 READ_BYTES_PER_SECOND: Final = 2.0e8  # The bytes of models that are read, sent to this process and unpickled a second
@@ -69,7 +69,8 @@ class WorkSizes:
     """The sizes of the data that decide how long the work after a search takes.
 
     `rows` are all rows that trials may use, `training_size` those of a trial on all training rows, in each of `folds`
-    folds with `held_out_rows` rows on average. The test rows are resampled `resamples` times for the interval of a loss.
+    folds with `held_out_rows` rows on average. The test rows are resampled `resamples` times for the interval of a
+    loss.
     """
 
     rows: int

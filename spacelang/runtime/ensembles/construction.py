@@ -331,9 +331,16 @@ def _time_note(ensemble: Ensemble, late: int, objective: EnsembleObjective, time
         parts.append(f"the ensemble has {count} of {wanted} members")
     if models:
         rows = f"{objective.training_size:,} of {objective.rows:,} rows"
-        which = f"{models} of {count} members of the ensemble are the models of their trials"
-        parts.append(f"{which}, fitted on {rows}")
+        parts.append(f"{_describe_models(models, count)}, fitted on {rows}")
     return f"{', and '.join(parts)}: {TIME_WAS_UP}" if parts else ""
+
+
+def _describe_models(models: int, members: int) -> str:
+    if members == 1:
+        return "the only member of the ensemble is the model of its trial"
+    which = f"all {members}" if models == members else f"{models} of {members}"
+    verb, what = ("is", "the model of its trial") if models == 1 else ("are", "the models of their trials")
+    return f"{which} members of the ensemble {verb} {what}"
 
 
 def make_unfitted(

@@ -61,7 +61,7 @@ def test_those_of_the_best_trials_are_kept() -> None:
 
 def test_a_trial_on_few_rows_or_beyond_a_bound_gives_way() -> None:
     ranked = [trial(1, 0.5), trial(2, 0.1, rows=10), trial(3, 0.1, size=150.0), trial(4, 0.01, size=900.0)]
-    assert sorted(reversed(ranked), key=lambda each: rank_trial(each, 70)) == ranked
+    assert sorted([*ranked[2:], *ranked[:2]], key=lambda each: rank_trial(each, 70)) == ranked
     with KeptModels(70, 2) as models:
         for each in reversed(ranked):
             finish(models, each)

@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -237,8 +237,10 @@ class PreparedExperiment:
         if said.budget.answer_seconds is None or not isinstance(objective, KeepsModels):
             return None
         candidates = MAX_ATTEMPTS if said.ensemble is None else LIBRARY_SIZE
-        models = KeptModels(objective.training_size, candidates)
-        objective.keep_models(models.folder)
+        models = None
+        with suppress(OSError):  # without a temporary folder no models are kept
+            models = KeptModels(objective.training_size, candidates)
+        objective.keep_models(None if models is None else models.folder)
         return AnswerTime(
             said.budget.answer_seconds,
             started=started,

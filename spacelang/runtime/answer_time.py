@@ -11,7 +11,7 @@ from spacelang.runtime.kept_models import KeptModel, KeptModels, TrialRank, rank
 from spacelang.runtime.listeners import Closeable
 
 TIME_WAS_UP: Final = "the time was up"
-MIN_JOB_SECONDS: Final = 1.0  # The least seconds for the score on the test rows, which there is no answer without
+GRACE_SECONDS: Final = 1.0  # The seconds beyond the time after which reading a model and a score are stopped
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -133,6 +133,11 @@ class AnswerTime(Closeable):
         return self.seconds_for_members - self.costs.selection_seconds(self.votes, len(self._best))
 
     @property
+    def seconds_for_ensemble_score(self) -> float:
+        """The seconds that are left for the score of the ensemble, the last work of a run."""
+        return self.seconds_left - self.costs.fixed_seconds
+
+    @property
     def seconds_for_members(self) -> float:
         """The seconds that are left for selecting and fitting members: all but those of the score of the ensemble."""
         of_score = 0.0 if self.votes is None else self.costs.ensemble_score_seconds(self._best, self.votes)
@@ -141,4 +146,4 @@ class AnswerTime(Closeable):
     @property
     def job_seconds(self) -> float:
         """The seconds that a job may take without which the answer is not complete, such as the score."""
-        return max(self.seconds_left, MIN_JOB_SECONDS)
+        return max(self.seconds_left, 0.0) + GRACE_SECONDS

@@ -8,7 +8,7 @@ The prediction for a trial on r of the n rows that trials may use, with k folds:
 - r are the training rows of one fold. The seconds of a trial are those without work shared with other trials. Those of
   scoring are measured if the model of the trial was kept; otherwise they are `SCORING_SHARE` of the trial.
 - e is the growth of the cost with the rows. It is the median over the pairs of trials of one configuration on different
-  numbers of rows, of log(ratio of seconds) / log(ratio of rows), from 0 to 2. `PRIOR_EXPONENT` counts as one pair.
+  numbers of rows, of log(ratio of seconds) / log(ratio of rows), from 0 to 2. `PRIOR_EXPONENT` is the first pair.
 - c corrects for what was predicted wrong: the geometric mean of measured / predicted over the final fits so far, with
   `FIT_MARGIN` counting as one fit.
 - preparation are the seconds that imputing and encoding took before the first trial, for one fold.
@@ -28,6 +28,7 @@ The reserve for a run of T seconds, of which the best trial is b, with W workers
 - Before the first successful trial, the reserve is min(fixed, PRIOR_SHARE T).
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil, exp, log, sqrt
@@ -40,6 +41,7 @@ from spacelang.runtime.kept_models import KeptModel
 SCORING_SHARE: Final = 0.1  # The share of scoring in the seconds of a trial, if it was not measured
 PRIOR_EXPONENT: Final = 1.25  # The growth of the cost with the rows before anything is known of it
 MAX_EXPONENT: Final = 2.0
+MAX_PAIRS: Final = 99  # The number of the last pairs of trials that decide the growth
 FIT_MARGIN: Final = 1.15  # The factor on predicted fits before the first final fit
 FIXED_SECONDS: Final = 0.3  # The seconds of starting workers again, of writing code and of the end of the process
 FIXED_SHARE: Final = 0.1
@@ -102,7 +104,7 @@ class FinalWorkCosts:
 
     sizes: WorkSizes
     preceding_seconds: float = 0.0  # The seconds between the start of the run and that of the search
-    _exponents: list[float] = field(default_factory=lambda: [PRIOR_EXPONENT])
+    _exponents: deque[float] = field(default_factory=lambda: deque([PRIOR_EXPONENT], MAX_PAIRS))
     _log_ratios: list[float] = field(default_factory=lambda: [log(FIT_MARGIN)])
     _by_configuration: dict[bytes, tuple[float, float]] = field(default_factory=dict)
     """The training rows and the seconds of the last successful trial of each configuration."""

@@ -118,7 +118,10 @@ class KeptModel:
 
 
 class KeptModels(Closeable):
-    """The models of the best trials of a run, at most `count` trials and `most_bytes` bytes, until it is closed."""
+    """The models of the best trials of a run, at most `count` trials and `most_bytes` bytes, until it is closed.
+
+    Raises OSError if no temporary folder can be made.
+    """
 
     def __init__(self, training_size: int, count: int, most_bytes: float = MAX_BYTES) -> None:
         place = tempfile.mkdtemp(prefix="spacelang-models-")
@@ -166,7 +169,8 @@ class KeptModels(Closeable):
             total -= worst.bytes
             is_full = True
             del self._by_path[worst.path]
-            worst.path.unlink(missing_ok=True)
+            with suppress(OSError):
+                worst.path.unlink(missing_ok=True)
         if is_full:
             self._publish(self._kept[-1].rank)
 
@@ -174,5 +178,6 @@ class KeptModels(Closeable):
         """Tell the workers the rank that models must be better than; None if all are wanted."""
         place = Path(self.folder.path) / WANTED_FILE
         new = place.with_suffix(".new")
-        new.write_text(json.dumps(worst), encoding="ascii")
-        new.replace(place)
+        with suppress(OSError):  # a full disk costs models, not the run
+            new.write_text(json.dumps(worst), encoding="ascii")
+            new.replace(place)

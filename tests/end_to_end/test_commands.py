@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -278,10 +279,24 @@ class TestRun:
         assert "`test`: 30 rows, content " in other.stderr
 
     def test_a_time_budget_ends_a_run(self, folder: Path) -> None:
-        options = ("--time", "1s", "--optimizer", "random", "--json")
+        options = ("--search-time", "1s", "--optimizer", "random", "--json")
         found = document(spacelang("run", "toy.space", "--data", "sklearn:iris", *options, folder=folder))
         assert found["ended"] == "budget"
         assert found["trials"] > 0
+
+    def test_a_time_includes_everything(self, folder: Path) -> None:
+        options = ("--optimizer", "random", "--time", "10s", "--test", "0.2", "--ensemble", "8", "--json")
+        started = time.monotonic()
+        found = document(spacelang("run", "toy.space", "--data", "sklearn:digits", *options, folder=folder))
+        assert time.monotonic() - started < 13
+        assert found["ended"] == "budget"
+        assert found["trials"] > 0
+        assert found["test"]["loss"] is not None
+        assert found["refit"]["is_trial_model"] == found["time_note"].startswith("the best pipeline is")
+        taken = [each["is_trial_model"] for each in found["ensemble"]["members"]]
+        assert any(taken) == ("of the ensemble" in found["time_note"])
+        shown = document(spacelang("show", found["store"], "--json", folder=folder))
+        assert shown["time_note"] == found["time_note"]
 
     def test_regression(self, folder: Path) -> None:
         options = ("--data", "sklearn:diabetes", "--trials", "8", "--json")

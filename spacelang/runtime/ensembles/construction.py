@@ -256,7 +256,10 @@ def fit_ensemble(
     first, payload = members[0].record.trial.request.configuration, final_fit.SerializedPayload(estimator)
     scoring, most = final_fit.UnseenScoreWork(first, form, payload), max(*limit.values(), final_fit.MIN_SECONDS)
     if time is not None:
-        scoring, most = replace(scoring, interval_seconds=max(time.seconds_left, 0.0)), min(most, time.job_seconds)
+        scoring, most = (
+            replace(scoring, interval_seconds=max(time.seconds_for_ensemble_score, 0.0)),
+            min(most, time.job_seconds),
+        )
     job = Job(FIRST_JOB - len(choice.members), scoring, most)
     test = final_fit.score_on_unseen_rows(executor, job, objective.test_rows)
     return replace(found, estimator=estimator if is_wanted else None, test=test)

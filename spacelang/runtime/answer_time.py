@@ -44,7 +44,7 @@ class AnswerTime(Closeable):
         models: KeptModels | None = None,
     ) -> None:
         self.seconds, self.clock, self.votes, self.models = seconds, clock, votes, models
-        self.costs = FinalWorkCosts(sizes)
+        self.costs = FinalWorkCosts(sizes, seconds)
         self.is_enforced = True
         self._started = started
         self._earlier_seconds = 0.0
@@ -92,9 +92,7 @@ class AnswerTime(Closeable):
     def reserve(self) -> float:
         """The seconds to reserve for the work after the search."""
         if self._reserve is None:
-            self._reserve = self.costs.reserve(
-                self._best, seconds=self.seconds, workers=self._workers, votes=self.votes
-            )
+            self._reserve = self.costs.reserve(self._best, workers=self._workers, votes=self.votes)
         return self._reserve
 
     @property

@@ -12,7 +12,8 @@ The prediction for a trial on r of the n rows that trials may use, with k folds:
 - c corrects for what was predicted wrong: the geometric mean of measured / predicted over the final fits so far, with
   `FIT_MARGIN` counting as one fit.
 - preparation are the seconds that imputing and encoding took before the first trial, for one fold.
-- interval are the seconds of the loss on all bootstrap resamples of the test rows.
+- interval are the seconds of the loss on all bootstrap resamples of the test rows, at most INTERVAL_SHARE T. If they do
+  not suffice, there is no interval.
 
 The reserve for a run of T seconds, of which the best trial is b, with W workers and m expected members of an ensemble
 (2 sqrt(votes), at most as many as there are candidates):
@@ -31,7 +32,7 @@ The reserve for a run of T seconds, of which the best trial is b, with W workers
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, inf, log, sqrt
 from statistics import median
 from typing import Final, Protocol
 
@@ -48,6 +49,7 @@ FIXED_SHARE: Final = 0.1
 """The share of the seconds before the search that is added: both consist of imports and of starting processes."""
 MAX_SHARE: Final = 0.35  # The largest share of the time that is reserved
 PRIOR_SHARE: Final = 0.1  # The largest share of the time that is reserved before the first successful trial
+INTERVAL_SHARE: Final = 0.05  # The largest share of the time that is reserved for the interval of one score
 READ_BYTES_PER_SECOND: Final = 2.0e8  # The bytes of models that are read, sent to this process and unpickled a second
 
 
@@ -100,9 +102,10 @@ class Candidate(Protocol):
 
 @dataclass(slots=True)
 class FinalWorkCosts:
-    """The prediction of the seconds of final fits and scores, corrected by what is measured."""
+    """The prediction of the seconds of final fits and scores in a run of `seconds`, corrected by what is measured."""
 
     sizes: WorkSizes
+    seconds: float = inf
     preceding_seconds: float = 0.0  # The seconds between the start of the run and that of the search
     _exponents: deque[float] = field(default_factory=lambda: deque([PRIOR_EXPONENT], MAX_PAIRS))
     _log_ratios: list[float] = field(default_factory=lambda: [log(FIT_MARGIN)])
@@ -159,8 +162,9 @@ class FinalWorkCosts:
 
     @property
     def interval_seconds(self) -> float:
-        """The predicted seconds of the interval of a loss on the test rows."""
-        return self.sizes.loss_seconds.total(self.sizes.resamples, 1, self.sizes.test_rows)
+        """The seconds for the interval of a loss on the test rows."""
+        whole = self.sizes.loss_seconds.total(self.sizes.resamples, 1, self.sizes.test_rows)
+        return min(whole, INTERVAL_SHARE * self.seconds)
 
     def best_score_seconds(self, best: Sequence[Candidate]) -> float:
         """Return the predicted seconds of the score of the best pipeline on the test rows, with its interval."""
@@ -186,11 +190,11 @@ class FinalWorkCosts:
             return found
         return found + self.selection_seconds(votes, len(best)) + self.ensemble_score_seconds(best, votes)
 
-    def reserve(self, best: Sequence[Candidate], *, seconds: float, workers: int, votes: int | None) -> float:
-        """Return the seconds to reserve in a run of `seconds`; `best` are its best trials, the best one first."""
+    def reserve(self, best: Sequence[Candidate], *, workers: int, votes: int | None) -> float:
+        """Return the seconds to reserve; `best` are the best trials of the run so far, the best one first."""
         if not best:
-            return min(self.fixed_seconds, PRIOR_SHARE * seconds)
-        most, first, answer = MAX_SHARE * seconds, best[0], self.answer_seconds(best, votes)
+            return min(self.fixed_seconds, PRIOR_SHARE * self.seconds)
+        most, first, answer = MAX_SHARE * self.seconds, best[0], self.answer_seconds(best, votes)
         of_best = self.fit_seconds(first.trial, first.model) * (2 if self.measures_bounds else 1)
         if first.model is None:
             most = max(most, answer + of_best)

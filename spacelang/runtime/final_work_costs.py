@@ -25,6 +25,7 @@ The reserve for a run of T seconds, of which the best trial is b, with W workers
 - selection are the seconds of votes x candidates losses on the held-out rows, reading those of unpickling the models.
 - If answer + fit(b) exceeds MAX_SHARE T, the model of the trial will be the answer, so fit(b) is left out. If that
   model was not kept, there would be no answer without the fit, and the reserve is at least answer + fit(b).
+- The fit of a candidate that takes longer than MAX_SHARE T - answer - fit(b) is left out of the mean, too.
 - If bounds are measured on the test rows, which takes a fit of its own, fit(b) counts twice.
 - Before the first successful trial, the reserve is min(fixed, PRIOR_SHARE T).
 """
@@ -200,7 +201,7 @@ class FinalWorkCosts:
             most = max(most, answer + of_best)
         elif answer + of_best > most:
             of_best = 0.0
-        of_members = 0.0 if votes is None else self._member_seconds(best, votes, workers)
+        of_members = 0.0 if votes is None else self._member_seconds(best, votes, workers, most - answer - of_best)
         return min(answer + of_best + of_members, most)
 
     @property
@@ -208,8 +209,10 @@ class FinalWorkCosts:
         """True if the bounds of the task are measured on test rows."""
         return self.sizes.has_bounds and self.sizes.test_rows > 0
 
-    def _member_seconds(self, best: Sequence[Candidate], votes: int, workers: int) -> float:
+    def _member_seconds(self, best: Sequence[Candidate], votes: int, workers: int, longest: float) -> float:
+        """Return the predicted seconds of fitting the members; those that take longer than `longest` are not fitted."""
         fits = [self.fit_seconds(each.trial, each.model) for each in best]
+        fits = [each if each <= longest else 0.0 for each in fits]
         return sum(fits) / len(fits) * expected_members(votes, len(best)) / max(workers, 1)
 
     def _reading_seconds(self, best: Iterable[Candidate], count: int) -> float:

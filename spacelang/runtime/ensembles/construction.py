@@ -328,7 +328,7 @@ def _time_note(ensemble: Ensemble, late: int, objective: EnsembleObjective, time
     """Return a sentence on what did not fit into the time; empty if everything did."""
     parts, count, wanted = [], len(ensemble.members), len(ensemble.choice.members)
     votes, models = len(ensemble.choice.models.order), sum(each.is_trial_model for each in ensemble.members)
-    if time.votes is not None and votes < time.votes:
+    if time.votes is not None and votes < time.votes and ensemble.choice.library > 1:
         parts.append(f"the ensemble has {votes} of {time.votes} votes")
     if late:
         parts.append(f"the ensemble has {count} of {wanted} members")

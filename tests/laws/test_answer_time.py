@@ -238,12 +238,12 @@ def test_a_run_that_was_killed_has_the_same_trials(
 
 
 def test_a_resumed_run_without_new_trials_takes_the_time_that_its_final_fit_needs() -> None:
-    world = World(1, 1.0, 0.0, keeps_models=True)
-    with world.models:
+    world, other = World(1, 1.0, 0.0, keeps_models=True), World(1, 1.0, 0.0, keeps_models=False)
+    with world.models, other.models:
         kept = MemoryTrialStorage()
         searched(world, 20.0, 1, journal=kept)
         later = replace(kept.next_session(), seconds=20.0)
-        again = searched(World(1, 1.0, 0.0, keeps_models=False), 20.0, 1, before=5.0, journal=later)
+        again = searched(other, 20.0, 1, before=5.0, journal=later)
         assert not later.appended
         best = again.fit_best()
     assert (best.is_trial_model, best.note, best.pipeline) == (False, "", "fitted")

@@ -41,6 +41,7 @@ from spacelang.runtime.pipelines.input_conversion import make_table_step
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
 from spacelang.runtime.request_queue import PrefixKeyFunction, PrefixKeys
+from spacelang.runtime.scoring.measures import mean
 from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
 from spacelang.runtime.scoring.pipeline_scorer import (
     FoldScores,
@@ -241,8 +242,9 @@ class DataObjective:
         """Evaluate a request and return the trial with the mean loss over the folds; or do the work of a final fit.
 
         On each fold, the pipeline is fitted on the first `fidelity` training rows and scored on the held-out rows. A
-        pipeline that raises, or whose score is not finite, gives a failed trial with the reason. Raise BuildError if
-        the configuration does not belong to the space, which is a bug of the caller.
+        pipeline that raises, or whose score is not finite, gives a failed trial with the reason. The remaining folds
+        are left out once the mean loss exceeds `request.stop_above`. Raise BuildError if the configuration does not
+        belong to the space, which is a bug of the caller.
         """
         if isinstance(request, final_fit.FinalWork):
             return self._do_final_work(request)
@@ -261,13 +263,18 @@ class DataObjective:
                     fitted = fit(pipeline, rows, self._prefixes, account, guarded=has_user_functions)
                     fit_seconds += time.perf_counter() - began
                     judged.append(self._scorer.score(fitted, fold, request.fidelity))
+                    if _is_hopeless(request, judged):
+                        break
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
             failure = exception_failure(error, self._clock() - started)
             reason, alone = reason_of(error, pipelines[len(judged)]), _unshared_seconds(failure.seconds, account)
             return replace(failure.result_of(request), reason=reason, cost_alone=alone)
         cost = self._clock() - started
-        trial = self._scorer.make_trial(request, judged, cost, _unshared_seconds(cost, account))
-        if self._models is not None and trial.loss is not None and self._know_all_classes(pipelines):
+        is_partial = len(judged) < len(self._folds)
+        alone = _unshared_seconds(cost, account)
+        trial = self._scorer.make_trial(request, judged, cost, alone, is_partial=is_partial)
+        is_whole = trial.loss is not None and not is_partial
+        if self._models is not None and is_whole and self._know_all_classes(pipelines):
             self._models.store(trial, pipelines, fit_seconds, max(cost - fit_seconds, 0.0))
         return trial
 
@@ -409,6 +416,10 @@ class DataObjective:
             # Operators without a `random_state` draw from the global generators.
             seed_global_random_state(self.random_state)
             yield
+
+
+def _is_hopeless(request: Request, judged: Sequence[FoldScores]) -> bool:
+    return request.stop_above is not None and mean([each.loss for each in judged]) > request.stop_above
 
 
 def _unshared_seconds(cost: float, account: CacheSeconds) -> float | None:

@@ -106,9 +106,15 @@ class PipelineScorer:
             )
 
     def make_trial(
-        self, request: Request, judgements: Sequence[FoldScores], cost: float, cost_alone: float | None = None
+        self,
+        request: Request,
+        judgements: Sequence[FoldScores],
+        cost: float,
+        cost_alone: float | None = None,
+        *,
+        is_partial: bool = False,
     ) -> Trial:
-        """Return the trial of a request from its scores on all folds.
+        """Return the trial of a request from its scores on all folds, or on some of them if `is_partial`.
 
         Each value is the mean over the folds in which it is defined. Predictions are concatenated fold by fold, or None
         if those of a fold are missing. If the mean loss is not finite, the trial has failed, and has no other
@@ -128,7 +134,8 @@ class PipelineScorer:
             cost_alone=cost_alone,
             metrics=tuple(zip((name for name, _ in self.scorers), metrics, strict=True)),
             training_loss=None if math.isnan(training_loss) else training_loss,
-            predictions=_concatenate([each.predictions for each in judgements]),
+            predictions=None if is_partial else _concatenate([each.predictions for each in judgements]),
+            folds=len(judgements) if is_partial else None,
         )
 
     @property

@@ -173,6 +173,7 @@ def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
         None if found["cost_alone"] == found["cost"] else found["cost_alone"],
         parse_named_numbers(found["metrics"]),
         found["training_loss"],
+        folds=found["folds"],
     )
     return TrialRecord(trial=trial, proposal=proposal, **record_fields(row[: len(TRIAL_COLUMNS)]))
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import joblib
 
-from spacelang.api.nearest_configuration import nearest_member
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request
 from spacelang.ir.value import Value
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.store import Store
+from spacelang.solver.nearest_configuration import nearest_member
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

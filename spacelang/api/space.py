@@ -31,9 +31,9 @@ from spacelang.text import Source
 
 if TYPE_CHECKING:
     from spacelang.api.compilation import Verification
-    from spacelang.api.nearest_configuration import NearestMember
     from spacelang.sampling.batch_builder import Batch
     from spacelang.sampling.neighbours import Neighbourhood
+    from spacelang.solver.nearest_configuration import NearestMember
     from spacelang.solver.numbering import ConfigurationNumbers
     from spacelang.targets._lowering import LoweringResult
 
@@ -239,7 +239,7 @@ class Space(CachedPropertyMixin):
         As few decisions as possible change, and then as few hyperparameters as possible. Raises ValueError for an empty
         space, and TypeError as `exclusion` does.
         """
-        from spacelang.api.nearest_configuration import nearest_member
+        from spacelang.solver.nearest_configuration import nearest_member
 
         return nearest_member(self.counted, to_configuration(configuration))
 

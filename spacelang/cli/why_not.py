@@ -17,7 +17,7 @@ from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
-    from spacelang.api.nearest_configuration import KeyChange, NearestMember
+    from spacelang.solver.nearest_configuration import KeyChange, NearestMember
 
 GROUP = ("Inspect a space", 5)
 

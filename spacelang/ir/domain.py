@@ -1,6 +1,7 @@
 """Domains: the sets of values of hyperparameters, with `find` for values and an exact `size` (None: infinite)."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -354,6 +355,26 @@ def contains_numbers(domain: Domain) -> bool:
 def contains(domain: Domain, value: Value) -> bool:
     """Return True if `value` lies in `domain`."""
     return not isinstance(domain.find(value), NotFound)
+
+
+def nearest_value(value: Value, domain: Domain) -> Value | NotFound:
+    """Return the member nearest to a number; `NOT_FOUND` if the value or the domain has no numbers."""
+    if not is_number(value):
+        return NOT_FOUND
+    assert isinstance(value, int | float)
+    ends = [end for part in parts(domain) if isinstance(part, Grid | Real) for end in _adjacent_members(part, value)]
+    if ends and math.isinf(value):
+        return max(ends) if value > 0 else min(ends)
+    return min(ends, key=lambda end: abs(end - value), default=NOT_FOUND)
+
+
+def _adjacent_members(part: Grid | Real, value: float) -> tuple[int | float, ...]:
+    """Return the members of a grid or an interval next to a number outside it: the one below and the one above."""
+    if isinstance(part, Real):
+        return (part.least if value < part.least else part.greatest,)
+    places = range(part.size)
+    place = bisect_left(places, value, key=part.value_at)
+    return tuple(part.value_at(index) for index in (place - 1, place) if index in places)
 
 
 def describe(domain: Domain) -> str:

@@ -175,6 +175,7 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a run that its summary needs besides the outcome."""
     from spacelang.api.result import positive_class_of
     from spacelang.report.summary import RunFacts
+    from spacelang.targets.mosaic import tree_order
 
     experiment, objective = found.experiment, found.objective
     assert experiment.optimizer is not None
@@ -188,6 +189,7 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
         validation=objective.validation,
         searched=found.searched,
         positive=positive_class_of(objective),
+        learner_key=tree_order(experiment.space.checked)[0].key if experiment.space.checked.decisions else "",
     )
 
 

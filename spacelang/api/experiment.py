@@ -157,6 +157,11 @@ class Experiment:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
+    def has_default_ensemble(self) -> bool:
+        """True if the ensemble is the default of runs without a named space, so that a run may end without it."""
+        return self.ensemble is not None and self.options.get("ensemble") is None
+
+    @property
     def command_options(self) -> dict[str, tuple[str, ...]]:
         """The command-line options that reproduce the run, as stored in the header of a store."""
         given = self.space.surroundings
@@ -169,8 +174,7 @@ class Experiment:
 
     def with_optimizer(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
         """Return the experiment with an optimizer (None: the default). Raises UnknownPluginError and OptionError."""
-        has = {"has_data": self.data.has_rows, "has_defaults_only": self.data.has_defaults_only}
-        usual = default_optimizer(self.space.checked, **has) if name is None else name
+        usual = default_optimizer(has_defaults_only=self.data.has_defaults_only) if name is None else name
         return replace(self, optimizer=OPTIMIZERS.create(usual, options or {}))
 
     def prepare(self) -> "PreparedExperiment":

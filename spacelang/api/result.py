@@ -213,7 +213,8 @@ class Result:
         chosen by Caruana's ensemble selection using predictions for the held-out rows. Members that cannot be fitted on
         all rows are dropped with a warning; their votes are shared among the others.
 
-        None if no ensemble was requested, no trial succeeded, or the time did not suffice for any member. Raises
+        None if no ensemble was requested, no trial succeeded, or the time did not suffice for any member; without a
+        given space also if there is no possible member. Raises
         RefitError if no member can be fitted, and the runtime's InputError if there is no possible member or no worker
         can be started.
         """
@@ -261,8 +262,15 @@ class Result:
             return None
         found = self.assembled
         if found is None:
-            with self._new_executor() as executor:
-                found = self._fit_ensemble(votes, executor)
+            from spacelang.runtime.ensembles.construction import EnsembleError
+
+            try:
+                with self._new_executor() as executor:
+                    found = self._fit_ensemble(votes, executor)
+            except EnsembleError:
+                if self.experiment.has_default_ensemble:
+                    return None
+                raise
         if not found.members and not found.left_out:
             return None  # there was no time for any member
         if not found.members:

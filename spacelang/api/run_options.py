@@ -148,9 +148,8 @@ class ReadingOptions(TypedDict, total=False):
 class OptimizerOptions(TypedDict, total=False):
     """The optimizer, and its options."""
 
-    optimizer: Annotated[str | None, RunOption(None, "See `spacelang optimizers`; by default `mosaic`, or `blds` "
-        "without hyperparameters.", "The name of an optimizer. The default is `mosaic` for a space with "
-        "hyperparameters (`hyperband` without data), else `blds`.",
+    optimizer: Annotated[str | None, RunOption(None, "See `spacelang optimizers`; by default `auto`.",
+        "The name of an optimizer. The default is `auto`.",
         (checks.TEXT, "takes the name of an optimizer, such as `mosaic`"), complete=complete_optimizers)]
     optimizer_options: Annotated[Mapping[str, Any] | None, RunOption(None,
         "An option of it; may be given several times.", "The options of the optimizer by name.",
@@ -241,9 +240,10 @@ class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, ScopeOptions,
     training_score: TrainingScore
     predictions: Annotated[bool, RunOption(False, "Store the predictions for the held-out rows.", scope="scores")]
     ensemble: Annotated[int | None, RunOption(None, "Also choose an ensemble of the best pipelines, with N votes "
-        "(Caruana).", "The number of votes of an ensemble of the best pipelines, selected by their predictions and "
-        "fitted at the end: see `Result.ensemble`.", (checks.INTEGER[0], "takes the number of votes, such as 32"),
-        metavar="N", least=1, scope="rows")]
+        "(Caruana); 0: none. Default: 32 votes if no space is named.", "The number of votes of an ensemble of the best "
+        "pipelines, selected by their predictions and fitted at the end: see `Result.ensemble`. 0 is none. By default "
+        "there are 32 votes if no space is given, otherwise none.", (checks.INTEGER[0], "takes the number of votes, "
+        "such as 32"), metavar="N", least=0, scope="rows")]
 
 class SearchOptions(RunOptions, total=False):
     """The options of `search`."""

@@ -92,7 +92,10 @@ class FinishedSearch:
                 for line in describe_constraints(finale.test, finale.record.trial):
                     print_comment(line)
             self._print_fit_line()
-        return self._fit_ensemble(finale, status, as_json=False)[1]
+        status = self._fit_ensemble(finale, status, as_json=False)[1]
+        if self.answer_time is not None and self.answer_time.is_enforced:
+            print_comments(_distance_from_time(self.answer_time.seconds_left))
+        return status
 
     def _final_fit(self, announce: Announce = lambda *_: None) -> "tuple[FinalFit | None, int]":
         """Fit the best pipeline and store its score; return the result, None if there is none, and the status."""
@@ -163,7 +166,7 @@ class FinishedSearch:
     ) -> "tuple[dict[str, object] | None, int]":
         """Fit the ensemble and print it unless `as_json`; return its document, None without one, and the status."""
         from spacelang.report.summary import ensemble_document
-        from spacelang.runtime.ensembles.construction import fit_ensemble, select_members
+        from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.storage.store import Store
 
@@ -193,6 +196,10 @@ class FinishedSearch:
                 print_comments("interrupted: the ensemble was not fitted on all rows")
             return None, INTERRUPTED
         except InputError as error:
+            if self.found.experiment.has_default_ensemble and isinstance(error, EnsembleError):
+                if not as_json:
+                    print_comments(error.message)
+                return None, status
             print_error(error.message, error.help)
             return None, BAD_INPUT
         if ensemble.left_out and not ensemble.members:
@@ -252,3 +259,7 @@ class FinishedSearch:
 
 def _failure_lines(left_out: "tuple[SkippedTrial, ...]", rows: int) -> list[str]:
     return [f"the fit of trial {each.record.index} on all {rows} rows failed: {each.reason}" for each in left_out]
+
+
+def _distance_from_time(left: float) -> str:
+    return f"ended {abs(left):.1f} s {'before' if left >= 0 else 'after'} the time was up"

@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 
 import spacelang as sl
-from spacelang.solver.nearest_configuration import nearest_member
 from spacelang.api.search_data import choose_default_space
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.data.profile import guess_task_kind
 from spacelang.solver.counting import Structures
+from spacelang.solver.nearest_configuration import nearest_member
 from spacelang.targets.mosaic import StructuralTree
 
 PACKAGES: Final = ("lightgbm", "xgboost")

@@ -6,7 +6,7 @@ from typing import Final, assert_never
 
 from spacelang.analysis.arithmetic import evaluate, fold_arithmetic
 from spacelang.analysis.arithmetic import to_number as plain_number
-from spacelang.analysis.diagnostic_collector import EXTREMES, DataSymbols, DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
 from spacelang.analysis.domains import domain_text, domains_for_vast_data, widest_domain
 from spacelang.analysis.ranges import LARGEST
 from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, suggest_value
@@ -71,10 +71,12 @@ def _moved_default(
         wide = widest_domain(written.domain)
         if wide is not None and contains(wide, value):
             return nearest_value(value, domain)
-    if not report.symbols.mentioned_in(written.default.span):
+    mentioned = report.symbols.mentioned_in(written.default.span)
+    if not mentioned:
         return NOT_FOUND
     wide = widest_domain(written.domain) or domain
-    values = [_value(written.default, domain, DiagnosticCollector(DataSymbols(sizes))) for sizes in EXTREMES]
+    reports = (DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_sizes(mentioned))
+    values = [_value(written.default, domain, each) for each in reports]
     least, greatest = nearest_value(-math.inf, wide), nearest_value(math.inf, wide)
     numbers = [each for each in values if not isinstance(each, InvalidValue | NotFound) and is_number(each)]
     if isinstance(least, NotFound) or isinstance(greatest, NotFound):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from spacelang.api.execution import make_executor
 from spacelang.api.initial_configurations import (
     InitialItem,
+    keys_without_meaning,
     open_archive,
     read_initial,
     suggest_configurations,
@@ -25,7 +26,7 @@ from spacelang.api.initial_configurations import (
 )
 from spacelang.api.result import Result
 from spacelang.api.run_options import RunOptions, command_options, options_of
-from spacelang.api.space import Space
+from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
@@ -51,7 +52,8 @@ from spacelang.runtime.objective import (
     KeepsModels,
     PartiallyDefinedObjective,
 )
-from spacelang.runtime.storage.header import PLAIN_LAW, UNNAMED_SPACE, RunHeader, make_header
+from spacelang.runtime.storage.header import PLAIN_LAW, UNNAMED_SPACE, RunHeader, make_header, space_identity
+from spacelang.solver.adapted_configuration import dropped_keys_sentence
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -137,6 +139,8 @@ class Experiment:
         Why the space was chosen, if the user did not give one.
     options
         The values of `RunOptions` by name, as given.
+    resumed
+        The store of a run that is continued; None for a new run.
     """
 
     space: Space
@@ -155,6 +159,7 @@ class Experiment:
     ensemble: int | None = None
     chosen: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    resumed: Path | None = None
 
     @property
     def has_default_ensemble(self) -> bool:
@@ -181,7 +186,25 @@ class Experiment:
         """Return the experiment prepared for its data; raises SpaceError if the space does not fit, and InputError."""
         if self.optimizer is None:
             return self.with_optimizer(None).prepare()
-        return self.prepared_for(*self.data.bind_space(self))
+        bound = self.data.bind_space(self)
+        if self.resumed is not None and self.resumed.is_file():
+            bound = self._bound_as_stored(self.resumed, *bound)
+        return self.prepared_for(*bound)
+
+    def _bound_as_stored(self, path: Path, space: Space, objective: "ObjectiveInfo") -> "tuple[Space, ObjectiveInfo]":
+        """Return the space and its objective as the run in a store has them.
+
+        spacelang 0.2 dropped nothing from a space when it bound it to data. Another difference is left to the check of
+        the store.
+        """
+        stored = stored_header(path)
+        if stored is None or space_identity(space.checked) == stored.identity:
+            return space, objective
+        try:
+            earlier = self.data.bind_space(replace(self, space=self.space.with_everything))
+        except SpaceError:
+            return space, objective
+        return earlier if space_identity(earlier[0].checked) == stored.identity else (space, objective)
 
     def prepared_for(self, space: Space, objective: "ObjectiveInfo") -> "PreparedExperiment":
         """Return the experiment prepared for a given space and objective; its optimizer must be set."""
@@ -206,6 +229,12 @@ class PreparedExperiment:
 
         has_defaults_only = self.experiment.data.has_defaults_only
         return coverage_of(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)
+
+    @property
+    def initial_note(self) -> str:
+        """A note that names keys of the initial configurations that have no meaning for the data; empty without."""
+        keys = keys_without_meaning(self.space, self.experiment.initial or ())
+        return dropped_keys_sentence(keys) if keys else ""
 
     def initial_configurations(
         self, tell: "Callable[[ArchiveSuggestions], object]" = lambda _: None
@@ -361,6 +390,19 @@ class PreparedExperiment:
         )
 
 
+def stored_header(path: Path) -> RunHeader | None:
+    """Return the header of the run in a file; None if there is none that can be read, which is reported later."""
+    from spacelang.runtime.storage.store import Store, StoreError, is_blank
+
+    try:
+        if is_blank(path):
+            return None
+        with Store.read(path) as run:
+            return run.header
+    except StoreError:
+        return None
+
+
 @contextmanager
 def open_run_store(
     prepared: PreparedExperiment, path: str | PathLike[str] | None, terms: StartConditions, *, resume: bool
@@ -426,6 +468,7 @@ def settings_of(options: Mapping[str, Any], constraints: "tuple[Constraint, ...]
         "archive": None if archive is None else open_archive(archive),
         "norm": Norm(given["archive_norm"]),
         "options": {name: given[name] for name in options_of(RunOptions)},
+        "resumed": Path(given["store"]) if given["resume"] and given["store"] is not None else None,
     }
 
 

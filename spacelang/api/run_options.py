@@ -191,10 +191,10 @@ class BindingOptions(TypedDict, total=False):
     """The packages that a space may use, and the size of the data that it is for."""
 
     allow: Allow
-    bind: Annotated[Mapping[str, int] | None, RunOption(None, "A size of the data, such as `n_features=30`; also "
-        "`n_samples`, `n_classes`.", "Numbers for symbols of the space. Other symbols are bound by the data (see "
-        "`api.search_data`), unless the space binds them.", checks.ARGUMENT_CHECKS["bind"], metavar="NAME=NUMBER",
-        form="numbers", is_stored=True)]
+    bind: Annotated[Mapping[str, int] | None, RunOption(None, "A size of the data, such as `n_features=30` or "
+        "`n_text=0` (the symbols of REFERENCE.md).", "Numbers for symbols of the space. Other symbols are bound by the "
+        "data (see `api.search_data`), unless the space binds them.", checks.ARGUMENT_CHECKS["bind"],
+        metavar="NAME=NUMBER", form="numbers", is_stored=True)]
 
 class StoreOptions(TypedDict, total=False):
     """The file in which a run is stored."""

@@ -13,7 +13,13 @@ from spacelang.api.execution import ensemble_votes, unenforced_limits_warning, w
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, run_time_limit, settings_of
 from spacelang.api.result import Result, check_success, positive_class_of
 from spacelang.api.run_options import RunOptions, SearchOptions, options_of, takes_options
-from spacelang.api.search_data import BlackBoxData, TabularData, choose_default_space, default_space_note
+from spacelang.api.search_data import (
+    BlackBoxData,
+    TabularData,
+    choose_default_space,
+    choose_resumed_space,
+    default_space_note,
+)
 from spacelang.api.space import Space, open_space
 from spacelang.errors import remedy_in_python
 from spacelang.runtime.budget import Budget, parse_duration
@@ -85,7 +91,7 @@ def search(
         _refuse_arguments({"features": features, "target": target, **refused}, "an objective")
         sizes = None if fidelities is None else tuple(fidelities)
         data = BlackBoxData(objective, sizes, _limits_by_name(constraints), options["scale"])
-    loaded, chosen = _space_and_reason(space, data, allow, bind)
+    loaded, chosen = _space_and_reason(space, data, allow, bind, store if options["resume"] else None)
     votes = ensemble_votes(options["ensemble"], chosen, store, resume=options["resume"])
     seconds, trials, of_search = run_time_limit(loaded, options["time"]), options["trials"], options["search_time"]
     of_search = parse_duration(of_search) if isinstance(of_search, str) else of_search
@@ -143,6 +149,8 @@ def _notes_before_search(chosen: str, prepared: PreparedExperiment) -> "Iterator
         remedy = remedy_in_python(searched.remedy, "optimizer_options")
         yield f"{searched.sentence}: {remedy}" if remedy else searched.sentence
     yield from searched.lost
+    if prepared.initial_note:
+        yield prepared.initial_note
 
 
 def _space_and_reason(
@@ -150,13 +158,15 @@ def _space_and_reason(
     data: EvaluationData,
     allow: Iterable[str],
     bind: Mapping[str, int] | None,
+    resumed: str | PathLike[str] | None,
 ) -> tuple[Space, str]:
     if space is not None:
         return open_space(space, allow, bind), ""
     if not isinstance(data, TabularData):
         message = "give a space: without data, none can be chosen by default"
         raise ValueError(message)  # noqa: TRY004 - no argument has a wrong type
-    usual = choose_default_space(data.table, allow, bind)
+    allowed = tuple(allow)
+    usual = choose_resumed_space(resumed, allowed) or choose_default_space(data.table, allowed, bind)
     return usual.space, usual.reason
 
 

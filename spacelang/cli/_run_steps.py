@@ -22,7 +22,7 @@ from spacelang.diagnostics.terminal_cells import make_visible
 if TYPE_CHECKING:
     from spacelang.api import Result, Space
     from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
-    from spacelang.api.run_options import BindingOptions, ReadingOptions, StoreOptions
+    from spacelang.api.run_options import BindingOptions, ReadingOptions, RunOptions, StoreOptions
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.task import Validation
     from spacelang.report.summary import RunFacts
@@ -51,21 +51,25 @@ def load_data(data: str, target_column: str | None, options: "ReadingOptions") -
     return found
 
 
-def choose_space(
-    space: str | None, read: "Callable[[], EvaluationData]", options: "BindingOptions"
-) -> "tuple[Space, str]":
+def choose_space(space: str | None, read: "Callable[[], EvaluationData]", options: "RunOptions") -> "tuple[Space, str]":
     """Return the space of a run and the reason for choosing it.
 
-    If no space is named, the default space for the data is chosen, for which the data is read, and the reason is
-    printed. The reason of a named space is empty.
+    If no space is named, the one of the resumed run or the default one for the data is chosen, for which the data is
+    read, and the reason is printed. The reason of a named space is empty.
     """
     if space is not None:
         return load_space(space, options), ""
-    from spacelang.api.search_data import TabularData, choose_default_space, default_space_note
+    from spacelang.api.search_data import (
+        TabularData,
+        choose_default_space,
+        choose_resumed_space,
+        default_space_note,
+    )
 
     if not isinstance(data := read(), TabularData):
         fail("no space can be chosen for data without rows", "name a space: `spacelang run SPACE --data …`")
-    usual = choose_default_space(data.table, options["allow"], options["bind"])
+    resumed = choose_resumed_space(options["store"] if options["resume"] else None, options["allow"])
+    usual = resumed or choose_default_space(data.table, options["allow"], options["bind"])
     print_note(default_space_note(usual.reason))
     return usual.space, usual.reason
 
@@ -86,7 +90,7 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
     searched = prepared.search_coverage
     if searched.sentence:
         print_note(searched.sentence, searched.remedy)
-    for each in searched.lost:
+    for each in (*searched.lost, *filter(None, (prepared.initial_note,))):
         print_note(each)
     return prepared
 

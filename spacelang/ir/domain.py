@@ -427,8 +427,24 @@ def spell_parameter_name(name: str) -> str:
 KEYWORDS: Final = frozenset({"none", "true", "false", "and", "or", "not", "in", "is", "when", "as"})
 _PYTHON_KEYWORDS: Final = frozenset({"True", "False", "None"})
 """Python's spellings of three keywords; they have no meaning in the language."""
-DATA_SIZE_NAMES: Final = ("n_classes", "n_features", "n_samples")
+DATA_SIZE_NAMES: Final = (
+    "n_categorical",
+    "n_classes",
+    "n_datetime",
+    "n_features",
+    "n_missing",
+    "n_numeric",
+    "n_samples",
+    "n_text",
+)
 """Names that denote the size of the data in expressions, unless something else has the same name."""
+SIZES_FROM_ZERO: Final = frozenset({"n_categorical", "n_datetime", "n_missing", "n_numeric", "n_text"})
+"""The names in `DATA_SIZE_NAMES` whose number may be 0; the others are at least 1."""
+
+
+def least_size(name: str) -> int:
+    """Return the smallest number that a name in `DATA_SIZE_NAMES` can denote."""
+    return 0 if name in SIZES_FROM_ZERO else 1
 
 
 def quoted(text: str) -> str:

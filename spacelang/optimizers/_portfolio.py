@@ -13,8 +13,8 @@ from spacelang.ir.space import Choice, Space
 from spacelang.plugins import OptionError
 from spacelang.serialization.json_documents import DefinitionError
 from spacelang.serialization.portfolio import Portfolio, read_portfolio
+from spacelang.solver.adapted_configuration import adapt
 from spacelang.solver.counting import Structures
-from spacelang.solver.nearest_configuration import nearest_member
 
 BUNDLED: Final = "bundled"  # The portfolio that is shipped with a bundled space, if it has one
 NO_PORTFOLIO: Final = "none"
@@ -67,7 +67,7 @@ def _choices_by_key(decisions: Iterable[Choice]) -> dict[str, list[Choice]]:
 
 
 def _adapt(structures: Structures, given: Configuration) -> Configuration | None:
-    member = nearest_member(structures, given).member
+    member = adapt(structures, given).member
     keys = {choice.key for choice in structures.space.decisions}
     is_kept = all(member[key] == given[key] for key in keys if key in member and key in given)
     return member if is_kept else None

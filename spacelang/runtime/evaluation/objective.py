@@ -3,6 +3,7 @@
 import json
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pandas as pd
 
 from spacelang.catalog.packages import allow_imports, allowed_folders
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Measure, Validation
 from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenMeasurement
@@ -206,11 +208,32 @@ class DataObjective:
 
     @property
     def symbols(self) -> dict[str, int]:
-        """The smallest `n_samples` and `n_features` of a fold, so that limits hold for all, and any `n_classes`."""
+        """The numbers of the symbols of the data, which are defined in REFERENCE.md.
+
+        Rows and columns are the fewest of any training part, so that limits hold in all folds. Missing values are
+        counted in all rows that trials may use, so that 0 holds in all folds, too.
+        """
         rows = min(len(fold.training_target) for fold in self._folds)
         columns = min(int(fold.training.shape[1]) for fold in self._folds)
         classes = len(self._dataset.classes)
-        return {"n_samples": rows, "n_features": columns, **({"n_classes": classes} if classes else {})}
+        sizes = {"n_samples": rows, "n_features": columns, **({"n_classes": classes} if classes else {})}
+        kinds = Counter(column.kind for column in self.columns or ())
+        others = kinds.total() - kinds["numeric"]
+        counted = {name: kinds[kind] for name, kind in KINDS_BY_SIZE_NAME.items()}
+        # One-hot encoding makes several numeric columns of one.
+        return {**sizes, **counted, "n_numeric": columns - others, "n_missing": self._columns_with_missing_numbers}
+
+    @property
+    def columns(self) -> tuple[DataColumn, ...] | None:
+        """The columns that pipelines get, as far as their names are known; None if they take an array."""
+        return self.preparation.columns
+
+    @property
+    def _columns_with_missing_numbers(self) -> int:
+        features = self._dataset.features
+        if isinstance(features, pd.DataFrame):
+            return len(self.preparation.missing)
+        return len(np.unique(features.indices[np.isnan(features.data)]))
 
     @property
     def cached_bytes(self) -> int:

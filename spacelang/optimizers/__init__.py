@@ -55,7 +55,7 @@ def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
 
 
 DEFAULT_FOR_HYPERPARAMETERS = "mosaic"
-"""The default optimizer of spaces with hyperparameters: the best of eight in a comparison (see `examples/default`)."""
+"""The default optimizer of spaces with hyperparameters; no measurement shows yet which one is best."""
 DEFAULT_WITHOUT_MODEL = "hyperband"
 """The default for spaces with hyperparameters if trials fit nothing, or if integers are too large for floats.
 

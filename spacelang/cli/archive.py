@@ -41,7 +41,7 @@ def command(
     With `--portfolio N` the result is a portfolio: configurations that together did best on all tables, chosen by gain
     per second. `spacelang run --set portfolio=FILE.json` starts with them, the first ones first.
 
-    Examples: `spacelang archive runs -o archive.json`, `spacelang archive runs --portfolio 16 -o portfolio.json`
+    Example: `spacelang archive runs -o archive.json`
     """
     from spacelang.api.initial_configurations import make_run_archive
 

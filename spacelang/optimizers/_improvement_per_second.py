@@ -56,6 +56,8 @@ class ImprovementPerSecond:
     tree: StructuralTree
     seed: int
     kind: ModelKind
+    has_time: bool = True
+    """True if costs matter; otherwise candidates are ranked by expected improvement alone."""
     _features: list[Array] = field(default_factory=list)
     _losses: list[float | None] = field(default_factory=list)
     _costs: list[float] = field(default_factory=list)
@@ -96,7 +98,7 @@ class ImprovementPerSecond:
         values = transform_losses(self._losses[:size])
         points = np.column_stack([np.array(self._features[:size]), self._shares[:size]])
         losses = self._fit(points, values, rng)
-        costs = Forest(TREES // 2, FEATURES).fit(points, np.log(self._costs[:size]), rng)
+        costs = Forest(TREES // 2, FEATURES).fit(points, np.log(self._costs[:size]), rng) if self.has_time else None
         least = float(np.log(MIN_COST_SHARE * np.median(self._costs[:size])))
         known = {each: row for row, each in enumerate(self._configurations[:size])}
         rows = np.fromiter(known.values(), int)
@@ -175,7 +177,7 @@ def transform_losses(losses: Sequence[float | None]) -> Array:
 @dataclass(frozen=True, slots=True)
 class _Scoring:
     losses: Posterior
-    costs: Posterior
+    costs: Posterior | None
     best: float
     least: float
     share: float
@@ -184,8 +186,11 @@ class _Scoring:
         from spacelang.surrogates.improvement import log_expected_improvement
 
         mean, deviation = self.losses.posterior(_with_share(features, 0.0))
+        improvement = log_expected_improvement(self.best, mean, deviation)
+        if self.costs is None:
+            return improvement
         cost, _ = self.costs.posterior(_with_share(features, self.share))
-        return log_expected_improvement(self.best, mean, deviation) - np.maximum(cost, self.least)
+        return np.asarray(improvement - np.maximum(cost, self.least))
 
 
 def _with_share(features: Array, share: float) -> Array:

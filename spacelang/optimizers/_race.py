@@ -122,14 +122,14 @@ class Race:
         """Return the rung on which a new configuration is trained first.
 
         It is the highest one on which `EVALUATIONS` typical trainings fit into the budget, and none on which a training
-        is mostly overhead. Without a budget, it is the lowest of these. If only the number of trials is limited, it is
-        the last one, because fewer rows save nothing then.
+        is mostly overhead. Without a budget, it is the first one. If only the number of trials is limited, it is the
+        last one, because fewer rows save nothing then.
         """
         if self._seconds is None and self._trials is not None:
             return self.last
-        worthwhile = [rung for rung in range(len(self.rungs)) if rung == self.last or self.costs.is_worthwhile(rung)]
         if self._seconds is None:
-            return worthwhile[0]
+            return 0
+        worthwhile = [rung for rung in range(len(self.rungs)) if rung == self.last or self.costs.is_worthwhile(rung)]
         found = worthwhile[0]
         for rung in worthwhile:
             cost = self.costs.typical(rung)

@@ -79,7 +79,9 @@ class _Run:
         self._tree = StructuralTree(structures)
         self._race = Race(options.rungs(problem.size), options.eta, problem.budget)
         kind: ModelKind = "none" if any(unencodable_domains(problem.space)) else options.model
-        self._model = ImprovementPerSecond(self._tree, int(problem.rng.integers(1 << 63)), kind)
+        # Costs are measured, so a search depends on its seed alone unless they matter.
+        has_time = problem.budget.seconds is not None
+        self._model = ImprovementPerSecond(self._tree, int(problem.rng.integers(1 << 63)), kind, has_time)
         self._initial = deque(problem.initial)
         portfolio = load_portfolio(options.portfolio, problem.space)
         suggested = [] if portfolio is None else suggested_members(portfolio, structures)
@@ -88,7 +90,7 @@ class _Run:
         self._measured_rows: int | None = None
         """The number of rows on which the costs of the defaults are measured; None if they are ordered as they are."""
         if not suggested:
-            self._start_with_defaults(options)
+            self._start_with_defaults(options, has_time=has_time)
         self._measured: list[tuple[float, int, Configuration]] = []
         """The defaults whose cost is known, cheapest first, before they are started."""
         self._random_fraction = options.random_fraction
@@ -181,14 +183,16 @@ class _Run:
             self._race.record(training.rung, trial)
             self._model.record(trial, self._race.rungs[training.rung] / self._size)
 
-    def _start_with_defaults(self, options: Auto) -> None:
-        """Queue the defaults; their costs are measured first unless the race does it, or there are few rows."""
+    def _start_with_defaults(self, options: Auto, *, has_time: bool) -> None:
+        """Queue the defaults; with a time budget and enough rows their costs are measured first, unless by the race."""
         tops = [(branch,) for branch in self._tree.actions(())]
         defaults = dict.fromkeys(self._tree.default_completion(top) for top in ((), *tops))
         new = [each for each in defaults if each not in self._initial]
-        if self._race.last or (options.b == 0 and self._size >= MIN_MEASURED_ROWS):
+        if self._race.first_rung() < self._race.last:
             self._unmeasured.extend(new)
-            self._measured_rows = None if self._race.last else self._size // MEASURED_PART
+        elif has_time and options.b == 0 and self._size >= MIN_MEASURED_ROWS:
+            self._unmeasured.extend(new)
+            self._measured_rows = self._size // MEASURED_PART
         else:
             self._portfolio.extend(new)
 

@@ -1,4 +1,4 @@
-"""What the trials and the time of a run went into: by part of the optimizer `auto`, and by learner."""
+"""The effort of a run: its trials and their seconds, by part of the optimizer `auto` and by learner."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -224,7 +224,7 @@ class TestRun:
         options = ("--data", "sklearn:iris", "--workers", "0", "--optimizer", "blds")
         ended = spacelang("run", "toy.space", *options, "--trials", "40", folder=folder)
         assert ended.stderr.startswith("note: the 3 hyperparameters of `toy` are kept at their defaults\n")
-        assert "= help: `--optimizer mosaic` searches them, `--set hyperparameters=sample` draws" in ended.stderr
+        assert "= help: `--optimizer auto` searches them, `--set hyperparameters=sample` draws" in ended.stderr
         assert "Not searched: the 3 hyperparameters of `toy` are kept at their defaults" in ended.stdout
         assert "every pipeline was tried, but only with its default hyperparameters" in ended.stdout
         found = document(spacelang("run", "toy.space", *options, "--trials", "3", "--json", folder=folder))
@@ -236,8 +236,8 @@ class TestRun:
         ended = spacelang("run", "toy.space", *options, folder=folder)
         found = document(ended)
         assert ended.stderr == ""
-        assert (found["optimizer"], found["hyperparameters"], found["trials"]) == ("mosaic", "searched", 3)
-        assert document(spacelang("run", "tiny.space", *options, folder=folder))["optimizer"] == "blds"
+        assert (found["optimizer"], found["hyperparameters"], found["trials"]) == ("auto", "searched", 3)
+        assert document(spacelang("run", "tiny.space", *options, folder=folder))["optimizer"] == "auto"
 
     def test_a_time_budget_a_metric_and_an_exhausted_space(self, folder: Path) -> None:
         options = ("--time", "60s", "--optimizer", "random", "--metric", "accuracy", "--json")

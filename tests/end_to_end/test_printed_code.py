@@ -338,6 +338,9 @@ def test_code_that_finds_columns_of_text_predicts_what_the_pipelines_of_the_spac
     printed: list[Printed],
 ) -> None:
     for each in {each.name: each for each in printed if each.name in READS_TEXT}.values():
+        if any(dropped.address == "reader" for dropped in each.space.checked.dropped):
+            assert pipeline_source(each.space.build(each.configuration)), "there is no text in the data"
+            continue
         with pytest.raises(BuildError, match="reads text"):
             pipeline_source(each.space.build(each.configuration))
         names, found = functions_of(each.space), []

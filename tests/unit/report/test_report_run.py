@@ -158,6 +158,8 @@ def test_the_document():
         "unneeded": 0,
         "ensemble": None,
         "time_note": "",
+        "parts": {},
+        "learners": {},
         "seconds": 4.0,
         "optimizer": "blds",
         "seed": 3,

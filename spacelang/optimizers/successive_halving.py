@@ -4,12 +4,12 @@ See spacelang/optimizers/README.md, section "Successive halving".
 """
 
 from dataclasses import dataclass
-from itertools import islice, repeat
 from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import Bracket, BracketRuns, Candidates, pipeline_selector, search
+from spacelang.optimizers._brackets import Bracket
+from spacelang.optimizers._candidates import BracketRuns, Candidates, make_plan, pipeline_selector, search
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
@@ -43,5 +43,6 @@ class SuccessiveHalving:
         return pipeline_selector(self._run_brackets)
 
     def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
-        bracket = Bracket(self.n, rungs(turn.selection.size, self.b, self.eta))
-        yield from BracketRuns(turn, candidates, islice(repeat(bracket), turn.iterations), self.eta).run()
+        grid = rungs(turn.selection.size, self.b, self.eta)
+        plan = make_plan(turn, grid, self.eta, lambda grid: (Bracket(self.n, grid),))
+        yield from BracketRuns(turn, candidates, plan, self.eta).run()

@@ -13,7 +13,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-PROBE_CANDIDATES: Final = 4
+PROBE_CANDIDATES: Final = 8
 """How many configurations are trained on few rows to measure costs, before the first bracket is planned."""
 
 OVERHEAD_FACTOR: Final = 2.0
@@ -22,10 +22,15 @@ OVERHEAD_FACTOR: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """The plan of a bracket: the number of candidates on the first rung, and the rows of each rung."""
+    """The plan of a bracket: the number of candidates on the first rung, and the rows of each rung.
+
+    If it `continues`, its candidates are the best known ones that were not trained on all rows; only without any, they
+    are new.
+    """
 
     candidates: int
     sizes: tuple[int, ...]
+    continues: bool = False
 
     def survivor_counts(self, eta: float) -> tuple[int, ...]:
         """Return the number of survivors of each rung.
@@ -139,27 +144,32 @@ class BudgetPlan:
         self, make_pass: BracketPass, grid: tuple[int, ...], first: Iterable[Bracket], eta: float, seconds: float
     ) -> None:
         self._make_pass, self._grid, self._eta, self._seconds = make_pass, grid, eta, seconds
-        self._waiting = deque(first)
-        """The brackets that start next: the first ones, or the rest of the present pass."""
+        self._first = deque(first)
+        """The brackets that start before any other, uncut."""
+        self._pass: deque[Bracket] = deque()
+        """The brackets of the present pass that have not started."""
         self._costs = TrainingCosts()
-        self._is_planned = False
-        """True once the present pass was made, so that its brackets are cut."""
         # The rows of these two rungs tell apart what a fit costs at least, and what each row adds.
         self._probe = Bracket(PROBE_CANDIDATES, (grid[0], grid[len(grid) // 2])) if len(set(grid)) > 1 else None
+        self._has_answer = self._probe is None
+        """True once the best configuration of the probe was promoted to all rows, or could not be."""
 
     def next_bracket(self, unfinished: Iterable[tuple[int, int]]) -> Bracket:
         """Return the next bracket: one to measure costs while they are unknown, else the next of the pass, cut."""
-        if self._waiting and not self._is_planned:
-            return self._waiting.popleft()
+        if self._first:
+            return self._first.popleft()
         if self._probe is not None and not self._costs.rows.issuperset(self._probe.sizes):
             return self._probe
-        self._is_planned = True
         pending = sum(number * self._costs.predict(rows) for number, rows in unfinished)
         rest = self._seconds - self._costs.spent - pending
-        if not self._waiting:
-            self._waiting.extend(self._make_pass(self._rungs(rest)))
-        bracket = self._waiting.popleft()
-        return self._cut(bracket, rest, len(self._waiting) + 1)
+        if not self._has_answer:
+            self._has_answer = True
+            if self._costs.predict(self._grid[-1]) <= rest:
+                return Bracket(1, self._grid[-1:], continues=True)
+        if not self._pass:
+            self._pass.extend(self._make_pass(self._rungs(rest)))
+        bracket = self._pass.popleft()
+        return bracket if rest <= 0 else self._cut(bracket, rest)
 
     def record(self, rows: int, cost: float) -> None:
         """Record the cost of a finished training, in seconds."""
@@ -168,32 +178,34 @@ class BudgetPlan:
     def _rungs(self, rest: float) -> tuple[int, ...]:
         """Return the rungs of the next pass.
 
-        The first one is the smallest on which a fit costs `OVERHEAD_FACTOR` times the overhead. The last one has all
-        rows, unless no training on all rows has finished and one is expected to cost more than `rest`, in seconds.
+        The last one has all rows, unless no training on all rows has finished and one is expected to cost more than
+        `rest`, in seconds. From there downwards, the next rung is the largest on which a fit costs at most 1 / `eta` as
+        much, and at least `OVERHEAD_FACTOR` times the overhead.
         """
         costs, size = self._costs, self._grid[-1]
         is_possible = rest <= 0 or size in costs.rows
         allowed = [rows for rows in self._grid if is_possible or costs.predict(rows) <= rest] or [self._grid[0]]
-        worthwhile = [rows for rows in allowed if costs.predict(rows) >= OVERHEAD_FACTOR * costs.overhead]
-        return tuple(worthwhile or allowed[-1:])
+        found = [allowed.pop()]
+        for rows in reversed(allowed):
+            least, most = OVERHEAD_FACTOR * costs.overhead, costs.predict(found[-1]) / self._eta * (1 + 1e-9)
+            if least <= costs.predict(rows) <= most:
+                found.append(rows)
+        return tuple(reversed(found))
 
-    def _cut(self, bracket: Bracket, rest: float, remaining: int) -> Bracket:
-        """Return a bracket that is expected to cost no more than its share of `rest`, in seconds.
+    def _cut(self, bracket: Bracket, rest: float) -> Bracket:
+        """Return a bracket that is expected to cost no more than its part of `rest`, in seconds.
 
-        The brackets that remain in the pass have equal shares, and one with several rungs has at most half. A bracket
-        that costs more has fewer candidates, and without its first rung if fewer than `eta` candidates remained there.
-        On a single rung there is at least one candidate. Beyond the budget (`rest` is not positive), nothing is cut: a
-        run was resumed with a larger one.
+        With several rungs, this is half of it. A bracket that costs more has fewer candidates, and without its first
+        rung if these were too few to be divided by `eta` on every rung. If a single rung remains, the bracket continues
+        with candidates that were trained on fewer rows.
         """
-        if rest <= 0:
-            return bracket
         most, sizes = bracket.candidates, bracket.sizes
         while len(sizes) > 1:
-            number = self._affordable(most, sizes, rest / max(remaining, 2))
-            if number >= min(most, ceil(self._eta)):
+            number = self._affordable(most, sizes, rest / 2)
+            if number >= min(most, ceil(self._eta ** (len(sizes) - 1) * (1 - 1e-12))):
                 return Bracket(number, sizes)
             most, sizes = max(1, floor(most / self._eta)), sizes[1:]
-        return Bracket(max(1, self._affordable(most, sizes, rest / remaining)), sizes)
+        return Bracket(max(1, self._affordable(most, sizes, rest)), sizes, continues=len(bracket.sizes) > 1)
 
     def _affordable(self, most: int, sizes: tuple[int, ...], seconds: float) -> int:
         """Return the largest number of candidates, up to `most`, with which a bracket is expected to fit in."""

@@ -170,14 +170,16 @@ def make_plan(
     grid: tuple[int, ...],
     eta: float,
     make_pass: BracketPass,
+    rule: Literal["cut", "published"],
     first: Iterable[Bracket] = (),
 ) -> BracketPlan:
     """Return the brackets of a selector call: as many passes as it has iterations, after some `first` brackets.
 
-    A search with a time budget and without a limit on its iterations cuts the brackets to the budget.
+    With the rule `cut`, a search with a time budget and without a limit on its iterations cuts the brackets to the
+    budget.
     """
     seconds = turn.selection.budget_seconds
-    if seconds is None or turn.iterations is not None:
+    if rule == "published" or seconds is None or turn.iterations is not None:
         return FixedPlan(make_pass, grid, first, turn.iterations)
     return BudgetPlan(make_pass, grid, first, eta, seconds)
 
@@ -250,13 +252,17 @@ class BracketRuns(Generic[K]):
         if not is_endless or (self._repeated_count < MAX_REPEATED_DRAWS and not self._candidates.are_exhausted):
             races = self._running_brackets.values()
             bracket = self._plan.next_bracket(chain.from_iterable(race.unfinished for race in races))
-            if bracket is not None and (drawn := self._candidates.draw(bracket.candidates)):
-                self._add_bracket(BracketRun(drawn, bracket, self._eta))
+            if bracket is not None and (candidates := self._candidates_of(bracket)):
+                self._add_bracket(BracketRun(candidates, bracket, self._eta))
             return bracket is not None
         if self._in_flight:
             return False
         self._remaining = self._remaining_candidates()
         return True
+
+    def _candidates_of(self, bracket: Bracket) -> list[K]:
+        known = list(islice(self._partly_trained(), bracket.candidates)) if bracket.continues else []
+        return known or self._candidates.draw(bracket.candidates)
 
     def _start_remaining(self) -> bool:
         assert self._remaining is not None
@@ -297,11 +303,16 @@ class BracketRuns(Generic[K]):
 
     def _remaining_candidates(self) -> Iterator[K]:
         """Yield candidates not trained on all rows, those on the highest rung and then the best ones first."""
+        everything = chain(self._partly_trained(), self._candidates.candidates_for_final_pass())
+        return (each for each in everything if (each, self._size) not in self._results)
+
+    def _partly_trained(self) -> Iterator[K]:
+        """Yield candidates trained on some rows, but not on all of them, in the same order."""
         reached: dict[K, tuple[int, SortKey]] = {}
         for (candidate, rows), order in self._results.items():
             reached[candidate] = min(reached.get(candidate, (0, order)), (-rows, order))
-        everything = chain(sorted(reached, key=reached.__getitem__), self._candidates.candidates_for_final_pass())
-        return (each for each in everything if (each, self._size) not in self._results)
+        whole = {candidate for candidate, rows in (*self._results, *self._in_flight) if rows == self._size}
+        return (each for each in sorted(reached, key=reached.__getitem__) if each not in whole)
 
 
 _PendingTraining: TypeAlias = tuple[int, int, int]

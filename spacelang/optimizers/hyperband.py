@@ -3,6 +3,7 @@
 See spacelang/optimizers/README.md, section "Hyperband".
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -33,6 +34,9 @@ class Hyperband:
         "ceil", "the size of brackets by the paper's algorithm, or by its table of examples"
     )
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
+    brackets: Literal["cut", "published"] = option("cut", settings.BRACKETS)
+
+    options_of_earlier_stores: ClassVar[Mapping[str, str]] = settings.BRACKETS_OF_EARLIER_STORES
 
     draws_configurations: ClassVar[bool] = True
 
@@ -57,6 +61,10 @@ class Hyperband:
         # A factor beyond the number of rows leads to the same rungs, but to far more candidates.
         eta = min(self.eta, max(size, 2))
         plan = make_plan(
-            turn, self.rung_sizes(size, eta), eta, lambda grid: brackets_for_grid(grid, eta, self.bracket_rule)
+            turn,
+            self.rung_sizes(size, eta),
+            eta,
+            lambda grid: brackets_for_grid(grid, eta, self.bracket_rule),
+            self.brackets,
         )
         yield from BracketRuns(turn, candidates, plan, eta).run()

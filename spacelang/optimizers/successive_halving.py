@@ -3,6 +3,7 @@
 See spacelang/optimizers/README.md, section "Successive halving".
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -27,6 +28,9 @@ class SuccessiveHalving:
     eta: float = option(2.0, settings.ETA)
     n: int = option(128, "configurations on the first rung; at least one of them reaches the last")
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
+    brackets: Literal["cut", "published"] = option("cut", settings.BRACKETS)
+
+    options_of_earlier_stores: ClassVar[Mapping[str, str]] = settings.BRACKETS_OF_EARLIER_STORES
 
     draws_configurations: ClassVar[bool] = True
 
@@ -44,5 +48,5 @@ class SuccessiveHalving:
 
     def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
         grid = rungs(turn.selection.size, self.b, self.eta)
-        plan = make_plan(turn, grid, self.eta, lambda grid: (Bracket(self.n, grid),))
+        plan = make_plan(turn, grid, self.eta, lambda grid: (Bracket(self.n, grid),), self.brackets)
         yield from BracketRuns(turn, candidates, plan, self.eta).run()

@@ -3,8 +3,10 @@
 See spacelang/optimizers/README.md, section "Brackets in a time budget".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +15,22 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 from trying import few
 
-from spacelang.api import load
+import spacelang as sl
+from spacelang.api import experiment, load
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._brackets import OVERHEAD_FACTOR, Bracket, BudgetPlan, TrainingCosts, brackets_for_grid
+from spacelang.optimizers._brackets import (
+    OVERHEAD_FACTOR,
+    PROBE_CANDIDATES,
+    Bracket,
+    BudgetPlan,
+    TrainingCosts,
+    brackets_for_grid,
+)
 from spacelang.optimizers._fidelity import rungs
+from spacelang.plugins import plugin_identity
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
@@ -87,13 +98,14 @@ def test_a_bracket_is_expected_to_reach_its_last_rung_within_what_is_left(
     left, has_whole = seconds, False
     for _ in range(30):
         bracket = plan.next_bracket(())
-        is_single = bracket.candidates == len(bracket.sizes) == 1
-        is_probe = len(bracket.sizes) == 2 and bracket.sizes == (grid[0], grid[len(grid) // 2])
+        is_probe = bracket.sizes == (grid[0], grid[len(grid) // 2]) and bracket.candidates == PROBE_CANDIDATES
         if not is_probe:
+            is_single = bracket.candidates == len(bracket.sizes) == 1
             assert is_single or bracket_cost(bracket, eta, fit) <= left * (1 + 1e-6)
             assert bracket.sizes[-1] == size or (fit(size) > left and not has_whole)
-            worthwhile = fit(bracket.sizes[0]) >= OVERHEAD_FACTOR * cost.overhead * (1 - 1e-6)
-            assert worthwhile or len(bracket.sizes) == 1
+            for lower, upper in pairwise(bracket.sizes):
+                assert fit(lower) >= OVERHEAD_FACTOR * cost.overhead * (1 - 1e-6)
+                assert fit(lower) <= fit(upper) / eta * (1 + 1e-6), "a rung saves much of the next one's cost"
         for count, rows in zip((bracket.candidates, *bracket.survivor_counts(eta)), bracket.sizes, strict=False):
             for _ in range(count):
                 plan.record(rows, fit(rows))
@@ -121,12 +133,13 @@ def test_results_from_memory_say_nothing_of_costs() -> None:
 
 @EACH
 @settings(max_examples=few(20), deadline=None)
-@given(cost=costs, size=st.integers(1_000, 50_000), fits=st.floats(4.0, 40.0), workers=st.sampled_from([1, 2, 8]))
+@given(cost=costs, size=st.integers(1_000, 50_000), fits=st.floats(6.0, 40.0), workers=st.sampled_from([1, 2, 8]))
 def test_a_budget_of_some_fits_trains_on_all_rows(
     name: str, cost: FitCost, size: int, fits: float, workers: int
 ) -> None:
     whole = cost.overhead + cost.per_row * size
-    found = searched(name, cost, size, fits * whole + 8 * cost.overhead, workers=workers)
+    probe = 8 * cost.overhead + size / 2 * cost.per_row
+    found = searched(name, cost, size, fits * whole + probe, workers=workers)
     assert any(each.trial.request.fidelity is None for each in found.records)
 
 
@@ -136,7 +149,7 @@ def test_fits_that_are_all_overhead_are_only_those_that_measure_it(name: str) ->
     cost, size = FitCost(1.0, 5e-4, spread=2.0), 16_000
     found = searched(name, cost, size, 300.0)
     few_rows = [each for each in found.records if each.trial.request.fidelity in range(1, 1_000)]
-    assert len(few_rows) == 4
+    assert len(few_rows) == PROBE_CANDIDATES
     assert sum(each.trial.request.fidelity is None for each in found.records) >= 5
 
 
@@ -161,3 +174,28 @@ def test_a_finite_space_is_exhausted(name: str, seconds: float) -> None:
     found = drive(optimizer(name).search(problem), hash_loss, 1_000)
     assert found.returned
     assert len({each.configuration for each in found.requests if each.fidelity is None}) == 12
+
+
+@EACH
+def test_a_store_without_the_option_goes_on_with_the_published_brackets(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Earlier versions have made it, for which every time budget had the published brackets."""
+    space, store = sl.load("boasf_random_forest"), tmp_path / "run.db"
+
+    def found(trials: int, **more: Any) -> list[tuple[Any, ...]]:
+        made = {"objective": lambda _, rows: 1 / rows, "fidelities": (100, 200, 400, 800), "time": 1_000.0, "workers": 0}
+        grid = {**CHEAP.get(name, {}), "b": 100, "eta": 2.0, **more.pop("optimizer_options", {})}
+        result = sl.search(space, optimizer=name, optimizer_options=grid, trials=trials, **made, **more)
+        return [tuple(row) for row in result.trials.filter(regex="fidelity|param_").fillna(0).to_numpy()]
+
+    published = found(20, optimizer_options={"brackets": "published"})
+    assert published != found(20)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(experiment, "plugin_identity", lambda plugin: without_brackets(plugin_identity(plugin)))
+        found(6, optimizer_options={"brackets": "published"}, store=store)
+    assert found(20, store=store, resume=True) == published
+
+
+def without_brackets(options: Mapping[str, object]) -> dict[str, object]:
+    return {option: value for option, value in options.items() if option != "brackets"}

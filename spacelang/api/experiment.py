@@ -336,8 +336,9 @@ class PreparedExperiment:
             terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions
             plain_draws = kept is not None and kept.header.law == PLAIN_LAW
             searched = replace(self.space.checked, plain_draws=plain_draws)
+            optimizer = as_stored(self.optimizer.plugin, None if kept is None else kept.header.options)
             storage = best if kept is None else kept
-            outcome = yield from self._run_loop(executor, searched, terms, storage, listener, answer_time)
+            outcome = yield from self._run_loop(optimizer, executor, searched, terms, storage, listener, answer_time)
         predictions = best.predictions if isinstance(best, BestPredictions) else {}
         return self.make_result(outcome, store, terms.initial or (), predictions)
 
@@ -356,6 +357,7 @@ class PreparedExperiment:
 
     def _run_loop(
         self,
+        optimizer: Any,
         executor: "Executor",
         space: CheckedSpace,
         terms: StartConditions,
@@ -375,7 +377,7 @@ class PreparedExperiment:
         of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault)
         problem = Problem(space, size, default_rng(seed), *of_run)
         return steps(
-            with_initial_trials(self.optimizer.plugin, problem),
+            with_initial_trials(optimizer, problem),
             executor,
             budget if answer_time is not None else budget.without_answer_time(),
             clock=clock,
@@ -433,6 +435,17 @@ def open_run_store(
             yield store
         except DifferentSearchError as error:
             raise store.close_as_refused(error.trial) from error
+
+
+def as_stored(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
+    """Return an optimizer that continues a run with these stored options; None for a run without a store.
+
+    A store of an earlier version lacks newer options. If one changes what is searched by default, the class says in
+    `options_of_earlier_stores` which value stands for the earlier behaviour.
+    """
+    earlier = getattr(optimizer, "options_of_earlier_stores", {})
+    missing = {name: value for name, value in earlier.items() if stored is not None and name not in stored}
+    return replace(optimizer, **missing) if missing else optimizer
 
 
 def check_rungs(prepared: PreparedExperiment) -> None:

@@ -14,10 +14,12 @@ from spacelang.ir.trial import SortKey, Trial, sort_key
 
 MIN_ROWS: Final = 2_000  # With fewer training rows every configuration is trained on all rows
 MIN_FIRST_ROWS: Final = 500  # The minimum number of rows of the first rung
+EARLY_SHARE: Final = 0.5  # The share of the remaining time that one of the first trainings on all rows may take
 MIN_TRAINED_ON_ALL: Final = 3  # So many configurations are trained on all rows before others are compared
 MIN_RESULTS: Final = 8  # With fewer results on all rows no evaluation is hopeless
 EVALUATIONS: Final = 60
 """A new configuration gets the largest number of rows with which so many of them fit into the budget."""
+SEARCH_SHARE: Final = 0.65  # The share of a time budget that is certainly left for trials, apart from final fits
 PRIOR_EXPONENT: Final = 0.8  # The assumed growth of cost with rows before a configuration was trained on two rungs
 WORTHWHILE_EXPONENT: Final = 0.3
 """Between two rungs with a smaller growth of cost, fewer rows save hardly any time: a fit is mostly overhead."""
@@ -95,7 +97,8 @@ class Race:
 
     def __init__(self, rungs: tuple[int, ...], eta: float, budget: TotalBudget) -> None:
         self.rungs, self._eta = rungs, eta
-        self._seconds, self._trials = budget.seconds, budget.trials
+        self._seconds = None if budget.seconds is None else SEARCH_SHARE * budget.seconds
+        self._trials = budget.trials
         self.costs = CostByRows(rungs)
         self._spent = 0.0
         self._results: list[dict[Configuration, SortKey]] = [{} for _ in rungs]
@@ -152,8 +155,8 @@ class Race:
         """Return the configuration to be trained on more rows, and its next rung; None if there is none.
 
         Promotions to higher rungs come first. While fewer than `MIN_TRAINED_ON_ALL` configurations were trained on all
-        rows, the best one of as many results is trained on all rows at once. A training that would probably take longer
-        than the budget lasts is left out.
+        rows, the best one of as many results is trained on all rows at once, if that takes at most half of the rest of
+        the time. A training that would probably take longer than the budget lasts is left out.
         """
         if self.last and len(self._started[self.last]) < MIN_TRAINED_ON_ALL:
             early = self._early_promotion()
@@ -180,7 +183,7 @@ class Race:
             ranked = [each for each in self._successes(rung) if each not in self._started[self.last]]
             wanted = MIN_TRAINED_ON_ALL * (1 + len(self._started[self.last]))
             if ranked and len(self._results[rung]) >= wanted:
-                return next((each for each in ranked if self._is_affordable(each, self.last)), None)
+                return next((each for each in ranked if self._is_affordable(each, self.last, EARLY_SHARE)), None)
         return None
 
     def _successes(self, rung: int) -> list[Configuration]:
@@ -190,6 +193,6 @@ class Race:
     def _is_beyond(self, configuration: Configuration, rung: int) -> bool:
         return any(configuration in self._started[higher] for higher in range(rung + 1, len(self.rungs)))
 
-    def _is_affordable(self, configuration: Configuration, rung: int) -> bool:
+    def _is_affordable(self, configuration: Configuration, rung: int, share: float = 1.0) -> bool:
         cost = self.costs.predict(configuration, rung)
-        return self._seconds is None or cost is None or cost <= self._seconds - self._spent
+        return self._seconds is None or cost is None or cost <= share * (self._seconds - self._spent)

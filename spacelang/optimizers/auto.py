@@ -122,10 +122,10 @@ class _Run:
         race = self._race
         if self._initial:
             return self._start(self._initial.popleft(), race.last, "initial")
-        if self._unmeasured:
-            return self._measure(self._unmeasured.popleft())
         if (promoted := race.promotion()) is not None:
             return self._start(*promoted, "race")
+        if self._unmeasured:
+            return self._measure(self._unmeasured.popleft())
         if self._measured:
             return self._start(self._measured.pop(0)[-1], race.first_rung(), "portfolio")
         if self._portfolio:

@@ -94,7 +94,7 @@ def test_a_rung_on_which_trainings_are_overhead_is_not_used() -> None:
     assert race.first_rung() == 1
 
 
-@pytest.mark.parametrize(("seconds", "rung"), [(6_000.0, 2), (400.0, 1), (10.0, 0)])
+@pytest.mark.parametrize(("seconds", "rung"), [(6_000.0, 2), (600.0, 1), (10.0, 0)])
 def test_a_larger_budget_begins_with_more_rows(seconds: float, rung: int) -> None:
     race = Race((1_000, 3_000, 9_000), 3.0, TotalBudget(seconds))
     race.record(0, trial(numbered(1)[0], 0.5, 2.0))
@@ -137,7 +137,7 @@ def test_three_are_trained_on_all_rows_early() -> None:
 
 
 def test_what_would_not_end_in_time_is_not_promoted() -> None:
-    race = Race((100, 900), 3.0, TotalBudget(20.0))
+    race = Race((100, 900), 3.0, TotalBudget(25.0))
     for place, each in enumerate(numbered(3)):
         race.start(each, 0)
         race.record(0, trial(each, place / 10, 5.0))

@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -36,13 +36,22 @@ from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._initial_trials import with_initial_trials
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
+from spacelang.runtime.answer_time import AnswerTime
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import ONE_WORKER, HasSimulatedClock, WorkerSettings
+from spacelang.runtime.final_fit import MAX_ATTEMPTS
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
+from spacelang.runtime.kept_models import KeptModels
 from spacelang.runtime.loop import Steps, run_to_completion
-from spacelang.runtime.objective import Evaluator, FixedFidelitySetObjective, HasMetaFeatures, PartiallyDefinedObjective
+from spacelang.runtime.objective import (
+    Evaluator,
+    FixedFidelitySetObjective,
+    HasMetaFeatures,
+    KeepsModels,
+    PartiallyDefinedObjective,
+)
 from spacelang.runtime.storage.header import PLAIN_LAW, UNNAMED_SPACE, RunHeader, make_header, space_identity
 from spacelang.solver.adapted_configuration import dropped_keys_sentence
 
@@ -153,6 +162,11 @@ class Experiment:
     resumed: Path | None = None
 
     @property
+    def has_default_ensemble(self) -> bool:
+        """True if the ensemble is the default of runs without a named space, so that a run may end without it."""
+        return self.ensemble is not None and self.options.get("ensemble") is None
+
+    @property
     def command_options(self) -> dict[str, tuple[str, ...]]:
         """The command-line options that reproduce the run, as stored in the header of a store."""
         given = self.space.surroundings
@@ -165,8 +179,7 @@ class Experiment:
 
     def with_optimizer(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
         """Return the experiment with an optimizer (None: the default). Raises UnknownPluginError and OptionError."""
-        has = {"has_data": self.data.has_rows, "has_defaults_only": self.data.has_defaults_only}
-        usual = default_optimizer(self.space.checked, **has) if name is None else name
+        usual = default_optimizer(has_defaults_only=self.data.has_defaults_only) if name is None else name
         return replace(self, optimizer=OPTIMIZERS.create(usual, options or {}))
 
     def prepare(self) -> "PreparedExperiment":
@@ -245,6 +258,32 @@ class PreparedExperiment:
         """Create the executor of the trials and return it when it is ready, to be closed; raises as `make_executor`."""
         return self.experiment.data.make_executor(self.objective, self.experiment.workers, forks=forks)
 
+    def make_answer_time(self, started: float) -> AnswerTime | None:
+        """Return the time until the answer of a run, to be closed at the end; None if nothing follows its search.
+
+        `started` is the reading of `perf_counter` when the run was started. Call this before `make_executor`: trials
+        keep their models from now on.
+        """
+        from spacelang.runtime.ensembles.construction import LIBRARY_SIZE
+
+        said, objective = self.experiment, self.objective
+        if said.budget.answer_seconds is None or not isinstance(objective, KeepsModels):
+            return None
+        candidates = MAX_ATTEMPTS if said.ensemble is None else LIBRARY_SIZE
+        models = None
+        with suppress(OSError):  # without a temporary folder no models are kept
+            models = KeptModels(objective.training_size, candidates)
+        objective.keep_models(None if models is None else models.folder)
+        return AnswerTime(
+            said.budget.answer_seconds,
+            started=started,
+            clock=perf_counter,
+            sizes=objective.work_sizes,
+            candidates=candidates,
+            votes=said.ensemble,
+            models=models,
+        )
+
     def header(self, terms: StartConditions) -> "RunHeader":
         """Return the header of the run, which identifies it in a store."""
         objective = self.objective
@@ -275,8 +314,12 @@ class PreparedExperiment:
         store: str | PathLike[str] | None = None,
         resume: bool = False,
         listener: "Listener | None" = None,
+        answer_time: AnswerTime | None = None,
     ) -> "Steps[Result]":
         """Run the search as a generator; with a store, every trial is saved, and `resume` continues the run in it.
+
+        With an `answer_time` the search ends early enough for the work after it. Without one, all limits on seconds are
+        limits on the search.
 
         The generator pauses whenever the executor needs the caller to evaluate trials. For other executors use `run`,
         which does the same without pauses. Raises as `open_run_store` and the runtime's loop do.
@@ -284,7 +327,7 @@ class PreparedExperiment:
         from spacelang.runtime.ensembles.construction import BestPredictions
 
         said = self.experiment
-        seconds, trials = said.budget.seconds, said.budget.trials
+        seconds, trials = said.budget.shortest_seconds, said.budget.trials
         # The budget of the search is processor time: wall-clock time times the number of workers.
         allowed = TotalBudget(None if seconds is None else seconds * max(len(executor.free), 1), trials)
         # If only the ensemble needs predictions and there is no store, keep those of its candidates only.
@@ -293,7 +336,9 @@ class PreparedExperiment:
             terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions
             plain_draws = kept is not None and kept.header.law == PLAIN_LAW
             searched = replace(self.space.checked, plain_draws=plain_draws)
-            outcome = yield from self._run_loop(executor, searched, terms, best if kept is None else kept, listener)
+            optimizer = as_stored(self.optimizer.plugin, None if kept is None else kept.header.options)
+            storage = best if kept is None else kept
+            outcome = yield from self._run_loop(optimizer, executor, searched, terms, storage, listener, answer_time)
         predictions = best.predictions if isinstance(best, BestPredictions) else {}
         return self.make_result(outcome, store, terms.initial or (), predictions)
 
@@ -312,17 +357,19 @@ class PreparedExperiment:
 
     def _run_loop(
         self,
+        optimizer: Any,
         executor: "Executor",
         space: CheckedSpace,
         terms: StartConditions,
         journal: "TrialStorage",
         listener: "Listener | None",
+        answer_time: AnswerTime | None,
     ) -> "Steps[Outcome]":
         from numpy.random import default_rng
 
         from spacelang.runtime.loop import steps
 
-        objective, seed = self.objective, self.experiment.seed
+        objective, seed, budget = self.objective, self.experiment.seed, self.experiment.budget
         size, remarks, clock = objective.training_size, dict[str, None](), perf_counter
         if isinstance(executor, HasSimulatedClock):
             # Continue at the end of the earlier session, so that the times equal those of an uninterrupted run exactly.
@@ -330,9 +377,9 @@ class PreparedExperiment:
         of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault)
         problem = Problem(space, size, default_rng(seed), *of_run)
         return steps(
-            with_initial_trials(self.optimizer.plugin, problem),
+            with_initial_trials(optimizer, problem),
             executor,
-            self.experiment.budget,
+            budget if answer_time is not None else budget.without_answer_time(),
             clock=clock,
             training_size=size,
             listener=listener,
@@ -341,6 +388,7 @@ class PreparedExperiment:
             scale=objective.scale,
             seed=seed,
             remarks=remarks,
+            answer_time=answer_time,
         )
 
 
@@ -389,6 +437,17 @@ def open_run_store(
             raise store.close_as_refused(error.trial) from error
 
 
+def as_stored(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
+    """Return an optimizer that continues a run with these stored options; None for a run without a store.
+
+    A store of an earlier version lacks newer options. If one changes what is searched by default, the class says in
+    `options_of_earlier_stores` which value stands for the earlier behaviour.
+    """
+    earlier = getattr(optimizer, "options_of_earlier_stores", {})
+    missing = {name: value for name, value in earlier.items() if stored is not None and name not in stored}
+    return replace(optimizer, **missing) if missing else optimizer
+
+
 def check_rungs(prepared: PreparedExperiment) -> None:
     """Raise InputError if an optimizer will request fidelities that the objective does not have.
 
@@ -433,10 +492,17 @@ def run_time_limit(space: Space, given: str | float | None) -> float | None:
     return parse_duration(given) if isinstance(given, str) else given
 
 
-def budget_of(space: Space, given: str | float | None, trials: int | None) -> Budget:
-    """Return the budget of a run; 60 seconds if nothing limits it. Raises ValueError for an empty budget."""
+def budget_of(
+    space: Space, given: str | float | None, trials: int | None, search_time: str | float | None = None
+) -> Budget:
+    """Return the budget of a run: the time until its answer, the number of trials, and the time of the search alone.
+
+    The time is 60 seconds if nothing limits the run. Raises ValueError for an empty budget and an invalid duration.
+    """
     seconds = run_time_limit(space, given)
-    return Budget(60.0 if seconds is None and trials is None else seconds, trials)
+    of_search = parse_duration(search_time) if isinstance(search_time, str) else search_time
+    is_unlimited = seconds is None and of_search is None and trials is None
+    return Budget(of_search, trials, 60.0 if is_unlimited else seconds)
 
 
 def with_fidelity(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedPlugin:

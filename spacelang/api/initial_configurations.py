@@ -14,6 +14,7 @@ from spacelang.diagnostics.other_tools import (
     RepeatedConfiguration,
     UnreadableDeclaration,
 )
+from spacelang.files import os_error_text
 from spacelang.importers._json_positions import PositionedValue, parse_json_documents
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import Exclusion, all_exclusions
@@ -27,7 +28,7 @@ from spacelang.text import Source, Span
 
 if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
-    from spacelang.runtime.archives.creation import NewArchive
+    from spacelang.runtime.archives.creation import NewArchive, NewPortfolio
 
 Initial: TypeAlias = str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 """Initial configurations: `"default"`, the path of a JSON file, a configuration, or several."""
@@ -197,6 +198,25 @@ def make_run_archive(places: Iterable[str | PathLike[str]], file: str | PathLike
 
     made = make_archive(map(Path, places), str(file), lambda name: load(name).checked)
     write_archive(made.archive, Path(file))
+    return made
+
+
+def make_run_portfolio(places: Iterable[str | PathLike[str]], file: str | PathLike[str], size: int) -> "NewPortfolio":
+    """Write the portfolio of at most `size` configurations that is chosen from stores, or folders of stores.
+
+    Raises the runtime's InputError, including ArchiveError and StoreError, and ValueError for a size below 1.
+    """
+    from spacelang.runtime.archives.archive import ArchiveError
+    from spacelang.runtime.archives.creation import make_portfolio
+    from spacelang.serialization.portfolio import write_portfolio
+
+    if size < 1:
+        raise ValueError(f"a portfolio of {size} configurations is empty: give at least 1")
+    made = make_portfolio(map(Path, places), size)
+    try:
+        write_portfolio(made.portfolio, Path(file))
+    except OSError as error:
+        raise ArchiveError(f"`{file}` cannot be written: {os_error_text(error)}") from error
     return made
 
 

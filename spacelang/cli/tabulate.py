@@ -81,7 +81,7 @@ def command(
     print_diagnostics(bound.warnings)
     tabulate, number = tabulation_search(bound, objective.training_size, hyperparameters=hyperparameters, b=b, eta=eta)
     wanted = replace(experiment, optimizer=NestedPlugin("tabulate", tabulate), budget=Budget(seconds, number))
-    with steps.run_search(wanted.prepared_for(bound, objective), options) as (found, _):
+    with steps.run_search(wanted.prepared_for(bound, objective), options) as (found, _, _):
         outcome, place = found.outcome, found.store
     assert place is not None
     table = _table(bound, objective, tabulate, outcome, experiment.seed, place)

@@ -1,11 +1,9 @@
 """Candidates (configurations or pipelines), and brackets of successive halving over them."""
 
 from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import chain, islice
-from math import ceil, floor
 from typing import Any, Generic, Literal, Protocol, TypeAlias
 
 from numpy.random import Generator
@@ -14,6 +12,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.ir.trial import SortKey, Trial
 from spacelang.optimizers import _selection
+from spacelang.optimizers._brackets import Bracket, BracketPass, BracketPlan, BudgetPlan, FixedPlan
 from spacelang.optimizers._draws import MAX_REPEATED_DRAWS, RandomLeaves, UniqueConfigurations
 from spacelang.optimizers._selection import K, MemorySelector, SelectionProblem, Selector, SelectorCall, TrialMemory
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -126,36 +125,6 @@ def search(problem: Problem, rule: Literal["sample", "default"], method: Candida
         yield from method(turn, ConfigurationCandidates(selection.tree, problem.rng))
 
 
-@dataclass(frozen=True, slots=True)
-class Bracket:
-    """The plan of a bracket: the number of candidates on the first rung, and the rows of each rung."""
-
-    candidates: int
-    sizes: tuple[int, ...]
-
-    def survivor_counts(self, eta: float) -> tuple[int, ...]:
-        """Return the number of survivors of each rung.
-
-        On rung i these are floor(n_i / eta) candidates, at least one, with n_i = floor(n eta^-i). The last entry is 0,
-        since no candidate is promoted from the last rung.
-        """
-        # Rounding errors may make a quotient fall slightly below the exact whole number.
-        counts = [floor(self.candidates * eta**-rung * (1 + 1e-12)) for rung in range(len(self.sizes) - 1)]
-        return (*(max(1, floor(count / eta * (1 + 1e-12))) for count in counts), 0)
-
-
-def brackets_for_grid(grid: tuple[int, ...], eta: float, rule: Literal["ceil", "floor"]) -> Iterator[Bracket]:
-    """Yield the brackets s = s_max, ..., 0 of one Hyperband iteration; each starts one rung above the previous one.
-
-    With `ceil` a bracket has ceil((s_max + 1) eta^s / (s + 1)) candidates, with `floor` floor(floor((s_max + 1) /
-    (s + 1)) eta^s).
-    """
-    for s in range(len(grid) - 1, -1, -1):
-        # Rounding errors may move a quotient slightly off the exact whole number.
-        above, below = len(grid) * eta**s / (s + 1) * (1 - 1e-12), len(grid) // (s + 1) * eta**s * (1 + 1e-12)
-        yield Bracket(ceil(above) if rule == "ceil" else floor(below), grid[len(grid) - 1 - s :])
-
-
 class BracketRun(Generic[K]):
     """A running bracket: its candidates in drawing order and their results rung by rung."""
 
@@ -185,18 +154,41 @@ class BracketRun(Generic[K]):
         """True if all results of the last rung are known."""
         return len(self._results[-1]) == self._entrant_count(len(self.sizes) - 1)
 
+    @property
+    def unfinished(self) -> Iterator[tuple[int, int]]:
+        """The number of trainings without a result on each rung, with those of later promotions, and their rows."""
+        for rung, rows in enumerate(self.sizes):
+            yield self._entrant_count(rung) - len(self._results[rung]), rows
+
     def _entrant_count(self, rung: int) -> int:
         everybody = len(self.candidates)
         return everybody if rung == 0 else min(self._survivors[rung - 1], everybody)
 
 
+def make_plan(
+    turn: SelectorCall[Any],
+    grid: tuple[int, ...],
+    eta: float,
+    make_pass: BracketPass,
+    rule: Literal["cut", "published"],
+    first: Iterable[Bracket] = (),
+) -> BracketPlan:
+    """Return the brackets of a selector call: as many passes as it has iterations, after some `first` brackets.
+
+    With the rule `cut`, a search with a time budget and without a limit on its iterations cuts the brackets to the
+    budget.
+    """
+    seconds = turn.selection.budget_seconds
+    if rule == "published" or seconds is None or turn.iterations is not None:
+        return FixedPlan(make_pass, grid, first, turn.iterations)
+    return BudgetPlan(make_pass, grid, first, eta, seconds)
+
+
 class BracketRuns(Generic[K]):
     """Brackets that run concurrently, earlier ones first; a training is requested once and shared by all of them."""
 
-    def __init__(
-        self, turn: SelectorCall[K], candidates: Candidates[K], brackets: Iterator[Bracket], eta: float
-    ) -> None:
-        self._turn, self._candidates, self._brackets, self._eta = turn, candidates, brackets, eta
+    def __init__(self, turn: SelectorCall[K], candidates: Candidates[K], plan: BracketPlan, eta: float) -> None:
+        self._turn, self._candidates, self._plan, self._eta = turn, candidates, plan, eta
         self._size = turn.selection.size
         self._results: dict[tuple[K, int], SortKey] = {}
         self._finished = 0
@@ -225,6 +217,7 @@ class BracketRuns(Generic[K]):
 
     def record(self, candidate: K, rows: int, trial: Trial) -> None:
         """Record the trial of a training for every bracket that waits for it."""
+        self._plan.record(rows, trial.cost)
         order = self._store_result(candidate, rows, trial)
         for want in self._in_flight.pop((candidate, rows)):
             self._apply_result(want, order)
@@ -257,14 +250,19 @@ class BracketRuns(Generic[K]):
         """
         is_endless = self._turn.iterations is None
         if not is_endless or (self._repeated_count < MAX_REPEATED_DRAWS and not self._candidates.are_exhausted):
-            bracket = next(self._brackets, None)
-            if bracket is not None and (drawn := self._candidates.draw(bracket.candidates)):
-                self._add_bracket(BracketRun(drawn, bracket, self._eta))
+            races = self._running_brackets.values()
+            bracket = self._plan.next_bracket(chain.from_iterable(race.unfinished for race in races))
+            if bracket is not None and (candidates := self._candidates_of(bracket)):
+                self._add_bracket(BracketRun(candidates, bracket, self._eta))
             return bracket is not None
         if self._in_flight:
             return False
         self._remaining = self._remaining_candidates()
         return True
+
+    def _candidates_of(self, bracket: Bracket) -> list[K]:
+        known = list(islice(self._partly_trained(), bracket.candidates)) if bracket.continues else []
+        return known or self._candidates.draw(bracket.candidates)
 
     def _start_remaining(self) -> bool:
         assert self._remaining is not None
@@ -305,11 +303,16 @@ class BracketRuns(Generic[K]):
 
     def _remaining_candidates(self) -> Iterator[K]:
         """Yield candidates not trained on all rows, those on the highest rung and then the best ones first."""
+        everything = chain(self._partly_trained(), self._candidates.candidates_for_final_pass())
+        return (each for each in everything if (each, self._size) not in self._results)
+
+    def _partly_trained(self) -> Iterator[K]:
+        """Yield candidates trained on some rows, but not on all of them, in the same order."""
         reached: dict[K, tuple[int, SortKey]] = {}
         for (candidate, rows), order in self._results.items():
             reached[candidate] = min(reached.get(candidate, (0, order)), (-rows, order))
-        everything = chain(sorted(reached, key=reached.__getitem__), self._candidates.candidates_for_final_pass())
-        return (each for each in everything if (each, self._size) not in self._results)
+        whole = {candidate for candidate, rows in (*self._results, *self._in_flight) if rows == self._size}
+        return (each for each in sorted(reached, key=reached.__getitem__) if each not in whole)
 
 
 _PendingTraining: TypeAlias = tuple[int, int, int]

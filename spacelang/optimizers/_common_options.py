@@ -11,6 +11,8 @@ B = "the number of rows of a pipeline's first training"
 STARTUP = "random configurations before the first model; initial configurations count"
 GAMMA = "the best ceil(gamma sqrt(n)) of n trials count as good, at most 25"
 CANDIDATES = "draws from the density of good trials; the most promising one is proposed"
+BRACKETS = "with a time budget, fit brackets into it, or use the published ones, which may not end within it"
+BRACKETS_OF_EARLIER_STORES = {"brackets": "published"}
 ETA = "the factor by which the number of rows grows from one training to the next"
 
 

@@ -46,6 +46,7 @@ class SelectionProblem:
 
     Pipelines that `admits` rejects fail at their present configuration. A selector may skip them, and a selector that
     makes lazy requests must never request one. At least one pipeline is admitted. `remark` is that of the `Problem`.
+    `budget_seconds` is the time budget of a whole search, None for a part of a search or without a limit.
     """
 
     tree: DiscrepancyTree
@@ -57,6 +58,7 @@ class SelectionProblem:
     initial: tuple[Pipeline, ...] = ()
     admits: Callable[[Pipeline], bool] = accept_all
     remark: Callable[[str], None] = ignore_remark
+    budget_seconds: float | None = None
 
     @classmethod
     def from_problem(cls, problem: Problem, rule: Literal["default", "sample"]) -> "SelectionProblem":
@@ -68,7 +70,13 @@ class SelectionProblem:
         completion = PipelineConfigurations(tree, rule, problem.rng)
         first = dict.fromkeys(tree.pipeline_of(structure_of(problem.space, each)) for each in problem.initial)
         return cls(
-            tree, completion.configuration_of, problem.size, problem.rng, initial=tuple(first), remark=problem.remark
+            tree,
+            completion.configuration_of,
+            problem.size,
+            problem.rng,
+            initial=tuple(first),
+            remark=problem.remark,
+            budget_seconds=problem.budget.seconds,
         )
 
     def value(self, trial: Trial) -> float:

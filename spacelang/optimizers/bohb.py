@@ -1,12 +1,12 @@
 """BOHB: Hyperband whose candidates are proposed by a model of good and bad configurations."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, count, islice
+from itertools import chain, islice
 from math import inf
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -17,7 +17,8 @@ from spacelang.ir.domain import Categorical, Ordinal, SimpleDomain
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import Bracket, BracketRuns, brackets_for_grid
+from spacelang.optimizers._brackets import Bracket, brackets_for_grid
+from spacelang.optimizers._candidates import BracketRuns, make_plan
 from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._fidelity import divided_rungs, fidelity, rungs
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
@@ -41,6 +42,9 @@ class Bohb:
     b: int = option(0, "rows of the first training on the grid that all methods share; 0: use `b_min`")
     random_fraction: float = option(1 / 3, "the share of configurations that are always drawn at random")
     candidates: int = option(64, "points drawn for a proposal; the one most likely to be good is taken")
+    brackets: Literal["cut", "published"] = option("cut", settings.BRACKETS)
+
+    options_of_earlier_stores: ClassVar[Mapping[str, str]] = settings.BRACKETS_OF_EARLIER_STORES
 
     def __post_init__(self) -> None:
         settings.check_fidelity_grid(max(self.b, 1), self.eta)
@@ -72,8 +76,9 @@ class Bohb:
         places = LazyCandidates(selection, problem.initial, self.random_fraction, self.candidates)
         grid, eta = self.rungs(problem.size), self._effective_eta(problem.size)
         initial = [Bracket(len(problem.initial), (problem.size,))] if problem.initial else []
-        passes = chain.from_iterable(brackets_for_grid(grid, eta, "floor") for _ in count())
-        yield from BracketRuns(LazyCandidateCall(selection, places), places, chain(initial, passes), eta).run()
+        turn = LazyCandidateCall(selection, places)
+        plan = make_plan(turn, grid, eta, lambda grid: brackets_for_grid(grid, eta, "floor"), self.brackets, initial)
+        yield from BracketRuns(turn, places, plan, eta).run()
 
     def rungs(self, size: int) -> tuple[int, ...]:
         """Return the numbers of rows of the rungs for `size` rows, ascending, without repetitions."""

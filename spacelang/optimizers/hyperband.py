@@ -3,15 +3,15 @@
 See spacelang/optimizers/README.md, section "Hyperband".
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain, count, islice
 from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _candidates
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import Bracket, BracketRuns, Candidates
+from spacelang.optimizers._brackets import brackets_for_grid
+from spacelang.optimizers._candidates import BracketRuns, Candidates, make_plan
 from spacelang.optimizers._fidelity import divided_rungs, rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
@@ -34,6 +34,9 @@ class Hyperband:
         "ceil", "the size of brackets by the paper's algorithm, or by its table of examples"
     )
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
+    brackets: Literal["cut", "published"] = option("cut", settings.BRACKETS)
+
+    options_of_earlier_stores: ClassVar[Mapping[str, str]] = settings.BRACKETS_OF_EARLIER_STORES
 
     draws_configurations: ClassVar[bool] = True
 
@@ -48,16 +51,20 @@ class Hyperband:
         """Return a selector that fills the brackets with pipelines; an iteration is a pass through all brackets."""
         return _candidates.pipeline_selector(self._run_brackets)
 
+    def rung_sizes(self, size: int, eta: float) -> tuple[int, ...]:
+        """Return the numbers of rows of the rungs for `size` rows, ascending; the exact ones may repeat a number."""
+        is_exact = self.rung_rule == "exact"
+        return divided_rungs(size, min(self.b, size), eta) if is_exact else rungs(size, self.b, eta)
+
     def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
         size = turn.selection.size
         # A factor beyond the number of rows leads to the same rungs, but to far more candidates.
         eta = min(self.eta, max(size, 2))
-        passes = islice((brackets(self, size, eta) for _ in count()), turn.iterations)
-        yield from BracketRuns(turn, candidates, chain.from_iterable(passes), eta).run()
-
-
-def brackets(options: Hyperband, size: int, eta: float) -> Iterator[Bracket]:
-    """Yield the brackets s = s_max, ..., 0 of one iteration; bracket s has s + 1 rungs, the last with all rows."""
-    is_exact = options.rung_rule == "exact"
-    grid = divided_rungs(size, min(options.b, size), eta) if is_exact else rungs(size, options.b, eta)
-    return _candidates.brackets_for_grid(grid, eta, options.bracket_rule)
+        plan = make_plan(
+            turn,
+            self.rung_sizes(size, eta),
+            eta,
+            lambda grid: brackets_for_grid(grid, eta, self.bracket_rule),
+            self.brackets,
+        )
+        yield from BracketRuns(turn, candidates, plan, eta).run()

@@ -3,13 +3,14 @@
 See spacelang/optimizers/README.md, section "Successive halving".
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice, repeat
 from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._candidates import Bracket, BracketRuns, Candidates, pipeline_selector, search
+from spacelang.optimizers._brackets import Bracket
+from spacelang.optimizers._candidates import BracketRuns, Candidates, make_plan, pipeline_selector, search
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
@@ -27,6 +28,9 @@ class SuccessiveHalving:
     eta: float = option(2.0, settings.ETA)
     n: int = option(128, "configurations on the first rung; at least one of them reaches the last")
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
+    brackets: Literal["cut", "published"] = option("cut", settings.BRACKETS)
+
+    options_of_earlier_stores: ClassVar[Mapping[str, str]] = settings.BRACKETS_OF_EARLIER_STORES
 
     draws_configurations: ClassVar[bool] = True
 
@@ -43,5 +47,6 @@ class SuccessiveHalving:
         return pipeline_selector(self._run_brackets)
 
     def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
-        bracket = Bracket(self.n, rungs(turn.selection.size, self.b, self.eta))
-        yield from BracketRuns(turn, candidates, islice(repeat(bracket), turn.iterations), self.eta).run()
+        grid = rungs(turn.selection.size, self.b, self.eta)
+        plan = make_plan(turn, grid, self.eta, lambda grid: (Bracket(self.n, grid),), self.brackets)
+        yield from BracketRuns(turn, candidates, plan, self.eta).run()

@@ -153,11 +153,7 @@ _ROW: Final = ObjectCodec(
         ObjectKey("loss", codec.FLOAT, "The loss of the configuration; smaller is better."),
         ObjectKey(
             "configuration",
-            codec.ConversionCodec(
-                codec.MappingCodec(codec.VALUE, expect_string),
-                lambda pairs: Configuration(dict(pairs)),
-                lambda each: [*each.items()],
-            ),
+            codec.CONFIGURATION,
             "As `spacelang sample` prints it: the alternatives of its decisions and its active hyperparameters.",
         ),
         ObjectKey(

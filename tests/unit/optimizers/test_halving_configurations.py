@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
+from trainings import brackets
 from trying import few
 
 from spacelang.api import load
@@ -16,7 +17,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, sort_key
 from spacelang.optimizers._draws import BATCH_SIZE
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers.hyperband import Hyperband, brackets
+from spacelang.optimizers.hyperband import Hyperband
 from spacelang.optimizers.random import Random
 from spacelang.optimizers.successive_halving import SuccessiveHalving
 from spacelang.testing.driving import drive, failing_loss, flaky_loss, hash_loss

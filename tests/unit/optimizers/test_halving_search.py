@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from trainings import best_is, trainings
+from trainings import best_is, brackets, trainings
 from trying import IS_FULL, few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.trial import Request
-from spacelang.optimizers._candidates import Bracket, BracketRun
+from spacelang.optimizers._brackets import Bracket
+from spacelang.optimizers._candidates import BracketRun
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers.hyperband import Hyperband, brackets
+from spacelang.optimizers.hyperband import Hyperband
 from spacelang.optimizers.successive_halving import SuccessiveHalving
 from spacelang.plugins import OptionError
 from spacelang.testing.driving import drive, failing_loss, hash_loss

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
+from trainings import brackets
 from trying import few
 
 from spacelang.ir.configuration import Configuration
@@ -19,7 +20,7 @@ from spacelang.optimizers._selection import SelectionProblem, Selector, TrialMem
 from spacelang.optimizers.blds import Blds
 from spacelang.optimizers.cmab import Cmab
 from spacelang.optimizers.daub import Daub
-from spacelang.optimizers.hyperband import Hyperband, brackets
+from spacelang.optimizers.hyperband import Hyperband
 from spacelang.optimizers.lds import Lds
 from spacelang.optimizers.mlds import Mlds
 from spacelang.optimizers.random import Random

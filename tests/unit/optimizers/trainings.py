@@ -9,6 +9,8 @@ from numpy.random import Generator
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
+from spacelang.optimizers._brackets import Bracket, brackets_for_grid
+from spacelang.optimizers.hyperband import Hyperband
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import drive
@@ -55,3 +57,8 @@ def by_table(losses: Mapping[Pipeline, Mapping[int, float] | float]) -> Callable
 
 def best_is(best: Pipeline) -> Callable[[Pipeline, int], float]:
     return lambda pipeline, _: 0.0 if pipeline == best else 1.0
+
+
+def brackets(options: Hyperband, size: int, eta: float) -> list[Bracket]:
+    """The brackets of one pass of Hyperband over all rungs."""
+    return list(brackets_for_grid(options.rung_sizes(size, eta), eta, options.bracket_rule))

@@ -144,11 +144,22 @@ def learner_defaults(space: sl.Space) -> list[Any]:
     return [tree.default_completion((branch,)) for branch in tree.actions(())]
 
 
-def bound_space(features: Any, target: Any) -> sl.Space:
-    """Return the everyday space for a table, with bounds that hold for its training rows."""
-    table = make_table(features, target)
-    rows, columns = len(target) // 2, features.shape[1]
-    return choose_default_space(table, PACKAGES).space.bind(n_samples=rows, n_features=columns)
+def pool_search(features: Any, target: Any, trials: int, **options: Any) -> sl.Result:
+    """Return the result of a search in the everyday space by random draws, on a third of the rows."""
+    return sl.search(
+        None,
+        features,
+        target,
+        optimizer="random",
+        trials=trials,
+        allow=PACKAGES,
+        seed=0,
+        trial_limit=TRIAL_LIMIT,
+        validate="holdout(0.33)",
+        ensemble=0,
+        progress=False,
+        **options,
+    )
 
 
 def pool(space: sl.Space, kind: str) -> list[Any]:
@@ -168,24 +179,11 @@ def evaluate(options: argparse.Namespace) -> None:
             continue
         some, labels = subsample(features, target, ROWS, name)
         kind = guess_task_kind(make_table(some, labels)).kind
-        members = pool(bound_space(some, labels), kind)
+        members = pool(pool_search(some, labels, 1).experiment.prepare().space, kind)
         distinct = [*dict.fromkeys(members)]
-        found = sl.search(
-            None,
-            some,
-            labels,
-            optimizer="random",
-            trials=len(distinct),
-            initial=[dict(each) for each in distinct],
-            allow=PACKAGES,
-            seed=0,
-            trial_limit=TRIAL_LIMIT,
-            validate="holdout(0.33)",
-            ensemble=0,
-            progress=False,
-            store=options.output / f"{name}.db",
-            resume=True,
-        )
+        initial = [dict(each) for each in distinct]
+        store = options.output / f"{name}.db"
+        found = pool_search(some, labels, len(distinct), initial=initial, store=store, resume=True)
         known = {each.trial.request.configuration: each.trial for each in found.outcome.records}
         trials = [[known[each].loss, round(known[each].cost, 4), str(known[each].status)] for each in members]
         document = {"kind": kind, "trials": trials}

@@ -284,6 +284,10 @@ def test_the_first_list_that_fits_is_used(tmp_path: Path) -> None:
         tmp_path / "p.json", [{"estimator": "boosting"}, {"estimator": "tree"}], [{"estimator": "line"}]
     )
     assert [each["estimator"] for each in suggested_members(found, Structures(SPACE.checked))] == ["line"]
+    found = write_and_load(
+        tmp_path / "q.json", [{"estimator": "boosting"}, {"estimator": "tree"}], [{"estimator": "no"}]
+    )
+    assert not suggested_members(found, Structures(SPACE.checked)), "of several lists none fits"
 
 
 def test_a_search_starts_with_its_portfolio(tmp_path: Path) -> None:

@@ -57,9 +57,12 @@ class CostByRows:
     _costs: dict[Configuration, dict[int, float]] = field(default_factory=dict)
     _exponents: list[float] = field(default_factory=list)
     _exponents_by_rung: dict[int, list[float]] = field(default_factory=dict)
+    _typical: dict[int, float] = field(default_factory=dict)
+    """The typical costs by rung, as far as they are known since the last trial."""
 
     def record(self, configuration: Configuration, rung: int, seconds: float) -> None:
         """Record the seconds, more than 0, of a successful trial on a rung."""
+        self._typical.clear()
         known = self._costs.setdefault(configuration, {})
         below = max((other for other in known if other < rung), default=None)
         if below is not None:
@@ -80,17 +83,19 @@ class CostByRows:
 
     def typical(self, rung: int) -> float | None:
         """Return the median over all configurations of their cost on a rung; None without any."""
-        found = [self._scaled(known, rung) for known in self._costs.values()]
-        return median(found) if found else None
+        if rung not in self._typical and self._costs:
+            exponent = self.exponent
+            self._typical[rung] = median(self._scaled(known, rung, exponent) for known in self._costs.values())
+        return self._typical.get(rung)
 
     def predict(self, configuration: Configuration, rung: int) -> float | None:
         """Return the cost of a configuration on a rung, from its own trials, else the typical one; None without any."""
         known = self._costs.get(configuration)
-        return self.typical(rung) if known is None else self._scaled(known, rung)
+        return self.typical(rung) if known is None else self._scaled(known, rung, self.exponent)
 
-    def _scaled(self, known: dict[int, float], rung: int) -> float:
+    def _scaled(self, known: dict[int, float], rung: int, exponent: float) -> float:
         nearest = min(known, key=lambda other: (abs(other - rung), -other))
-        growth: float = (self.rungs[rung] / self.rungs[nearest]) ** self.exponent
+        growth: float = (self.rungs[rung] / self.rungs[nearest]) ** exponent
         return known[nearest] * growth
 
 
@@ -138,7 +143,7 @@ class Race:
         is mostly overhead. Without a budget, it is the first one. If only the number of trials is limited, it is the
         last one, because fewer rows save nothing then.
         """
-        if self._seconds is None and self._trials is not None:
+        if not self.last or (self._seconds is None and self._trials is not None):
             return self.last
         if self._seconds is None:
             return 0

@@ -40,7 +40,6 @@ SECONDS: Final = 0.2  # The usual seconds of a new model with its candidates
 SECONDS_PER_TRIAL: Final = 0.0006  # The usual growth of these seconds with each trial
 GROWTH_DIVISOR: Final = 10  # Without times, a model is made anew after one trial more in `GROWTH_DIVISOR`
 MIN_SECONDS: Final = 1e-6  # Fewer seconds of a trial count as these
-MIN_COST_SHARE: Final = 0.1  # A cost below this share of the median cost counts as this share of it
 LOSS_MARGIN: Final = 0.05
 """Losses are logarithms of their distance from the best one, plus this share of the distance of the median."""
 
@@ -129,11 +128,11 @@ class ImprovementPerSecond:
         points = np.column_stack([np.array(self._features[:size]), self._shares[:size]])
         losses = self._fit(points, values, rng)
         costs = Forest(TREES // 2, FEATURES).fit(points, np.log(self._costs[:size]), rng) if self.has_time else None
-        least = float(np.log(MIN_COST_SHARE * np.median(self._costs[:size])))
+        mean_cost = float(np.log(np.mean(self._costs[:size])))
         known = {each: row for row, each in enumerate(self._configurations[:size])}
         rows = np.fromiter(known.values(), int)
         at_all, _ = losses.posterior(_with_share(points[rows, :-1], 0.0))
-        scoring = _Scoring(losses, costs, float(at_all.min()), least, fitted.first_share)
+        scoring = _Scoring(losses, costs, float(at_all.min()), mean_cost, fitted.first_share)
         distinct, draws = [*known], self._draws(rng)
         scores = scoring(self.tree.features(draws))
         order = np.argsort(-scores, kind="stable").tolist()
@@ -211,7 +210,8 @@ class _Scoring:
     losses: Posterior
     costs: Posterior | None
     best: float
-    least: float
+    mean_cost: float
+    """The logarithm of the mean cost of a trial; smaller costs count as it, so that cheap but poor configurations gain nothing."""
     share: float
 
     def __call__(self, features: Array) -> Array:
@@ -222,7 +222,7 @@ class _Scoring:
         if self.costs is None:
             return improvement
         cost, _ = self.costs.posterior(_with_share(features, self.share))
-        return np.asarray(improvement - np.maximum(cost, self.least))
+        return np.asarray(improvement - np.maximum(cost, self.mean_cost))
 
 
 def _with_share(features: Array, share: float) -> Array:

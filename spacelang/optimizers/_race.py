@@ -13,8 +13,8 @@ from spacelang.ir.search_protocol import TotalBudget
 from spacelang.ir.trial import Trial
 from spacelang.optimizers._fidelity import divided_rungs, rungs
 
-MIN_ROWS: Final = 2_000  # With fewer training rows every configuration is trained on all rows
-MIN_FIRST_ROWS: Final = 2_000  # The minimum number of rows of the first rung
+MIN_ROWS: Final = 10_000  # With fewer training rows every configuration is trained on all rows
+MIN_FIRST_ROWS: Final = 3_000  # The minimum number of rows of the first rung
 EARLY_SHARE: Final = 0.5  # The share of the remaining time that one of the first trainings on all rows may take
 MIN_TRAINED_ON_ALL: Final = 3  # So many configurations are trained on all rows before others are compared
 MIN_RESULTS: Final = 8  # With fewer results on all rows no evaluation is hopeless
@@ -38,11 +38,11 @@ def race_rungs(size: int, b: int, eta: float) -> tuple[int, ...]:
     """Return the numbers of rows of a race for `size` rows, ascending.
 
     With `b` > 0 these are the rungs of the fidelity grid. Otherwise they are size, size / eta, ..., at least
-    `MIN_FIRST_ROWS`, and `size` alone below `MIN_ROWS`; from there on there are two at least.
+    `MIN_FIRST_ROWS`, and `size` alone below `MIN_ROWS`.
     """
     if b:
         return rungs(size, b, eta)
-    return (size,) if size < MIN_ROWS else divided_rungs(size, min(MIN_FIRST_ROWS, size / eta), eta)
+    return (size,) if size < MIN_ROWS else divided_rungs(size, MIN_FIRST_ROWS, eta)
 
 
 @dataclass(slots=True)

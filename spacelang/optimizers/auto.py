@@ -47,7 +47,7 @@ class Auto:
         "chosen", "the model of losses: `forest`, `gp`, `none`, or `chosen` by the space"
     )
     random_fraction: float = option(0.25, "the share of new configurations that are always drawn at random")
-    b: int = option(0, "rows of a configuration's first training; 0: chosen by measured cost, all below 2,000 rows")
+    b: int = option(0, "rows of a configuration's first training; 0: chosen by measured cost, all below 10,000 rows")
     eta: float = option(3.0, settings.ETA)
 
     draws_configurations: ClassVar[bool] = True

@@ -33,15 +33,16 @@ from default.siblings import siblings
 
 from spacelang.bench.comparison.ranks import estimate_mean
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import Kind
 from spacelang.runtime.archives.portfolio import Evaluation, choose_portfolio, restrict
 from spacelang.serialization.portfolio import Portfolio, write_portfolio
 from spacelang.starter_spaces.general_purpose import space_name
 
-KINDS: Final = ("classification", "regression")
+KINDS: Final[tuple[Kind, ...]] = ("classification", "regression")
 SIZE: Final = 16  # The largest number of configurations of a portfolio
 PACKAGE_SETS: Final = (PACKAGES, ("lightgbm",), ("xgboost",), ())
 """The sets of packages whose learners join the everyday spaces, for which portfolios are checked."""
-SHIPPED: Final = {"classification": (PACKAGES, ("lightgbm",))}
+SHIPPED: Final[dict[Kind, tuple[tuple[str, ...], ...]]] = {"classification": (PACKAGES, ("lightgbm",))}
 """The kinds of task and the sets of packages whose portfolios gain beyond noise, according to `check`."""
 CHECKED_SECONDS: Final = (3.0, 10.0, 30.0)  # The seconds after which the gain over the defaults is checked
 SMALLEST_LOSS: Final = 1e-4  # Smaller losses are not told apart
@@ -52,7 +53,7 @@ class PoolTable:
     """The evaluations of the pool on a table, by number of the configuration."""
 
     name: str
-    kind: str
+    kind: Kind
     evaluations: Mapping[int, Evaluation]
 
 
@@ -95,7 +96,7 @@ def choose_numbers(tables: Iterable[PoolTable], numbers: Iterable[int]) -> list[
     return [each.configuration for each in choose_portfolio(restrict((t.evaluations for t in tables), numbers), SIZE)]
 
 
-def make_portfolio(tables: Sequence[PoolTable], kind: str) -> Portfolio:
+def make_portfolio(tables: Sequence[PoolTable], kind: Kind) -> Portfolio:
     """Return the portfolio of a kind of task, with a list for each set of packages."""
     members = generic_pool(kind)
     lists = (choose_numbers(tables, numbers_with(members, packages)) for packages in SHIPPED[kind])

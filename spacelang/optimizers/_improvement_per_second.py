@@ -211,7 +211,7 @@ class _Scoring:
     costs: Posterior | None
     best: float
     mean_cost: float
-    """The logarithm of the mean cost of a trial; smaller costs count as it, so that cheap but poor configurations gain nothing."""
+    """The logarithm of the mean cost of a trial; smaller costs count as it, so that being cheap is no merit."""
     share: float
 
     def __call__(self, features: Array) -> Array:

@@ -30,7 +30,7 @@ from spacelang.testing.small_spaces import FINITE, continuous_space
 SPACES = (*FINITE, continuous_space())
 SIZES = (1, 3, 9)
 TRIALS = 25
-EXAMPLES = 6 if IS_FULL else 3
+EXAMPLES = 6 if IS_FULL else 2
 """Of each optimizer."""
 BOX = BlackBoxObjective(DataFacts("box", 0, 0, "0"), SIZES)
 
@@ -128,7 +128,7 @@ def test_a_batch_is_told_in_any_order(optimizer: str, space: Space, batch: int, 
 def test_a_search_that_is_killed_anywhere_goes_on(optimizer: str, batch: int, tmp_path: Path) -> None:
     """What was told is told again, and what was out is asked for again."""
     space, whole = FINITE[4], tmp_path / "whole.db"
-    copies = [tmp_path / f"{number}.db" for number in range(6)]
+    copies = [tmp_path / f"{number}.db" for number in range(6 if IS_FULL else 3)]
     with asking(space, optimizer, batch=batch, store=whole) as search:
         for number, asked in enumerate(at_random(search, 0)):
             if number < len(copies):

@@ -16,6 +16,7 @@ from trying import IS_FULL
 import spacelang as sl
 from spacelang.api.ask_tell import ExternalEvaluation
 from spacelang.api.experiment import Experiment
+from spacelang.api.experiment_run import run_experiment
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
@@ -65,7 +66,7 @@ def ran(space: Space, optimizer: str, seed: int) -> Outcome:
         space=loaded(space), data=ExternalEvaluation(SIZES, {}, None), budget=Budget(trials=TRIALS), seed=seed
     )
     chosen = said.with_optimizer(optimizer, {**OPTIONS.get(optimizer, {}), **grid})
-    return chosen.prepared_for(chosen.space, BOX).run(Here(evaluate)).outcome
+    return run_experiment(chosen.prepared_for(chosen.space, BOX), Here(evaluate)).outcome
 
 
 def has_rungs(optimizer: str) -> bool:

@@ -22,6 +22,9 @@ settings.load_profile("reproducible")
 TAKING_TURNS = {
     "workers": "",
     "space": "TestOptimizers::",
+    "objective": "TestOptimizers::",
+    "size": "TestOptimizers::",
+    "times": "TestOptimizers::",
     "scale": "::test_failures_are_trained",
     "name": "TestBounding::test_a_",
     "branches": "",

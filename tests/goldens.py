@@ -1,9 +1,9 @@
 """Goldens: what was found once, kept as text in files to be compared with what is found now.
 
-Texts are kept whole, so that a difference can be read. Only of what optimizers request, which would be 15 MB, a hash is
-kept for each run of lines: so a difference still has a place. Floats that were drawn or computed are kept to nine
-digits, as machines differ in the last ones of a logarithm. After a change that is meant to show here, write the files
-anew and read every line of the difference:
+Texts are kept whole, so that a difference can be read; of what optimizers request, which would be 15 MB of JSON, the
+first requests as short lines (`short_requests.py`), and hashes of the others. Floats that were drawn or computed are
+kept to nine digits, as machines differ in the last ones of a logarithm. After a change that is meant to show here,
+write the files anew and read every line of the difference:
 
     UPDATE_GOLDEN=1 python -m pytest tests/golden
 """
@@ -11,7 +11,7 @@ anew and read every line of the difference:
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import unified_diff
 from functools import cache
@@ -45,8 +45,6 @@ PATHS = {
 }
 """The bundled spaces and those of the examples, but for the tour's: these are small, and one needs a caller's leave."""
 
-RUN = 25
-"""So many lines have a hash of their own."""
 WIDE = 120
 """So wide are the lines of JSON, where there is room."""
 SHOWN = 60
@@ -67,11 +65,10 @@ def path_of(name: str) -> Path:
     return PATHS.get(name) or FOLDER / f"{name}.space"
 
 
-def must_be_kept(kept: Path, found: str, place: Path, *, whole: str | None = None, is_whole: bool = True) -> None:
+def must_be_kept(kept: Path, found: str, place: Path, *, is_whole: bool = True) -> None:
     """Fail with a short difference unless the file has what was found; write it if files are to be written anew.
 
-    `whole` is the same without hashes. A failing test leaves it in a folder, to be compared with that of another
-    commit. What is not whole is the beginning of what is kept.
+    What is not whole is the beginning of what is kept. A failing test leaves what was found in a folder.
     """
     if UPDATE:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -81,13 +78,33 @@ def must_be_kept(kept: Path, found: str, place: Path, *, whole: str | None = Non
     before = kept.read_text(encoding="utf-8")
     if not is_whole:
         before = "".join(before.splitlines(keepends=True)[: len(found.splitlines())])
-    if found != before:
-        written = place / f"{kept.stem}.txt"
-        written.write_text(found if whole is None else whole, encoding="utf-8")
-        lines = unified_diff(before.splitlines(), found.splitlines(), str(kept), "found", n=1, lineterm="")
-        told = [line[: 2 * WIDE] for line in islice(lines, SHOWN)]
-        more = f"... and {count} more lines\n" if (count := sum(1 for _ in lines)) else ""
-        pytest.fail("\n".join([*told, f"{more}all that was found: {written}"]), pytrace=False)
+    must_equal(before, found, kept, place)
+
+
+def must_equal(
+    before: str,
+    found: str,
+    kept: Path,
+    place: Path,
+    *,
+    whole: str | None = None,
+    note: Callable[[int], str] = lambda _: "",
+) -> None:
+    """Fail with a short difference unless what was found is what the file had; leave it in a folder.
+
+    `whole` is what is left there, if that is more. `note` says more of the first line that differs, which it is given
+    by its index.
+    """
+    if found == before:
+        return
+    written = place / f"{kept.stem}.txt"
+    written.write_text(found if whole is None else whole, encoding="utf-8")
+    old, new = before.splitlines(), found.splitlines()
+    lines = unified_diff(old, new, str(kept), "found", n=1, lineterm="")
+    told = [line[: 2 * WIDE] for line in islice(lines, SHOWN)]
+    more = f"... and {count} more lines\n" if (count := sum(1 for _ in lines)) else ""
+    first = next((place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), len(new))
+    pytest.fail("\n".join([*told, f"{more}{note(first)}all that was found: {written}"]), pytrace=False)
 
 
 def rounded(value: Any) -> Any:
@@ -118,13 +135,6 @@ def lines_of(value: Any, indent: str = "") -> Iterator[str]:
         name = f"{json.dumps(key)}: " if isinstance(value, dict) else ""
         yield from (f"{indent}  {name}{first.lstrip()}", *others)
     yield f"{indent}{'}' if isinstance(value, dict) else ']'}"
-
-
-def hashes(lines: Sequence[str], *, first: int = 0, length: int = RUN) -> Iterator[str]:
-    """A hash for each run of so many lines from the first on, with its number and how it begins."""
-    for start in range(first, len(lines), length):
-        run = lines[start : start + length]
-        yield f"from line {start + 1:>5}: {digest(run)}  {run[0].strip()[:60]}"
 
 
 def digest(lines: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 
 IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
 
-FEW: Final = 25
+FEW: Final = 10
 """Cases are tried of a law in the reduced form, at most."""
 
 

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spacelang.api.ask_tell import AskAndTell, Suggestion, ask_and_tell
     from spacelang.api.experiment import Experiment
-    from spacelang.api.result import NoSuccessError, RefitError, Result
+    from spacelang.api.final_fits import RefitError
+    from spacelang.api.result import NoSuccessError, Result
     from spacelang.api.run_search import search
     from spacelang.api.space import ImportedSpace, Space, SpaceError, import_space, load, load_for_data, parse
 
 _HOMES = {
     **dict.fromkeys(("AskAndTell", "Suggestion", "ask_and_tell"), "ask_tell"),
     "Experiment": "experiment",
-    **dict.fromkeys(("NoSuccessError", "RefitError", "Result"), "result"),
+    "RefitError": "final_fits",
+    **dict.fromkeys(("NoSuccessError", "Result"), "result"),
     "search": "run_search",
 }
 __all__ = [

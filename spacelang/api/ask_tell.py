@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, settings_of
+from spacelang.api.experiment_run import make_result, run_steps
 from spacelang.api.result import Result
 from spacelang.api.run_options import AskOptions, takes_options
 from spacelang.api.search_data import (
@@ -82,12 +83,12 @@ def ask_and_tell(space: Space | str | PathLike[str], **options: Unpack[AskOption
 def start_ask_and_tell(
     prepared: PreparedExperiment, *, store: str | PathLike[str] | None = None, resume: bool = False
 ) -> "AskAndTell":
-    """Start an ask-and-tell search for a prepared experiment; raises as `PreparedExperiment.steps` does."""
+    """Start an ask-and-tell search for a prepared experiment; raises as `run_steps` does."""
     from spacelang.runtime.executors.elsewhere import Elsewhere
 
     executor, heard = Elsewhere(prepared.experiment.workers.count), _EndListener()
     first = prepared.initial_configurations()
-    going = prepared.steps(executor, initial=first, store=store, resume=resume, listener=heard)
+    going = run_steps(prepared, executor, initial=first, store=store, resume=resume, listener=heard)
     return AskAndTell(_Run(prepared, executor, heard, going, store, first or ()))
 
 
@@ -208,7 +209,7 @@ class AskAndTell(Closeable, Iterator[Suggestion]):
         run = self._run
         if run.listener.outcome is None:
             raise RuntimeError("the search is still running: `close` ends it")
-        return run.prepared.make_result(run.listener.outcome, run.store, run.initial)
+        return make_result(run.prepared, run.listener.outcome, run.store, run.initial)
 
     def close(self) -> None:
         """End the search like an interruption; losses told afterwards are ignored. Closing again does nothing."""

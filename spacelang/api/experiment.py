@@ -3,14 +3,13 @@
 >>> experiment = Experiment(space=load("credit.space"), data=TabularData(table), budget=Budget(seconds=60))
 >>> prepared = experiment.with_optimizer("blds").prepare()  # fixes the space for the data, the objective, the optimizer
 >>> with closing(prepared.make_executor()) as executor:
-...     result = prepared.run(executor, store="run.db")
+...     result = run_experiment(prepared, executor, store="run.db")
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,27 +23,21 @@ from spacelang.api.initial_configurations import (
     suggest_configurations,
     validate_initial_configurations,
 )
-from spacelang.api.result import Result
 from spacelang.api.run_options import RunOptions, command_options, options_of
 from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
-from spacelang.ir.space import Space as CheckedSpace
+from spacelang.ir.search_protocol import StartConditions
 from spacelang.ir.task import Fidelity, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._initial_trials import with_initial_trials
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
 from spacelang.runtime.answer_time import AnswerTime
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
-from spacelang.runtime.errors import DifferentSearchError
-from spacelang.runtime.executors import ONE_WORKER, HasSimulatedClock, WorkerSettings
+from spacelang.runtime.executors import ONE_WORKER, WorkerSettings
 from spacelang.runtime.final_fit import MAX_ATTEMPTS
-from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.kept_models import KeptModels
-from spacelang.runtime.loop import Steps, run_to_completion
 from spacelang.runtime.objective import (
     Evaluator,
     FixedFidelitySetObjective,
@@ -52,19 +45,15 @@ from spacelang.runtime.objective import (
     KeepsModels,
     PartiallyDefinedObjective,
 )
-from spacelang.runtime.storage.header import PLAIN_LAW, UNNAMED_SPACE, RunHeader, make_header, space_identity
+from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header, space_identity
 from spacelang.solver.adapted_configuration import dropped_keys_sentence
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from spacelang.report.search_coverage import SearchCoverage
     from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
     from spacelang.runtime.executors import Executor
-    from spacelang.runtime.listeners import Listener
     from spacelang.runtime.objective import ObjectiveInfo
     from spacelang.runtime.scoring.constraints import Constraint
-    from spacelang.runtime.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,92 +295,6 @@ class PreparedExperiment:
             asked=self.experiment.command_options,
         )
 
-    def steps(
-        self,
-        executor: "Executor",
-        *,
-        initial: tuple[Configuration, ...] | None = None,
-        store: str | PathLike[str] | None = None,
-        resume: bool = False,
-        listener: "Listener | None" = None,
-        answer_time: AnswerTime | None = None,
-    ) -> "Steps[Result]":
-        """Run the search as a generator; with a store, every trial is saved, and `resume` continues the run in it.
-
-        With an `answer_time` the search ends early enough for the work after it. Without one, all limits on seconds are
-        limits on the search.
-
-        The generator pauses whenever the executor needs the caller to evaluate trials. For other executors use `run`,
-        which does the same without pauses. Raises as `open_run_store` and the runtime's loop do.
-        """
-        from spacelang.runtime.ensembles.construction import BestPredictions
-
-        said = self.experiment
-        seconds, trials = said.budget.shortest_seconds, said.budget.trials
-        # The budget of the search is processor time: wall-clock time times the number of workers.
-        allowed = TotalBudget(None if seconds is None else seconds * max(len(executor.free), 1), trials)
-        # If only the ensemble needs predictions and there is no store, keep those of its candidates only.
-        best = NullTrialStorage() if said.recorded.predictions else BestPredictions(self.objective.training_size)
-        with open_run_store(self, store, StartConditions(initial, allowed), resume=resume) as kept:
-            terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions
-            plain_draws = kept is not None and kept.header.law == PLAIN_LAW
-            searched = replace(self.space.checked, plain_draws=plain_draws)
-            optimizer = as_stored(self.optimizer.plugin, None if kept is None else kept.header.options)
-            storage = best if kept is None else kept
-            outcome = yield from self._run_loop(optimizer, executor, searched, terms, storage, listener, answer_time)
-        predictions = best.predictions if isinstance(best, BestPredictions) else {}
-        return self.make_result(outcome, store, terms.initial or (), predictions)
-
-    run = run_to_completion(steps)
-
-    def make_result(
-        self,
-        outcome: "Outcome",
-        store: str | PathLike[str] | None,
-        initial: tuple[Configuration, ...] = (),
-        predictions: "Mapping[int, npt.NDArray[Any]] | None" = None,
-    ) -> Result:
-        """Return the result of an outcome."""
-        place, searched = None if store is None else Path(store), replace(self.search_coverage, initial=initial)
-        return Result(outcome, self.objective, self.experiment, searched, place, kept=predictions or {})
-
-    def _run_loop(
-        self,
-        optimizer: Any,
-        executor: "Executor",
-        space: CheckedSpace,
-        terms: StartConditions,
-        journal: "TrialStorage",
-        listener: "Listener | None",
-        answer_time: AnswerTime | None,
-    ) -> "Steps[Outcome]":
-        from numpy.random import default_rng
-
-        from spacelang.runtime.loop import steps
-
-        objective, seed, budget = self.objective, self.experiment.seed, self.experiment.budget
-        size, remarks, clock = objective.training_size, dict[str, None](), perf_counter
-        if isinstance(executor, HasSimulatedClock):
-            # Continue at the end of the earlier session, so that the times equal those of an uninterrupted run exactly.
-            executor.now, clock = journal.seconds, executor.clock
-        fidelities = tuple(getattr(objective, "fidelities", ()))
-        of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault, fidelities)
-        problem = Problem(space, size, default_rng(seed), *of_run)
-        return steps(
-            with_initial_trials(optimizer, problem),
-            executor,
-            budget if answer_time is not None else budget.without_answer_time(),
-            clock=clock,
-            training_size=size,
-            listener=listener,
-            journal=journal,
-            route=objective.route,
-            scale=objective.scale,
-            seed=seed,
-            remarks=remarks,
-            answer_time=answer_time,
-        )
-
 
 def stored_header(path: Path) -> RunHeader | None:
     """Return the header of the run in a file; None if there is none that can be read, which is reported later."""
@@ -404,49 +307,6 @@ def stored_header(path: Path) -> RunHeader | None:
             return run.header
     except StoreError:
         return None
-
-
-@contextmanager
-def open_run_store(
-    prepared: PreparedExperiment, path: str | PathLike[str] | None, terms: StartConditions, *, resume: bool
-) -> "Iterator[Store | None]":
-    """Open the store of a run as a context manager; it yields None if there is no path.
-
-    With `resume` the run in the file is continued. If the file is missing or empty, a new run is created with `terms`.
-
-    Raises StoreError if the file cannot be used or holds another run. Before anything is saved, raises InputError if
-    the optimizer will request a fidelity that the objective does not have, or cannot search the space. Raises
-    OptionError if the optimizer cannot start from the initial configurations.
-    """
-    check_rungs(prepared)
-    _ = prepared.search_coverage  # raises if the optimizer cannot search the space
-    if (check := getattr(prepared.optimizer.plugin, "check_initial", None)) is not None and not resume:
-        check(terms.initial or ())
-    if path is None:
-        yield None
-        return
-    from spacelang.runtime.storage.store import Store, is_blank
-
-    place = Path(path)
-    make = Store.create if not resume or is_blank(place) else Store.open
-    with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
-        if prepared.experiment.ensemble is not None:
-            store.store_ensemble_request(prepared.experiment.ensemble)
-        try:
-            yield store
-        except DifferentSearchError as error:
-            raise store.close_as_refused(error.trial) from error
-
-
-def as_stored(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
-    """Return an optimizer that continues a run with these stored options; None for a run without a store.
-
-    A store of an earlier version lacks newer options. If one changes what is searched by default, the class says in
-    `options_of_earlier_stores` which value stands for the earlier behaviour.
-    """
-    earlier = getattr(optimizer, "options_of_earlier_stores", {})
-    missing = {name: value for name, value in earlier.items() if stored is not None and name not in stored}
-    return replace(optimizer, **missing) if missing else optimizer
 
 
 def check_rungs(prepared: PreparedExperiment) -> None:

@@ -1,25 +1,25 @@
 """The result of a search: tables of its trials, the best pipeline, the ensemble, and errors if there is none."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.execution import make_executor
+from spacelang.api.experiment import Experiment
+from spacelang.api.final_fits import FinalFits, RefitError, failures_text
 from spacelang.deprecation import renamed_attributes
 from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.objective import EnsembleObjective, HasPositiveClass, ObjectiveInfo, Refittable
+from spacelang.runtime.objective import HasPositiveClass, ObjectiveInfo
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from spacelang.api.experiment import Experiment
     from spacelang.ir.trial import TestScore
     from spacelang.report.reprs import Row
     from spacelang.report.search_coverage import SearchCoverage
@@ -40,39 +40,9 @@ class NoSuccessError(PicklableError):
         self.result = result
 
 
-class RefitError(PicklableError):
-    """None of the best pipelines (or `members` of an ensemble) could be fitted on all rows.
-
-    `passed_over` lists them with the reasons.
-    """
-
-    def __init__(self, passed_over: "tuple[SkippedTrial, ...]", *, members: bool = False) -> None:
-        number, reasons = len(passed_over), _failures_text(passed_over)
-        if number == 1:
-            single = "the only member of the ensemble" if members else "the best pipeline"
-            message = f"{single} cannot be fitted on all rows: {reasons}"
-        else:
-            several = "members of the ensemble" if members else "best pipelines"
-            message = f"none of the {number} {several} can be fitted on all rows: {reasons}"
-        super().__init__(message)
-        self.passed_over = passed_over
-
-
 def positive_class_of(objective: "ObjectiveInfo") -> "PositiveClass | None":
     """Return the positive class of the scorers that evaluate a single class; None if there are none, or no data."""
     return objective.positive_class if isinstance(objective, HasPositiveClass) else None
-
-
-def store_score(store: Path, finale: "FinalFit") -> None:
-    """Save the score on the test rows, if there is one, in the store of the run; raises StoreError."""
-    from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
-
-    if finale.record is not None and finale.test is not None:
-        save_unseen_score(store, StoredUnseenScore(finale.record.index, finale.test))
-
-
-def _failures_text(passed_over: "Iterable[SkippedTrial]") -> str:
-    return "; ".join(f"trial {each.record.index}: {each.reason}" for each in passed_over)
 
 
 def check_success(result: "Result") -> "Result":
@@ -108,7 +78,7 @@ class Result:
 
     outcome: "Outcome"
     objective: "ObjectiveInfo"
-    experiment: "Experiment"
+    experiment: Experiment
     searched: "SearchCoverage"
     store: Path | None = None
     form: "PipelineInput | None" = None
@@ -192,7 +162,7 @@ class Result:
     @property
     def passed_over(self) -> "tuple[SkippedTrial, ...]":
         """The better trials whose pipelines could not be fitted on all rows, each with a reason; usually empty."""
-        return () if self.outcome.best is None or self._refittable is None else self._final_fit.skipped
+        return () if self.outcome.best is None or self._final_fits.refittable is None else self._final_fit.skipped
 
     @property
     def test(self) -> "TestScore | None":
@@ -201,9 +171,7 @@ class Result:
         The pipeline is fitted on all other rows. `constraints` has its values there for everything that trials are
         subject to. Raises as `best_pipeline` does.
         """
-        if self.outcome.best is None or self._refittable is None or not self._refittable.test_rows:
-            return None
-        return self._final_fit.test
+        return self._final_fit.test if self.outcome.best is not None and self._final_fits.has_test_rows else None
 
     @property
     def ensemble(self) -> Any:
@@ -265,8 +233,8 @@ class Result:
             from spacelang.runtime.ensembles.construction import EnsembleError
 
             try:
-                with self._new_executor() as executor:
-                    found = self._fit_ensemble(votes, executor)
+                with self._final_fits.new_executor() as executor:
+                    found = self._final_fits.fit_ensemble(votes, self.predictions, executor)
             except EnsembleError:
                 if self.experiment.has_default_ensemble:
                     return None
@@ -277,7 +245,7 @@ class Result:
             raise RefitError(found.left_out, members=True)
         if found.left_out:
             what = "some members of the ensemble cannot be fitted on all rows; their votes go to the others"
-            warnings.warn(f"{what}: {_failures_text(found.left_out)}", stacklevel=3)
+            warnings.warn(f"{what}: {failures_text(found.left_out)}", stacklevel=3)
         return found
 
     def with_ensemble(self, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "Result":
@@ -289,40 +257,22 @@ class Result:
         if votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
             return self
         with suppress(KeyboardInterrupt, InputError):
-            found = replace(self, assembled=self._fit_ensemble(votes, executor, answer_time))
+            ensemble = self._final_fits.fit_ensemble(votes, self.predictions, executor, answer_time)
+            found = replace(self, assembled=ensemble)
             found.store_time_note()
             return found
         return self
-
-    def _fit_ensemble(self, votes: int, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "Ensemble":
-        from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
-
-        objective, limits, form = self.objective, self.experiment.workers.limits, self.form
-        if form is None or not isinstance(objective, EnsembleObjective):
-            raise EnsembleError(f"`{objective.facts.name}` has no predictions to select an ensemble by")
-        choice = select_members(self.outcome, objective, self.predictions, votes, answer_time)
-        return fit_ensemble(
-            choice,
-            self.outcome,
-            objective,
-            executor,
-            limits=limits,
-            form=form,
-            is_wanted=True,
-            answer_time=answer_time,
-        )
 
     def with_final_fit(self, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "Result":
         """Return the result with the best pipeline fitted and tested now, if there are test rows or a time.
 
         Nothing is done after an interruption or if the executor fails; then it is done on first access.
         """
-        has_test_rows = self._refittable is not None and self._refittable.test_rows > 0
-        is_wanted_now = has_test_rows or answer_time is not None
+        is_wanted_now = self._final_fits.has_test_rows or answer_time is not None
         if self.outcome.ended == "interrupted" or self.outcome.best is None or not is_wanted_now:
             return self
         with suppress(KeyboardInterrupt, InputError):
-            found = replace(self, finale=self._fit_best(executor, answer_time))
+            found = replace(self, finale=self._final_fits.fit_best(executor, answer_time))
             found.store_time_note()
             return found
         return self
@@ -349,44 +299,21 @@ class Result:
         """The final fit, made on first access; warns if better pipelines failed, raises RefitError if all did."""
         found = self.finale
         if found is None:
-            with self._new_executor() as executor:
-                found = self._fit_best(executor)
+            with self._final_fits.new_executor() as executor:
+                found = self._final_fits.fit_best(executor)
         if found.record is None:
             raise RefitError(found.skipped)
         if found.skipped:
             message = (
                 "the best pipeline cannot be fitted on all rows,"
-                f" trial {found.record.index} is used instead: {_failures_text(found.skipped)}"
+                f" trial {found.record.index} is used instead: {failures_text(found.skipped)}"
             )
             warnings.warn(message, stacklevel=3)
         return found
 
     @property
-    def _refittable(self) -> "Refittable | None":
-        """The objective if it can fit a pipeline on all rows, otherwise None."""
-        objective = self.objective
-        return objective if self.form is not None and isinstance(objective, Refittable) else None
-
-    def _new_executor(self) -> "AbstractContextManager[Executor]":
-        """Return a new executor with at most one worker, as a context manager."""
-        objective, workers = self._refittable, self.experiment.workers
-        if objective is None:
-            message = f"`{self.objective.facts.name}` has no data to fit a pipeline on"
-            raise InputError(message, "`space.build(result.best_configuration)` returns the unfitted pipeline")
-        return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
-
-    def _fit_best(self, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "FinalFit":
-        from spacelang.runtime.final_fit import fit_best_pipeline
-
-        objective, limits, form = self._refittable, self.experiment.workers.limits, self.form
-        assert objective is not None
-        assert form is not None
-        found = fit_best_pipeline(
-            self.outcome, objective, executor, limits=limits, form=form, is_wanted=True, answer_time=answer_time
-        )
-        if self.store is not None:
-            store_score(self.store, found)
-        return found
+    def _final_fits(self) -> FinalFits:
+        return FinalFits(self.outcome, self.objective, self.experiment.workers, self.form, self.store)
 
     @property
     def is_feasible(self) -> bool:

@@ -23,8 +23,8 @@ from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
     from spacelang.api.initial_configurations import Initial
-    from spacelang.api.search_data import AnyObjective
     from spacelang.runtime.archives.archive import Archive
+    from spacelang.runtime.black_box import AnyObjective
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.scoring.constraints import Constraint
 

@@ -11,16 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.execution import ensemble_votes, unenforced_limits_warning, worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, run_time_limit, settings_of
+from spacelang.api.experiment_run import run_experiment
 from spacelang.api.result import Result, check_success, positive_class_of
 from spacelang.api.run_options import RunOptions, SearchOptions, options_of, takes_options
-from spacelang.api.search_data import (
-    BlackBoxData,
-    TabularData,
-    choose_default_space,
-    choose_resumed_space,
-    default_space_note,
-)
+from spacelang.api.search_data import BlackBoxData, TabularData, choose_default_space, default_space_note
 from spacelang.api.space import Space, open_space
+from spacelang.api.stored_spaces import choose_resumed_space
 from spacelang.errors import remedy_in_python
 from spacelang.runtime.budget import Budget, parse_duration
 
@@ -111,8 +107,8 @@ def search(
         with _progress_listener(
             options["progress"], options["listener"], _notes_before_search(chosen, prepared)
         ) as told:
-            found = prepared.run(
-                crew, initial=first, store=store, resume=options["resume"], listener=told, answer_time=time
+            found = run_experiment(
+                prepared, crew, initial=first, store=store, resume=options["resume"], listener=told, answer_time=time
             )
         found = replace(found, form=_input_kind(features, prepared))
         return check_success(found).with_final_fit(crew, time).with_ensemble(crew, time)

@@ -1,11 +1,9 @@
 """The data of a search: a table of features and labels, or a black box such as a function."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from spacelang.api.experiment import EvaluationData, Experiment
 from spacelang.api.space import Space, parse_for_data
@@ -13,10 +11,9 @@ from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
 from spacelang.ir.task import CrossValidation, Fidelity, Goal, PredefinedSplits, Task, Validation
 from spacelang.ir.trial import LossScale
 from spacelang.plugins import NestedPlugin
-from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY
+from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.objective import Objective, ObjectiveInfo
-from spacelang.runtime.storage.header import UNNAMED_SPACE
 from spacelang.text import Source
 
 if TYPE_CHECKING:
@@ -129,20 +126,6 @@ def default_space_note(reason: str) -> str:
     return f"no space given: using {reason}"
 
 
-def choose_resumed_space(store: "str | PathLike[str] | None", allow: Iterable[str]) -> DefaultSpace | None:
-    """Return the space in the store of a run that used a default space; None if there is no such store.
-
-    The default spaces of another version may differ. Raises SpaceError if the space is invalid for this version.
-    """
-    from spacelang.api.experiment import stored_header
-    from spacelang.api.stored_runs import stored_space
-
-    header = None if store is None else stored_header(Path(store))
-    if store is None or header is None or UNNAMED_SPACE not in (header.asked or {}):
-        return None
-    return DefaultSpace(stored_space(header, Path(store), allow), f"`{header.space}`, as stored in `{store}`")
-
-
 def choose_default_space(
     table: "Table", allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
 ) -> DefaultSpace:
@@ -164,10 +147,6 @@ def choose_default_space(
     beside = f" with {' and '.join(f'`{each}`' for each in packages)}" if packages else ""
     space = parse_for_data(Source(name, tabular_space(found.kind, packages)), allow, bind)
     return DefaultSpace(space, f"`{name}`{beside}, as {found.reason}")
-
-
-AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
-"""`artificial:SEED`, a function of a configuration, or an instance of `Objective`."""
 
 
 @dataclass(frozen=True, eq=False)

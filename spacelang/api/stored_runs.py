@@ -23,7 +23,8 @@ import pandas as pd
 from spacelang.api.execution import check_stored_predictions, make_executor, trial_limits
 from spacelang.api.experiment import Experiment
 from spacelang.api.search_data import TabularData
-from spacelang.api.space import Space, parse_for_data
+from spacelang.api.space import Space
+from spacelang.api.stored_spaces import stored_space
 from spacelang.ir.task import NEGATED_PREFIX
 from spacelang.runtime.data.labels import Dataset, TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset, load_rows
@@ -47,9 +48,7 @@ from spacelang.runtime.storage.header import (
 )
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.serialization.definition import VERSION
 from spacelang.suggest import suggestion
-from spacelang.text import Origin, Source
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -176,15 +175,6 @@ def _stored_outcome(run: StoredRun) -> Outcome:
     for record in run.records():
         history.store(record)
     return replace(history.make_outcome(EndReason.BUDGET, 0), seconds=run.seconds)
-
-
-def stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space:
-    """Return the space of a stored run, which is bound to the data of the run. Raises SpaceError."""
-    # Built as text, so that an invalid definition is reported like that of any compiled space.
-    document = f'{{"version": {VERSION}, "target": "", "definition": {header.definition}}}'
-    # The store does not know the folder of the space, where its local packages are; try the current folder.
-    here = Path.cwd()
-    return parse_for_data(Source(f"the space of {store.name}", document, Origin(here / store.name, here)), allow, None)
 
 
 def _data_reference(header: RunHeader) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spacelang.api.experiment import Experiment, PreparedExperiment, check_rungs
+from spacelang.api.experiment_run import run_experiment
 from spacelang.api.result import Result, positive_class_of
 from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.space import Space
@@ -116,7 +117,7 @@ class ComparisonDataset:
         prepared = self._prepare(contestant.optimizer, seed)
         with closing(prepared.make_executor()) as executor:
             initial = prepared.initial_configurations() or ()
-            found = prepared.run(executor, initial=initial, store=place, resume=True, listener=listener)
+            found = run_experiment(prepared, executor, initial=initial, store=place, resume=True, listener=listener)
             return found.outcome, score_winner(found, executor)
 
     def _prepare(self, optimizer: NestedPlugin, seed: int) -> PreparedExperiment:

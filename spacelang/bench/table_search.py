@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, run_time_limit, settings_of
+from spacelang.api.experiment_run import run_experiment
 from spacelang.api.result import Result, check_success
 from spacelang.api.run_options import TableOptions, takes_options
 from spacelang.api.search_data import BlackBoxData, TabularData, bind_sizes
@@ -70,7 +71,8 @@ def search_table(
     prepared = experiment.with_optimizer(options["optimizer"], options["optimizer_options"]).prepare()
     first, store, listener = prepared.initial_configurations(), options["store"], options["listener"]
     crew = prepared.make_executor()
-    return check_success(prepared.run(crew, initial=first, store=store, resume=options["resume"], listener=listener))
+    found = run_experiment(prepared, crew, initial=first, store=store, resume=options["resume"], listener=listener)
+    return check_success(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,7 +99,7 @@ class FinishedSearch:
 
     def _final_fit(self, announce: Announce = lambda *_: None) -> "tuple[FinalFit | None, int]":
         """Fit the best pipeline and store its score; return the result, None if there is none, and the status."""
-        from spacelang.api.result import store_score
+        from spacelang.api.final_fits import store_score
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.final_fit import fit_best_pipeline
 

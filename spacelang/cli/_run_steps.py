@@ -59,12 +59,8 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
     """
     if space is not None:
         return load_space(space, options), ""
-    from spacelang.api.search_data import (
-        TabularData,
-        choose_default_space,
-        choose_resumed_space,
-        default_space_note,
-    )
+    from spacelang.api.search_data import TabularData, choose_default_space, default_space_note
+    from spacelang.api.stored_spaces import choose_resumed_space
 
     if not isinstance(data := read(), TabularData):
         fail("no space can be chosen for data without rows", "name a space: `spacelang run SPACE --data …`")
@@ -154,6 +150,7 @@ def run_search(
 
     from rich.console import Console
 
+    from spacelang.api.experiment_run import run_experiment
     from spacelang.report.progress import progress_listener
     from spacelang.runtime.storage.runs import reserve_default_path
 
@@ -164,7 +161,8 @@ def run_search(
         crew = stack.enter_context(closing(prepared.make_executor(forks=True)))
         place = options["store"] or reserve_default_path(prepared.space.name, datetime.now())
         with progress_listener(Console(file=raw_stream(sys.stderr))) as listener:
-            found = prepared.run(
+            found = run_experiment(
+                prepared,
                 crew,
                 initial=initial,
                 store=place,

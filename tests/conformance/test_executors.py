@@ -66,4 +66,4 @@ class TestExecutors(Named, ExecutorConformance):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOUNDING)
 class TestBounding(Named, BoundingConformance):
-    many = 1000 if FULL else 60
+    many = 1000 if FULL else 30

@@ -6,6 +6,7 @@ But for RBFOpt, which needs programs that no package brings: `tests/unit/minimiz
 from collections.abc import Mapping
 
 import pytest
+from trying import IS_FULL
 
 from spacelang.minimizers import MINIMIZERS
 from spacelang.testing import MinimizerConformance
@@ -23,4 +24,4 @@ class TestMinimizers(MinimizerConformance):
     def loaded(self, each: str) -> None:
         name, self.options = EACH[each]
         self.minimizer = MINIMIZERS.load(name)
-        self.examples = 5 if name == "bo" else 15
+        self.examples = (5 if name == "bo" else 15) if IS_FULL else 3

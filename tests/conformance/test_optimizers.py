@@ -25,8 +25,8 @@ SLOW = () if IS_FULL else ("admm", "jopt")
 """Those of which a part of the cases says enough."""
 SLOWEST = frozenset() if IS_FULL else HEAVY
 """Those of which their own tests, and that they are resumed, say enough."""
-EXAMPLES = 15 if IS_FULL else 6
-STOPS = 1 if IS_FULL else 3
+EXAMPLES = 15 if IS_FULL else 4
+STOPS = 1 if IS_FULL else 5
 """After every so many trials of a run it is resumed; in the spaces together, after every one."""
 
 
@@ -38,7 +38,7 @@ class TestOptimizers(OptimizerConformance):
         self.repeats = name in REPEATING
         self.examples, self.stops = EXAMPLES, STOPS
         if not IS_FULL:
-            self.giant = 60 if name in SLOW else 100
+            self.giant = 40 if name in SLOW else 60
         if name in SLOW:
             self.examples, self.stops = 3, 11
         self.one_by_one = name in ONE_BY_ONE

@@ -24,7 +24,7 @@ ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
 
 @pytest.mark.parametrize("name", SELECTORS)
 class TestSelectors(SelectorConformance):
-    examples = 15 if FULL else 4
+    examples = 15 if FULL else 3
 
     @pytest.fixture(autouse=True)
     def named(self, name: str) -> None:
@@ -71,7 +71,7 @@ class TestNested(ResumeTests):
     """An optimizer that is made of one, killed and resumed with other workers: it replays as any other does."""
 
     optimizer = Alternating
-    examples = 15 if FULL else 4
+    examples = 15 if FULL else 3
 
     @pytest.fixture(autouse=True)
     def named(self, name: str) -> None:

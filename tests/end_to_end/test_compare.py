@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import document, spacelang, write_spaces
+from trying import IS_FULL
 
 from spacelang.bench import run_comparison
 from spacelang.bench.comparison import plots, progress
@@ -174,7 +175,7 @@ def test_stopped_anywhere_and_gone_on_with_it_equals_the_uninterrupted_one(folde
     whole = compared(folder, "whole")
     trials = int(whole.runs["trials"].sum())
     first_seed = int(whole.runs[whole.runs["seed"] == 0]["trials"].sum())
-    for after in np.unique(np.linspace(1, trials - 1, 8).astype(int)).tolist():
+    for after in np.unique(np.linspace(1, trials - 1, 8 if IS_FULL else 4).astype(int)).tolist():
         place, listener = f"stopped {after}", Stopping(after)
         if after <= first_seed:
             with pytest.raises(KeyboardInterrupt):

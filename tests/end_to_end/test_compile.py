@@ -51,6 +51,7 @@ def test_each_space_is_held_by_each_target_and_its_own_draws_are_members(space: 
         assert configuration in space, space.exclusion(configuration)
 
 
+@pytest.mark.takes_turns("target")  # the goldens of targets have members of all spaces
 def test_members_of_each_space_are_reached_and_come_back(space: Space, target: str) -> None:
     lowered = space.compile(target)
     for configuration in [space.default(), *space.sample(20 if IS_FULL else 8, seed=1)]:

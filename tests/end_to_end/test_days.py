@@ -1,7 +1,7 @@
 """Two days of users, played: the scripts beside this file have them.
 
-In the reduced form the morning of the one and the evening of the other, with what is installed; in full all of them,
-also from a fresh installation.
+In the reduced form the beginning of the one and the evening of the other, with what is installed; in full all of them,
+also from a fresh installation. Each command of the morning has tests of its own.
 """
 
 import subprocess
@@ -24,15 +24,22 @@ def shared(python: str, arguments: Sequence[str], folder: Path) -> tuple[int, st
     return ended.returncode, ended.stdout + ended.stderr
 
 
-@pytest.mark.parametrize("hours", ["morning", pytest.param("play", marks=pytest.mark.full)])
-def test_a_data_scientist_comes_from_a_table_to_a_pipeline_in_use(hours: str, tmp_path: Path) -> None:
+def test_a_data_scientist_comes_from_a_table_to_a_space(tmp_path: Path) -> None:
+    customers(tmp_path / "churn.csv", rows=300)
+    day = Day(tmp_path, runner=shared)
+    day_of_a_data_scientist.begin(day)
+    assert len(day.said) == 5
+
+
+@pytest.mark.full
+def test_a_data_scientist_comes_from_a_table_to_a_pipeline_in_use(tmp_path: Path) -> None:
     customers(tmp_path / "customers.csv", rows=300)
     loans(tmp_path / "loans.csv", rows=200)
     day = Day(tmp_path / "day", runner=shared)
     day.folder.mkdir()
     files = {"churn": tmp_path / "customers.csv", "credit": tmp_path / "loans.csv"}
-    getattr(day_of_a_data_scientist, hours)(day, files, Budget(("--trials", "1"), ("--trials", "2")))
-    assert len(day.said) == {"morning": 16, "play": 28}[hours]
+    day_of_a_data_scientist.play(day, files, Budget(("--trials", "1"), ("--trials", "2")))
+    assert len(day.said) == 28
 
 
 def test_a_researcher_compares_and_hands_over(tmp_path: Path) -> None:

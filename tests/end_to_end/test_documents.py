@@ -39,10 +39,10 @@ FENCE: Final = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTIL
 SPAN: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
-FEWEST: Final = {"10m": 3} if IS_FULL else {"30s": 12, "60s": 3, "10m": 3}
+FEWEST: Final = {"10m": 3} if IS_FULL else {"30s": 5, "60s": 3, "10m": 3}
 """What documents take their time for, and after how many trials it ends here: in seconds a busy machine has none."""
 
-FEWER: Final = {} if IS_FULL else {"50": "5", "100": "12"}
+FEWER: Final = {} if IS_FULL else {"50": "3", "100": "5"}
 """As many trials as the documents have, and as many as are made here."""
 
 EXCLUDED: Final = {
@@ -133,6 +133,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def shortened(text: str) -> str:
     """The text with fewer trials, also for what takes its time; nothing else is changed."""
     fewer = re.sub(r"(?<=trials=)\d+", lambda found: FEWER.get(found[0], found[0]), text)
+    fewer = fewer if IS_FULL else fewer.replace("--repeats 10", "--repeats 2")
     for time, trials in FEWEST.items():
         fewer = fewer.replace(f"--time {time}", f"--time {time} --trials {trials}")
         fewer = fewer.replace(f'time="{time}"', f'time="{time}", trials={trials}')

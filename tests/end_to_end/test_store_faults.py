@@ -23,7 +23,7 @@ from spacelang.runtime.storage.runs import reserve_default_path
 from spacelang.runtime.storage.store import Store, StoredRun, StoreError, is_blank
 
 TESTS = Path(__file__).parent.parent
-KILLS = EXAMPLES // 4
+KILLS = max(2, EXAMPLES // 4)
 
 APPENDING = """
 REASON = ""

@@ -3,16 +3,21 @@
 An optimizer that asks for anything else than before cannot go on with an older store. Most search two spaces at four
 fidelities: that of ADMM's evidence, and a small one in which some trials fail; those that take long only one of them.
 
+The first 50 requests are short lines (`short_requests.py`). Each run of requests is followed by a hash of their JSON,
+in which also types of values and names that lines leave out are kept. Later requests have hashes alone: a failing test
+writes the lines of all requests to a folder, to be compared with those of another commit.
+
 What models propose hangs on the libraries that compute them, and some of it on the machine: on the last bits of what
-linear algebra makes. Such a file says in its first line on what. Where that is otherwise the requests before the first
-model are compared, and then the test is skipped, with the difference as its reason.
+linear algebra makes. Such a file says in its first lines on what. Where that is otherwise the requests before the first
+model are compared, and then the test is skipped, with the difference as its reason. A file may have another section for
+another machine, of hashes alone if that was before there were lines.
 
 The reduced form looks at the first requests alone, of each optimizer in one of the spaces.
 """
 
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -20,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goldens import FOLDER, IS_FULL, UPDATE, hashes, machine, must_be_kept, path_of, rounded
+from goldens import FOLDER, IS_FULL, UPDATE, digest, machine, must_equal, path_of, rounded
+from short_requests import short_lines
 
 import spacelang as sl
 from spacelang.ir.trial import Request
@@ -30,6 +36,12 @@ KEPT = FOLDER / "requests"
 SPACES = ("artificial", "small")
 FIDELITIES = (100, 200, 400, 800)
 REQUESTS = 300
+RUN, LATER_RUN = 25, 10
+"""So many requests have a hash: of those that are the same everywhere, and of the others."""
+SHOWN = 50
+"""So many requests are kept as text; most changes show in these."""
+COMPUTED, HASH = "computed with ", "-- "
+"""How lines begin that say on what requests hang, and those that have a hash."""
 BOUNDED = "other"
 """The loss of another objective, where that is bounded."""
 MACHINE = "machine"
@@ -43,7 +55,7 @@ class Case:
     """An optimizer with options, and so many workers.
 
     Of its `whole` requests the first `sure` ones are the same everywhere, the others where all that it `hangs_on` is as
-    it was. The reduced form looks at `few` of them, as many as end a run of lines that has a hash, or at none.
+    it was. The reduced form looks at `few` of them, as many as end a run that has a hash, or at none.
     """
 
     optimizer: str
@@ -140,18 +152,94 @@ TAKEN = EVERY if IS_FULL else tuple(TURNS)
 @pytest.mark.parametrize(("space", "case"), TAKEN, ids=lambda given: getattr(given, "name", given))
 def test_are_what_they_were(space: str, case: Case, tmp_path: Path) -> None:
     kept = KEPT / space / f"{case.name}.txt"
-    here = "computed with " + (", ".join(map(found_here, case.hangs_on)) or "anything")
-    before = here if UPDATE or not kept.is_file() else kept.read_text(encoding="utf-8").partition("\n")[0]
-    is_alike = before == here
+    here = COMPUTED + (", ".join(map(found_here, case.hangs_on)) or "anything")
+    assert UPDATE or kept.is_file(), f"{kept.relative_to(FOLDER)} is missing: UPDATE_GOLDEN=1 writes it"
+    known = sections(kept) if kept.is_file() else []
+    of_here = next((each for each in known if here in each.machines), Section([here]) if UPDATE else None)
+    section = of_here or known[0]  # its first requests are the same everywhere
     count = case.whole if IS_FULL else case.few
-    lines = requests(case, space, count if is_alike else min(count, case.sure))
-    summary = [before, *hashes(lines[: case.sure]), *hashes(lines, first=case.sure, length=10)]
-    if IS_FULL and is_alike:
-        summary.append(f"{len(lines)} requests")
-    found, whole = ("".join(f"{line}\n" for line in each) for each in (summary, lines))
-    must_be_kept(kept, found, tmp_path, whole=whole, is_whole=IS_FULL and is_alike)
-    if not is_alike:
-        pytest.skip(f"{before}, here it would be {here}")
+    asked = [*requests(case, space, count if of_here else min(count, case.sure))]
+    end = [f"{len(asked)} requests"] if IS_FULL and of_here else []
+    whole, found = ([*lines(asked, case.sure, shown), *end] for shown in (len(asked), SHOWN))
+    if section.lines and section.lines[0].startswith(HASH):
+        found = [line for line in found if line.startswith(HASH) or line == found[-1]]
+    if UPDATE:
+        if section.lines != found:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(joined((here, *found)), encoding="utf-8")
+        return
+    before = section.lines if IS_FULL and of_here else section.lines[: len(found)]
+
+    def note(first: int) -> str:
+        number = sum(not line.startswith(HASH) for line in found[: first + 1])
+        is_request = first < len(found) and not found[first].startswith(HASH) and number <= len(asked)
+        return f"request {number} is now {json.dumps(asked[number - 1])}\n" if is_request else ""
+
+    must_equal(*map(joined, (before, found)), kept, tmp_path, whole=joined(whole), note=note)
+    if not of_here:
+        pytest.skip(f"{section.machines[0]}, here it would be {here}")
+
+
+def joined(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is kept of a case on some machines."""
+
+    machines: list[str]
+    lines: list[str] = field(default_factory=list)
+
+
+def sections(kept: Path) -> list[Section]:
+    """The sections of a file, each of which begins with the lines that say on what it hangs."""
+    found = [Section([])]
+    for line in kept.read_text(encoding="utf-8").splitlines():
+        if line.startswith(COMPUTED):
+            if found[-1].lines:
+                found.append(Section([]))
+            found[-1].machines.append(line)
+        else:
+            found[-1].lines.append(line)
+    return found
+
+
+def lines(asked: Sequence[tuple[int, Mapping[str, Any]]], sure: int, shown: int) -> Iterator[str]:
+    """A line for each of the first requests that are to be shown, and one with a hash after each run of requests."""
+    run: list[str] = []
+    for number, (line, request) in enumerate(zip(short_lines(asked), asked, strict=True), 1):
+        run.append(json.dumps(request))
+        if number <= shown:
+            yield line
+        if number == len(asked) or (number % RUN if number < sure else (number - sure) % LATER_RUN) == 0:
+            yield f"{HASH}{number}: {digest(run)}"
+            run = []
+
+
+def test_a_line_has_what_differs_from_those_above_it() -> None:
+    asked = [
+        (800, {"e": "LogisticRegression", "e.C": 1.0, "e.penalty": "l2", "s": "StandardScaler", "f": "none"}),
+        (800, {"e": "LogisticRegression", "e.C": 0.25, "e.penalty": "l1", "s": "StandardScaler", "f": "none"}),
+        (200, {"e": "LinearSVC", "s": "MinMaxScaler", "s.range": [0.5, None, True], "f": "none"}),
+        (800, {"e": "LogisticRegression", "e.C": 1.0, "e.penalty": "l2", "s": "StandardScaler", "f": "none"}),
+        (800, {"e": "LinearSVC", "s": "MinMaxScaler", "s.range": [0.5, None, False], "f": "none"}),
+        (800, {"e": "LinearRegression", "s": "StandardScaler", "f": "PCA", "f.k": 3}),
+        (800, {"e": "LinearSVC", "s": "StandardScaler", "f": "PCA", "f.n": 3}),
+        (800, {"e": "LogisticRegression", "e.C": 0.25, "e.penalty": "l1", "s": "StandardScaler", "f": "PCA", "f.n": 4}),
+        (800, {"e": "LogisticRegression", "e.C": 0.5, "e.penalty": "l1", "s": "StandardScaler", "f": "PCA"}),
+    ]
+    assert [*short_lines(asked)] == [
+        "800 LogisticRegression(C=1.0 penalty=l2) StandardScaler none",
+        "(.25 l1) - -",
+        "200 LinearSVC MinMaxScaler(range=[.5,null,true]) -",
+        "800 =1",
+        "- ([.5,null,false]) -",
+        "LinearRegression Stan PCA(k=3)",
+        "LinearS - (n=3)",
+        "Logi - (4)",
+        "(.5 l1) - ()",
+    ]
 
 
 def test_no_file_is_left_over() -> None:
@@ -161,13 +249,11 @@ def test_no_file_is_left_over() -> None:
 # ---- what is asked for
 
 
-def requests(case: Case, space: str, count: int) -> list[str]:
-    """So many requests, or all that there are: the fidelity and the configuration of each, as JSON."""
-    return [json.dumps([fidelity, rounded(configuration)]) for fidelity, configuration in begun(case, space, count)]
+def requests(case: Case, space: str, count: int) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """So many requests, or all that there are, of `REQUESTS` in all: the fidelity and the values of each.
 
-
-def begun(case: Case, space: str, count: int) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """What is asked for, of `REQUESTS` in all: as many at a time as there are workers, who end as they have begun."""
+    As many are asked for at a time as there are workers, who end as they have begun.
+    """
     if not count:
         return
     loaded = space_of(space)
@@ -185,7 +271,7 @@ def begun(case: Case, space: str, count: int) -> Iterator[tuple[int, Mapping[str
             if not out:
                 return
             asked = out.popleft()
-            yield asked.fidelity, asked.configuration.to_dict()
+            yield asked.fidelity, rounded(asked.configuration.to_dict())
             loss, other = answer(space, Request(asked.configuration, asked.fidelity))
             asked.tell(loss, cost=1.0, constraints=None if case.bound is None else {BOUNDED: other})
             out.extend(run.ask())

@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, settings
 from trying import IS_FULL
 
-EXAMPLES = 200 if IS_FULL else 9
+EXAMPLES = 200 if IS_FULL else 6
 """Few enough that all laws together take minutes on a slow core; `tests/run.py --full` tries more."""
 
 LAW = settings(

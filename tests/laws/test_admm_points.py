@@ -20,7 +20,7 @@ from .settings import LAW as WHOLE
 from .spaces import finite_spaces, general_spaces
 from .test_admm_target import _tuples, compiled, forms, key, permuted
 
-LAW = settings(WHOLE, max_examples=EXAMPLES // 4)
+LAW = settings(WHOLE, max_examples=EXAMPLES // 3)
 SEED = st.integers(0, 2**32 - 1)
 
 

@@ -120,7 +120,7 @@ def test_the_points_that_it_accepts_are_the_members(space: Space) -> None:
     check_reach(space, brute.configurations(space))
 
 
-@settings(LAW, max_examples=EXAMPLES // 4)
+@settings(LAW, max_examples=EXAMPLES // 3)
 @given(permuted())
 def test_orders_are_matrices(space: Space) -> None:
     check_reach(space, brute.configurations(space))
@@ -258,7 +258,7 @@ def test_what_it_draws_are_members(space: Space, seed: int) -> None:
         assert all(map(AdmmPoint.__eq__, drawn, form.sample(10, np.random.default_rng(seed))))
 
 
-@settings(LAW, max_examples=EXAMPLES // 4)
+@settings(LAW, max_examples=EXAMPLES // 3)
 @given(drawings())
 def test_texts_of_every_construct_have_the_same_members_in_both_modes(drawn: Any) -> None:
     space = checked(drawn).space

@@ -16,6 +16,7 @@ from trying import IS_FULL
 import spacelang as sl
 from spacelang.api.ask_tell import ExternalEvaluation
 from spacelang.api.experiment import Experiment
+from spacelang.api.experiment_run import run_experiment
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
@@ -30,7 +31,7 @@ from spacelang.testing.small_spaces import FINITE, continuous_space
 SPACES = (*FINITE, continuous_space())
 SIZES = (1, 3, 9)
 TRIALS = 25
-EXAMPLES = 6 if IS_FULL else 3
+EXAMPLES = 6 if IS_FULL else 2
 """Of each optimizer."""
 BOX = BlackBoxObjective(DataFacts("box", 0, 0, "0"), SIZES)
 
@@ -65,7 +66,7 @@ def ran(space: Space, optimizer: str, seed: int) -> Outcome:
         space=loaded(space), data=ExternalEvaluation(SIZES, {}, None), budget=Budget(trials=TRIALS), seed=seed
     )
     chosen = said.with_optimizer(optimizer, {**OPTIONS.get(optimizer, {}), **grid})
-    return chosen.prepared_for(chosen.space, BOX).run(Here(evaluate)).outcome
+    return run_experiment(chosen.prepared_for(chosen.space, BOX), Here(evaluate)).outcome
 
 
 def has_rungs(optimizer: str) -> bool:
@@ -128,7 +129,7 @@ def test_a_batch_is_told_in_any_order(optimizer: str, space: Space, batch: int, 
 def test_a_search_that_is_killed_anywhere_goes_on(optimizer: str, batch: int, tmp_path: Path) -> None:
     """What was told is told again, and what was out is asked for again."""
     space, whole = FINITE[4], tmp_path / "whole.db"
-    copies = [tmp_path / f"{number}.db" for number in range(6)]
+    copies = [tmp_path / f"{number}.db" for number in range(6 if IS_FULL else 3)]
     with asking(space, optimizer, batch=batch, store=whole) as search:
         for number, asked in enumerate(at_random(search, 0)):
             if number < len(copies):

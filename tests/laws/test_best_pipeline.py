@@ -19,7 +19,7 @@ from spacelang.runtime.evaluation.splits import stratified_holdout, stratified_o
 from spacelang.runtime.scoring.pipeline_scorer import make_prediction_loss_function
 
 ROWS, SEED = 60, 3
-EXAMPLES: Final = 150 if os.environ.get("SPACELANG_FULL") else 20
+EXAMPLES: Final = 150 if os.environ.get("SPACELANG_FULL") else 8
 
 SPACE = sl.parse(
     "stage scaler = none | MaxAbsScaler\n"

@@ -26,7 +26,7 @@ from spacelang.runtime.scoring.pipeline_scorer import (
     make_prediction_loss_function,
 )
 
-EXAMPLES: Final = 400 if os.environ.get("SPACELANG_FULL") else 40
+EXAMPLES: Final = 400 if os.environ.get("SPACELANG_FULL") else 16
 
 LABELS: Final = np.array([1, 1, 0, 0])
 LIBRARY: Final = [np.array([[1 - p, p] for p in each]) for each in ([0.9, 0.4, 0.3, 0.2], [0.4, 0.9, 0.2, 0.3])]

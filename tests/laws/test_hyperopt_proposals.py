@@ -43,7 +43,7 @@ from spacelang.testing.small_spaces import spaces as small_spaces
 from .crafted import one
 from .settings import LAW
 
-FEWER = settings(LAW, max_examples=LAW.max_examples // 4)
+FEWER = settings(LAW, max_examples=LAW.max_examples // 3)
 """Each case has hyperopt make a graph of its own."""
 FEW = TpeSettings(startup=3)
 LOSSES = st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12)

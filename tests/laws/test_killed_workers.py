@@ -59,7 +59,7 @@ def test_a_run_whose_workers_are_killed_is_the_run_that_nobody_disturbs() -> Non
     features, labels = load_wine(return_X_y=True)
     killer = Killer()
     runs = [
-        sl.search(sl.parse(SPACE), features, labels, optimizer="random", trials=5, workers=workers, listener=listener)
+        sl.search(sl.parse(SPACE), features, labels, optimizer="random", trials=2, workers=workers, listener=listener)
         for workers, listener in ((0, None), (1, killer))
     ]
     undisturbed, disturbed = (

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from trying import IS_FULL
 
 import spacelang as sl
 from spacelang.cli import main
@@ -41,7 +42,7 @@ from .spaces import finite_spaces, general_spaces
 ALPHA = 1e-3
 """Seeds are fixed: a test of these either always passes or always fails."""
 
-COUNT = 3000
+COUNT = 3000 if IS_FULL else 1500
 FILLER = Real(0.0, 1.0)
 """A second hyperparameter that makes all configurations different, for searches that evaluate none twice."""
 

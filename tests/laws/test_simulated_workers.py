@@ -41,7 +41,7 @@ ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
 
 HALVING = ("hyperband", "successive_halving")
 
-FEW = settings(LAW, max_examples=EXAMPLES // 4, phases=[Phase.generate])
+FEW = settings(LAW, max_examples=EXAMPLES // 3, phases=[Phase.generate])
 
 
 def kept(records: Sequence[TrialRecord]) -> set[tuple[str, int | None, float | None]]:

@@ -84,7 +84,7 @@ def test_depends_on_the_data() -> None:
 def test_what_is_drawn_fits(label: str) -> None:
     table = pd.DataFrame(COLUMNS)
     space = sl.parse(starter_space(profile(make_table(table, pd.Series(LABELS[label]))), "a.csv"))
-    trials = 40 if IS_FULL else 6
+    trials = 40 if IS_FULL else 3
     found = sl.search(space, table, LABELS[label], validate="holdout(0.3)", trials=trials, **PLAIN)
     assert len(found.outcome.records) == trials
     assert found.outcome.failed == 0
@@ -99,7 +99,7 @@ def test_dates_are_selected_by_themselves() -> None:
 def test_sparse_features_stay_sparse() -> None:
     features = sparse.random_array((ROWS, 40), density=0.05, rng=0).tocsr()
     space = sl.parse(starter_space(profile(make_table(features, LABELS["two"])), "a.arff"))
-    found = sl.search(space, features, LABELS["two"], validate="holdout(0.3)", trials=6, **PLAIN)
+    found = sl.search(space, features, LABELS["two"], validate="holdout(0.3)", trials=6 if IS_FULL else 3, **PLAIN)
     assert found.outcome.failed == 0
 
 

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tables import SIZES, kept, loaded, on_table, recorded, table_of, trials
 
+from spacelang.api.experiment_run import run_experiment
 from spacelang.bench.tables import StageProduct
 from spacelang.bench.tables.objective import TableObjective
 from spacelang.ir.space import Space
@@ -59,8 +60,8 @@ def test_a_search_on_a_table_is_one_on_what_it_was_made_of(
     few(space)
     options = {"b": SIZES[0]} if name not in ("random", "lds", "cmab") else {}
     made = on_table(loaded(space), table_of(space), name, options, budget=Budget(seconds, 200), seed=seed)
-    first = made.run(Paid(recorded)).outcome
-    second = made.run(made.make_executor()).outcome
+    first = run_experiment(made, Paid(recorded)).outcome
+    second = run_experiment(made, made.make_executor()).outcome
     # In this process nothing ends a trial that goes on when the budget is used up: the last one may be there.
     told = [told_of(record) for record in first.records if seconds is None or record.finished <= seconds]
     assert [told_of(record) for record in second.records] == told

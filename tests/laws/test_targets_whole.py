@@ -47,7 +47,7 @@ def test_a_text_keeps_its_meaning(name: str, text: Drawn, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS.names())
-@settings(WHOLE, max_examples=EXAMPLES // 4)
+@settings(WHOLE, max_examples=EXAMPLES // 3)
 @given(text=texts(conditional=True), seed=st.integers(0, 2**31 - 1))
 def test_a_condition_on_operators_keeps_its_meaning(name: str, text: Text, seed: int) -> None:
     found = check(Source("law", text.text))

@@ -1,19 +1,22 @@
 """Black-box objectives without data: a formula over any space, a user's function, and ask and tell."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.task import AnyBound, Validation
 from spacelang.ir.trial import LossScale
 from spacelang.runtime.errors import InputError
+from spacelang.runtime.objective import Objective
 from spacelang.runtime.request_queue import PrefixKeyFunction
 from spacelang.runtime.storage.header import UNNAMED_LOSS, DataFacts, LossName
 
 ARTIFICIAL_PREFIX: Final = "artificial:"  # The prefix of the data name of an artificial objective; its seed follows
 SINGLE_FIDELITY: Final = (1,)  # The fidelities of a black box that has only one
+# `artificial:SEED`, a function of a configuration, or an instance of `Objective`
+AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
 
 
 @renamed_attributes(check_sizes="check_fidelities")

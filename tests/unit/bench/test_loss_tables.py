@@ -19,6 +19,7 @@ from trying import few
 
 from spacelang.api import NoSuccessError, parse
 from spacelang.api.experiment import Experiment, check_rungs
+from spacelang.api.experiment_run import run_experiment
 from spacelang.bench import search_table
 from spacelang.bench.table_search import LossTableData, SimulatedExecutor, tabulation_search
 from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct
@@ -153,7 +154,7 @@ def test_a_table_of_errors_is_searched_as_one_of_the_same_losses_in_another_unit
     for table in (errors, shares):
         options = {"b": 100} if optimizer not in ("lds", "cmab") else {}
         made = on_table(loaded(space), table, optimizer, options, budget=Budget(trials=60), seed=3)
-        found.append(made.run(made.make_executor()).outcome)
+        found.append(run_experiment(made, made.make_executor()).outcome)
     assert found[0].scale == LossScale(0.0, 80.0)
     first, second = ([(each.trial.request, each.trial.status) for each in one.records] for one in found)
     assert first == second
@@ -255,7 +256,7 @@ def test_a_grid_that_the_table_does_not_have_is_refused_before_anything_is_kept(
         check_rungs(on_table(space, table, name, options))
     other = on_table(space, table, "blds", {"b": 64}, budget=Budget(trials=1))
     with pytest.raises(InputError, match="no trials on 64, 128, 256 training rows"):
-        other.run(other.make_executor(), store=tmp_path / "run.db")
+        run_experiment(other, other.make_executor(), store=tmp_path / "run.db")
     assert not [*tmp_path.iterdir()]
 
 
@@ -416,7 +417,7 @@ def test_a_budget_ends_where_it_ends(costs: list[float], seconds: float, workers
 
 def test_a_budget_of_seconds_is_one_of_recorded_seconds() -> None:
     made = on_table(loaded(plain_space(4, 4)), table_of(plain_space(4, 4)), "random", budget=Budget(3.0), seed=1)
-    outcome = made.run(made.make_executor()).outcome
+    outcome = run_experiment(made, made.make_executor()).outcome
     assert outcome.ended is EndReason.BUDGET
     assert outcome.seconds == 3.0
     ends = list(accumulated(record.trial.cost for record in outcome.records))

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from trying import IS_FULL
 
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
@@ -233,7 +234,7 @@ def test_all_parts_take_part_and_the_best_is_found() -> None:
 
 
 def test_every_fourth_new_configuration_is_drawn() -> None:
-    log = drive(Auto(race=False).search(problem()), loss_of, 60)
+    log = drive(Auto(race=False).search(problem()), loss_of, 60 if IS_FULL else 40)
     parts = [each.request.memo[0] for each in log.trials]
     new = [part for part in parts if part != "portfolio"]
     assert new[:4] == ["chance"] * 1 + new[1:4], "there is no model before there are enough successes"
@@ -244,7 +245,7 @@ def test_every_fourth_new_configuration_is_drawn() -> None:
 @pytest.mark.parametrize("budget", [{}, {"seconds": 400.0}])
 def test_a_resumed_search_makes_the_same_requests(workers: int, budget: dict[str, float]) -> None:
     whole = drive(Auto(model="forest").search(problem(**budget)), loss_of, 30, workers=workers)
-    for stop in (9, 24):
+    for stop in (9, 24) if IS_FULL else (24,):
         search = Auto(model="forest").search(problem(**budget))
         again = drive(search, loss_of, 30, known=whole.trials[:stop], workers=workers)
         assert again.trials == whole.trials

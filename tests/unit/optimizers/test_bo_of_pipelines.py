@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from trying import IS_FULL
 
 from spacelang.ir.search_protocol import Search
 from spacelang.ir.trial import Request
@@ -88,8 +89,8 @@ def test_what_promises_most_has_what_was_good() -> None:
 
 def test_it_finds_better_ones_than_random_search() -> None:
     tree = tree_of(8, 6, 5, 6)
-    pairs = [[min(selected(each, tree, 40, seed)) for each in (Bo(), Random())] for seed in range(5)]
-    assert sum(bo < drawn for bo, drawn in pairs) >= 4
+    pairs = [[min(selected(each, tree, 40, seed)) for each in (Bo(), Random())] for seed in range(5 if IS_FULL else 2)]
+    assert sum(bo < drawn for bo, drawn in pairs) >= 0.8 * len(pairs)
 
 
 def test_the_first_ones_are_drawn_at_most_half_of_the_iterations() -> None:

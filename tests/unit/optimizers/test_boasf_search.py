@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trying import few
 
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
@@ -43,7 +44,7 @@ from spacelang.testing.small_spaces import (
 )
 
 NOTHING_SAID = TotalBudget()
-LAW = settings(max_examples=15, deadline=None)
+LAW = settings(max_examples=few(15), deadline=None)
 
 # ---- scores
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
+from trying import few
 
 from spacelang.encodings.rows import VectorEncoding
 from spacelang.ir.configuration import Configuration
@@ -212,7 +213,7 @@ def test_odd_factors(eta: float, size: int) -> None:
 
 
 @given(spaces(), st.integers(0, 99))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=few(25))
 def test_a_vector_stands_for_the_member_that_it_is_of_whatever_fills_it(space: Space, seed: int) -> None:
     structures, rng = Structures(space), default_rng(seed)
     if not structures.count:

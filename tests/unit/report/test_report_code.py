@@ -12,6 +12,7 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from trying import IS_FULL
 from xgboost import XGBClassifier
 
 import spacelang as sl
@@ -143,7 +144,7 @@ def test_the_code_evaluates_to_the_pipeline_that_is_built(preparation, random_st
     sampler = Sampler(Structures(MADE))
     rng = np.random.default_rng(0)
     estimators = set()
-    for _ in range(60):
+    for _ in range(60 if IS_FULL else 30):
         configuration = sampler.configuration(rng)
         estimators.add(configuration["estimator"])
         text = source(MADE, configuration, preparation, random_state=random_state)

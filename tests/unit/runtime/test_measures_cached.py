@@ -28,6 +28,7 @@ def test_answers_are_those_of_the_pipeline(question: str) -> None:
     assert np.array_equal(getattr(inner, question)(None), getattr(model, question)(features[[40, 5]]))
 
 
+@pytest.mark.takes_turns("classes")
 @pytest.mark.parametrize("model", [GaussianNB(), LinearSVC(), Ridge(), LogisticRegression()], ids=str)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_every_scorer_says_the_same_of_answers_as_of_the_pipeline(model, classes: int) -> None:

@@ -12,6 +12,7 @@ from judged import made
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
+from trying import IS_FULL
 
 from spacelang.ir.task import CrossValidation, Goal, Holdout
 from spacelang.ir.trial import UNIT_SCALE, LossScale
@@ -67,7 +68,7 @@ class Shares(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.answers
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10 if IS_FULL else 5, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0, 2, 3]), st.booleans())
 def test_losses_lie_where_they_are_said_to(seed: int, classes: int, positive: bool) -> None:
     """However good or bad what is judged is: every formula of every scorer that can be computed."""

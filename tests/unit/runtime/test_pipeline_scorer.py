@@ -95,7 +95,7 @@ def test_what_is_recorded_is_what_scikit_learn_computes_by_hand(case: tuple[str,
 
 
 @given(cases())
-@settings(max_examples=EXAMPLES // 4, deadline=None)
+@settings(max_examples=EXAMPLES // 3, deadline=None)
 def test_what_is_recorded_changes_nothing(case: tuple[str, EvaluationSettings, Request]) -> None:
     name, asked, request = case
     bare = made(name, EvaluationSettings(validation=asked.validation, seed=asked.seed)).evaluate(request)

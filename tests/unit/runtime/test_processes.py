@@ -18,6 +18,7 @@ import numpy as np
 import psutil
 import pytest
 from threadpoolctl import threadpool_limits
+from trying import IS_FULL
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits
@@ -448,7 +449,7 @@ def test_libraries_with_threads_work_in_workers_however_often_they_are_forked(ma
     with threadpool_limits(1):
         expected = {name: fit(make_request(0, name)) for name in ("forest", "histogram", "xgboost", "lightgbm")}
     executor = make(Unloaded(loaded), limits=Limits(trial_seconds=30))
-    for _ in range(3):
+    for _ in range(3 if IS_FULL else 2):
         for name, here in expected.items():
             crashed, finished = run(executor, make_request(0, "segfault"), make_request(0, name))
             assert crashed.result.status is Status.CRASH

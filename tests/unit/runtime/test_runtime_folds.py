@@ -14,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from storing import header
+from trying import IS_FULL, few
 
 from spacelang.catalog import Role
 from spacelang.ir.task import CrossValidation, Holdout, PredefinedSplits, describe_validation, describe_validation_rows
@@ -214,6 +215,9 @@ def test_what_is_not_told_to_write_in_place_does_not():
                 pipeline = class_of(operator(name))()
             except TypeError:
                 continue  # it needs to be told more
+            if not IS_FULL:  # few trees and steps write into their rows as many do
+                given = pipeline.get_params(deep=False)
+                pipeline.set_params(**{key: 5 for key in ("n_estimators", "max_iter") if given.get(key)})
             assert not writes_in_place(pipeline), name
             used(pipeline, fold)
             assert np.array_equal(fold.training, untouched.training), name
@@ -244,7 +248,7 @@ def test_what_users_bring_may_write_in_place():
     assert not writes_in_place(make_pipeline(StandardScaler(), GaussianNB()))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few(20), deadline=None)
 @given(st.lists(st.sampled_from(["scaled", "in place", "projected", "line"]), min_size=1, max_size=5))
 def test_no_trial_depends_on_those_before_it(order):
     pipelines = {

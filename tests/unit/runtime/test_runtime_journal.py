@@ -66,6 +66,7 @@ def told(records: Sequence[TrialRecord]) -> list[tuple[int, str, int | None, flo
 @pytest.mark.parametrize(
     "space", [plain_space(2, 3, 2), nested_space(), conditional_space()], ids=lambda space: space.name
 )
+@pytest.mark.takes_turns("objective")
 @pytest.mark.parametrize("objective", [flaky_loss, hash_loss])
 def test_a_run_that_was_stopped_after_any_trial_goes_on_as_one_that_was_not(name: str, space: Space, objective) -> None:  # type: ignore[no-untyped-def]
     whole = searched(name, space, TRIALS, objective=objective)

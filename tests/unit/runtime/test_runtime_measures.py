@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import roc_auc_score
+from trying import few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, CrossValidation, Goal, Measure
@@ -138,7 +139,7 @@ def test_the_latency_is_the_median_for_a_row() -> None:
 
 
 @given(st.integers(1, 20 * BATCH_ROWS), st.sampled_from([np.asarray, pd.DataFrame, csr_array]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few(20), deadline=None)
 def test_the_latency_is_that_of_batches_after_a_first_call(count: int, form) -> None:
     told = []
 

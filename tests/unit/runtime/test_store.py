@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing import LIMIT, SMALL, broken, header, read, stored, trial, trials
+from trying import few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, FunctionBound, Measure
@@ -59,7 +60,7 @@ RECORDS = st.builds(
 
 
 @given(st.lists(RECORDS, min_size=1, max_size=4))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=few(15), deadline=None)
 def test_what_was_appended_is_read_exactly(drawn: list[TrialRecord]) -> None:
     given_trials = [replace(each, index=index) for index, each in enumerate(drawn, 1)]
     with tempfile.TemporaryDirectory() as folder:

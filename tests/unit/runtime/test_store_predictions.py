@@ -42,7 +42,7 @@ def same(first: np.ndarray | None, second: np.ndarray | None) -> bool:
 
 
 @given(st.lists(st.none() | ARRAYS, min_size=1, max_size=6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few(20), deadline=None)
 def test_what_was_kept_is_read_exactly(arrays: list[np.ndarray | None]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"

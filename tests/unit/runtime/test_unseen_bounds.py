@@ -11,6 +11,7 @@ from handmade import space, stage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
+from trying import IS_FULL, few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, Measure
@@ -70,7 +71,7 @@ bits = st.integers(0, 1)
 
 
 @given(st.lists(st.tuples(bits, bits, st.integers(0, 2)), min_size=2, max_size=30))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=few(25), deadline=None)
 def test_a_disparity_is_the_largest_difference_between_groups(rows: list[tuple[int, int, int]]) -> None:
     said, labels, towns = map(np.array, zip(*rows, strict=True))
     found = only(measure_bounds(judge(FAIR), Saying(), fold_of(said, labels, towns), 0))
@@ -93,17 +94,20 @@ def test_where_a_single_group_has_a_score_nothing_is_known() -> None:
 
 
 def test_the_interval_has_the_disparity_of_most_other_rows() -> None:
-    """Of 20 samples about 19 intervals hold that of their population; fewer than 15 are as good as impossible."""
+    """Of 20 samples about 19 intervals hold that of their population; fewer than 15 are as good as impossible.
+
+    So are fewer than 6 of 8, which the reduced form has.
+    """
     rng = np.random.default_rng(3)
-    right = 0
-    for seed in range(20):
+    right, samples = 0, 20 if IS_FULL else 8
+    for seed in range(samples):
         labels, towns = rng.integers(0, 2, 200), np.arange(200) % 2
         said = np.where(rng.random(200) < np.where(towns, 0.35, 0.1), 1 - labels, labels)  # wrong so often
         found = only(measure_bounds(judge(FAIR), Saying(), fold_of(said, labels, towns), seed))
         assert found.low is not None
         assert found.high is not None
         right += found.low <= 0.25 <= found.high
-    assert right >= 15
+    assert right >= 0.75 * samples
 
 
 def test_a_latency_is_timed_again_and_again_and_a_size_has_no_interval() -> None:

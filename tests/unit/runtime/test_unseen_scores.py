@@ -62,7 +62,7 @@ class TestScores:
             assert found.high is not None
             assert found.low < found.loss < found.high
 
-    @settings(max_examples=few(100) // 6, deadline=None)
+    @settings(max_examples=max(3, few(100) // 6), deadline=None)
     @given(st.integers(2, 4), st.integers(0, 10**6))
     @pytest.mark.filterwarnings("ignore")
     def test_formulas_say_of_each_resample_what_scorers_say(self, classes: int, seed: int) -> None:

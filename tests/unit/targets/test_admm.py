@@ -217,6 +217,7 @@ def test_table_a2_has_92_hyperparameters_and_the_imputers() -> None:
     )
 
 
+@pytest.mark.takes_turns("mode")
 @pytest.mark.parametrize("mode", ["mask", "flatten"])
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_spaces_are_drawn_from_and_come_back(name: str, mode: str) -> None:

@@ -1,0 +1,160 @@
+"""The run of a prepared experiment: its steps, its store and its result."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from spacelang.api.experiment import PreparedExperiment, check_rungs
+from spacelang.api.result import Result
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
+from spacelang.ir.space import Space as CheckedSpace
+from spacelang.optimizers._initial_trials import with_initial_trials
+from spacelang.runtime.answer_time import AnswerTime
+from spacelang.runtime.errors import DifferentSearchError
+from spacelang.runtime.executors import HasSimulatedClock
+from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
+from spacelang.runtime.loop import Steps, run_to_completion, steps
+from spacelang.runtime.storage.header import PLAIN_LAW
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from spacelang.runtime.executors import Executor
+    from spacelang.runtime.listeners import Listener
+    from spacelang.runtime.storage.store import Store
+
+
+def run_steps(
+    prepared: PreparedExperiment,
+    executor: "Executor",
+    *,
+    initial: tuple[Configuration, ...] | None = None,
+    store: str | PathLike[str] | None = None,
+    resume: bool = False,
+    listener: "Listener | None" = None,
+    answer_time: AnswerTime | None = None,
+) -> "Steps[Result]":
+    """Run the search as a generator; with a store, every trial is saved, and `resume` continues the run in it.
+
+    With an `answer_time` the search ends early enough for the work after it. Without one, all limits on seconds are
+    limits on the search.
+
+    The generator pauses whenever the executor needs the caller to evaluate trials. For other executors use
+    `run_experiment`, which does the same without pauses. Raises as `open_run_store` and the runtime's loop do.
+    """
+    from spacelang.runtime.ensembles.construction import BestPredictions
+
+    experiment = prepared.experiment
+    seconds, trials = experiment.budget.shortest_seconds, experiment.budget.trials
+    # The budget of the search is processor time: wall-clock time times the number of workers.
+    allowed = TotalBudget(None if seconds is None else seconds * max(len(executor.free), 1), trials)
+    # If only the ensemble needs predictions and there is no store, keep those of its candidates only.
+    best = NullTrialStorage() if experiment.recorded.predictions else BestPredictions(prepared.objective.training_size)
+    with open_run_store(prepared, store, StartConditions(initial, allowed), resume=resume) as kept:
+        terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions
+        plain_draws = kept is not None and kept.header.law == PLAIN_LAW
+        searched = replace(prepared.space.checked, plain_draws=plain_draws)
+        optimizer = as_stored(prepared.optimizer.plugin, None if kept is None else kept.header.options)
+        storage = best if kept is None else kept
+        outcome = yield from _run_loop(prepared, optimizer, executor, searched, terms, storage, listener, answer_time)
+    predictions = best.predictions if isinstance(best, BestPredictions) else {}
+    return make_result(prepared, outcome, store, terms.initial or (), predictions)
+
+
+run_experiment = run_to_completion(run_steps)
+
+
+def make_result(
+    prepared: PreparedExperiment,
+    outcome: Outcome,
+    store: str | PathLike[str] | None,
+    initial: tuple[Configuration, ...] = (),
+    predictions: "Mapping[int, npt.NDArray[Any]] | None" = None,
+) -> Result:
+    """Return the result of an outcome."""
+    place, searched = None if store is None else Path(store), replace(prepared.search_coverage, initial=initial)
+    return Result(outcome, prepared.objective, prepared.experiment, searched, place, kept=predictions or {})
+
+
+@contextmanager
+def open_run_store(
+    prepared: PreparedExperiment, path: str | PathLike[str] | None, terms: StartConditions, *, resume: bool
+) -> "Iterator[Store | None]":
+    """Open the store of a run as a context manager; it yields None if there is no path.
+
+    With `resume` the run in the file is continued. If the file is missing or empty, a new run is created with `terms`.
+
+    Raises StoreError if the file cannot be used or holds another run. Before anything is saved, raises InputError if
+    the optimizer will request a fidelity that the objective does not have, or cannot search the space. Raises
+    OptionError if the optimizer cannot start from the initial configurations.
+    """
+    check_rungs(prepared)
+    _ = prepared.search_coverage  # raises if the optimizer cannot search the space
+    if (check := getattr(prepared.optimizer.plugin, "check_initial", None)) is not None and not resume:
+        check(terms.initial or ())
+    if path is None:
+        yield None
+        return
+    from spacelang.runtime.storage.store import Store, is_blank
+
+    place = Path(path)
+    make = Store.create if not resume or is_blank(place) else Store.open
+    with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
+        if prepared.experiment.ensemble is not None:
+            store.store_ensemble_request(prepared.experiment.ensemble)
+        try:
+            yield store
+        except DifferentSearchError as error:
+            raise store.close_as_refused(error.trial) from error
+
+
+def _run_loop(
+    prepared: PreparedExperiment,
+    optimizer: Any,
+    executor: "Executor",
+    space: CheckedSpace,
+    terms: StartConditions,
+    journal: TrialStorage,
+    listener: "Listener | None",
+    answer_time: AnswerTime | None,
+) -> Steps[Outcome]:
+    from numpy.random import default_rng
+
+    objective, seed, budget = prepared.objective, prepared.experiment.seed, prepared.experiment.budget
+    size, remarks, clock = objective.training_size, dict[str, None](), perf_counter
+    if isinstance(executor, HasSimulatedClock):
+        # Continue at the end of the earlier session, so that the times equal those of an uninterrupted run exactly.
+        executor.now, clock = journal.seconds, executor.clock
+    fidelities = tuple(getattr(objective, "fidelities", ()))
+    of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault, fidelities)
+    problem = Problem(space, size, default_rng(seed), *of_run)
+    return steps(
+        with_initial_trials(optimizer, problem),
+        executor,
+        budget if answer_time is not None else budget.without_answer_time(),
+        clock=clock,
+        training_size=size,
+        listener=listener,
+        journal=journal,
+        route=objective.route,
+        scale=objective.scale,
+        seed=seed,
+        remarks=remarks,
+        answer_time=answer_time,
+    )
+
+
+def as_stored(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
+    """Return an optimizer that continues a run with these stored options; None for a run without a store.
+
+    A store of an earlier version lacks newer options. If one changes what is searched by default, the class says in
+    `options_of_earlier_stores` which value stands for the earlier behaviour.
+    """
+    earlier = getattr(optimizer, "options_of_earlier_stores", {})
+    missing = {name: value for name, value in earlier.items() if stored is not None and name not in stored}
+    return replace(optimizer, **missing) if missing else optimizer

@@ -1,0 +1,129 @@
+"""The fits on all rows after a search: of the best pipeline and of an ensemble, and the error if none succeeds."""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spacelang.api.execution import make_executor
+from spacelang.errors import PicklableError
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo, Refittable
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from spacelang.runtime.answer_time import AnswerTime
+    from spacelang.runtime.ensembles.construction import Ensemble
+    from spacelang.runtime.executors import Executor, WorkerSettings
+    from spacelang.runtime.final_fit import FinalFit, SkippedTrial
+    from spacelang.runtime.history import Outcome
+    from spacelang.runtime.pipelines import PipelineInput
+
+
+@dataclass(frozen=True, eq=False)
+class FinalFits:
+    """The fits on all rows that can follow the search with this outcome.
+
+    `form` is the kind of input that pipelines take, or None if nothing can be fitted. With a `store`, the score of the
+    best pipeline on the test rows is saved.
+    """
+
+    outcome: "Outcome"
+    objective: ObjectiveInfo
+    workers: "WorkerSettings"
+    form: "PipelineInput | None"
+    store: Path | None = None
+
+    @property
+    def refittable(self) -> Refittable | None:
+        """The objective if it can fit a pipeline on all rows, otherwise None."""
+        objective = self.objective
+        return objective if self.form is not None and isinstance(objective, Refittable) else None
+
+    @property
+    def has_test_rows(self) -> bool:
+        """True if a fitted pipeline can be scored on test rows."""
+        return self.refittable is not None and self.refittable.test_rows > 0
+
+    def new_executor(self) -> "AbstractContextManager[Executor]":
+        """Return a new executor with at most one worker, as a context manager; raises InputError without data."""
+        objective, workers = self.refittable, self.workers
+        if objective is None:
+            message = f"`{self.objective.facts.name}` has no data to fit a pipeline on"
+            raise InputError(message, "`space.build(result.best_configuration)` returns the unfitted pipeline")
+        return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
+
+    def fit_best(self, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "FinalFit":
+        """Return the final fit of the best pipeline that can be fitted; the objective must be `refittable`."""
+        from spacelang.runtime.final_fit import fit_best_pipeline
+
+        objective, limits, form = self.refittable, self.workers.limits, self.form
+        assert objective is not None
+        assert form is not None
+        found = fit_best_pipeline(
+            self.outcome, objective, executor, limits=limits, form=form, is_wanted=True, answer_time=answer_time
+        )
+        if self.store is not None:
+            store_score(self.store, found)
+        return found
+
+    def fit_ensemble(
+        self,
+        votes: int,
+        predictions: "Callable[[int], npt.NDArray[Any] | None]",
+        executor: "Executor",
+        answer_time: "AnswerTime | None" = None,
+    ) -> "Ensemble":
+        """Select an ensemble by the predictions of trials, which are numbered from 1, and fit its members.
+
+        Raises EnsembleError if there is no possible member.
+        """
+        from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
+
+        objective, limits, form = self.objective, self.workers.limits, self.form
+        if form is None or not isinstance(objective, EnsembleObjective):
+            raise EnsembleError(f"`{objective.facts.name}` has no predictions to select an ensemble by")
+        choice = select_members(self.outcome, objective, predictions, votes, answer_time)
+        return fit_ensemble(
+            choice,
+            self.outcome,
+            objective,
+            executor,
+            limits=limits,
+            form=form,
+            is_wanted=True,
+            answer_time=answer_time,
+        )
+
+
+class RefitError(PicklableError):
+    """None of the best pipelines (or `members` of an ensemble) could be fitted on all rows.
+
+    `passed_over` lists them with the reasons.
+    """
+
+    def __init__(self, passed_over: "tuple[SkippedTrial, ...]", *, members: bool = False) -> None:
+        number, reasons = len(passed_over), failures_text(passed_over)
+        if number == 1:
+            single = "the only member of the ensemble" if members else "the best pipeline"
+            message = f"{single} cannot be fitted on all rows: {reasons}"
+        else:
+            several = "members of the ensemble" if members else "best pipelines"
+            message = f"none of the {number} {several} can be fitted on all rows: {reasons}"
+        super().__init__(message)
+        self.passed_over = passed_over
+
+
+def store_score(store: Path, finale: "FinalFit") -> None:
+    """Save the score on the test rows, if there is one, in the store of the run; raises StoreError."""
+    from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
+
+    if finale.record is not None and finale.test is not None:
+        save_unseen_score(store, StoredUnseenScore(finale.record.index, finale.test))
+
+
+def failures_text(passed_over: "Iterable[SkippedTrial]") -> str:
+    """Return one line that lists trials and the reasons why their pipelines could not be fitted."""
+    return "; ".join(f"trial {each.record.index}: {each.reason}" for each in passed_over)

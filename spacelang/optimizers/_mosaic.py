@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import sqrt
 from statistics import median
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, default_rng
@@ -197,6 +197,8 @@ class _CompressedRows:
 
 NodePrediction: TypeAlias = Callable[[Sequence[Prefix]], Array]
 """A function that predicts the mean rewards below n prefixes, shape (n,)."""
+RewardRule: TypeAlias = Literal["published", "rescaled"]
+BackupRule: TypeAlias = Literal["median", "best"]
 ROUNDING_ERROR: Final = 1e-9  # The tolerance for powers of integers that are slightly below the integer they should be
 
 
@@ -218,6 +220,10 @@ class Node:
     def median_reward(self, otherwise: float = 0.0) -> float:
         """Return the median of the rewards; `otherwise` if there are none."""
         return median(self.rewards) if self.rewards else otherwise
+
+    def best_reward(self, otherwise: float = 0.0) -> float:
+        """Return the largest reward; `otherwise` if there are none."""
+        return self.rewards[-1] if self.rewards else otherwise
 
     def __iter__(self) -> Iterator["Node"]:
         """Yield the node and all nodes below it, parents before their children."""
@@ -267,10 +273,12 @@ class SearchTree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """The tree policy: PUCT with medians as values, and progressive widening.
+    """The tree policy: PUCT and progressive widening.
 
     `actions` returns the branches that may follow a prefix. `predict` predicts the mean reward below prefixes. `c_ucb`
-    is the weight of exploration. A node with n visits has at most n^`pw` children.
+    is the weight of exploration. A node with n visits has at most n^`pw` children. The value of a node is its median or
+    its best reward (`backup`). With `rewards="rescaled"` values and predictions are replaced by their ranks among all
+    rewards of the run, from 0 to 1.
     """
 
     nodes: SearchTree
@@ -278,6 +286,8 @@ class Policy:
     predict: NodePrediction
     c_ucb: float
     pw: float
+    rewards: RewardRule = "published"
+    backup: BackupRule = "median"
 
     def descend(self) -> Prefix | None:
         """Return the prefix for the next playout; None if the whole tree is exhausted.
@@ -310,16 +320,33 @@ class Policy:
     def _best_child(self, node: Node) -> Node:
         """Return the child with the highest score that is not exhausted, the first of equal ones."""
         children = [child for child in node.children.values() if not child.is_exhausted]
-        quality = np.array([child.median_reward(node.median_reward()) for child in children])
+        quality = np.array([self._value(child, self._value(node)) for child in children])
         visits = np.array([child.visits for child in children])
         promise = self.predict([child.prefix for child in children])
+        if self.rewards == "rescaled":
+            quality, promise = (relative_ranks(each, self.nodes.root.rewards) for each in (quality, promise))
         return children[int(puct_scores(quality, promise, visits, node.visits, self.c_ucb).argmax())]
+
+    def _value(self, node: Node, otherwise: float = 0.0) -> float:
+        return node.best_reward(otherwise) if self.backup == "best" else node.median_reward(otherwise)
 
 
 def puct_scores(quality: Array, promise: Array, visits: Array, parent: int, c_ucb: float) -> Array:
     """Return the PUCT scores of n children, (n,), of a node with `parent` visits, by a softmax of `promise`."""
     shares = np.exp(promise - promise.max())
     return np.asarray(quality + c_ucb * shares / shares.sum() * sqrt(parent) / (1 + visits))
+
+
+def relative_ranks(values: Array, rewards: Sequence[float]) -> Array:
+    """Return the relative ranks of n values, (n,), among rewards in ascending order, from 0 to 1; 1/2 without rewards.
+
+    It is the share of smaller rewards plus half the share of equal ones, so that a monotone change of all rewards and
+    values changes nothing.
+    """
+    if not rewards:
+        return np.full(len(values), 0.5)
+    smaller, at_most = (np.searchsorted(rewards, values, side) for side in ("left", "right"))
+    return np.asarray((smaller + at_most) / (2 * len(rewards)))
 
 
 def max_children(visits: int, pw: float) -> int:

@@ -184,7 +184,12 @@ def test_a_store_without_the_option_goes_on_with_the_published_brackets(
     space, store = sl.load("boasf_random_forest"), tmp_path / "run.db"
 
     def found(trials: int, **more: Any) -> list[tuple[Any, ...]]:
-        made = {"objective": lambda _, rows: 1 / rows, "fidelities": (100, 200, 400, 800), "time": 1_000.0, "workers": 0}
+        made = {
+            "objective": lambda _, rows: 1 / rows,
+            "fidelities": (100, 200, 400, 800),
+            "time": 1_000.0,
+            "workers": 0,
+        }
         grid = {**CHEAP.get(name, {}), "b": 100, "eta": 2.0, **more.pop("optimizer_options", {})}
         result = sl.search(space, optimizer=name, optimizer_options=grid, trials=trials, **made, **more)
         return [tuple(row) for row in result.trials.filter(regex="fidelity|param_").fillna(0).to_numpy()]

@@ -1,6 +1,6 @@
 """Contests: optimizers on data sets with several seeds, stored runs, and tables of ranks.
 
-The scripts of `default`, `mosaic_paper` and `boasf_paper` use this module, and those of `admm_paper` use parts of it.
+The scripts of `mosaic_paper` and `boasf_paper` use this module, and those of `admm_paper` use parts of it.
 `spacelang compare` compares only the best pipelines, and makes one run at a time. A contest also scores the incumbent
 at each tenth of the time on the test rows, includes ensembles, makes several runs in parallel, and can exclude runs
 that are too short. Ranks and their intervals are those of `compare`.

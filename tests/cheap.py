@@ -11,6 +11,7 @@ PLAYOUTS: Final = {"trees": "2", "n_s": "3", "n_r": "12"}
 
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "admm": {"theta": "random"},
+    "auto": {"model": "none"},
     "bo": {"initial": "1000"},
     "boasf": {"startup": "1000", "resource": "evaluations", "total": "60"},
     "bohb": {"candidates": "8", "random_fraction": "0.8"},

@@ -16,6 +16,7 @@ from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import StaleCatalogue
 from spacelang.frozen import frozen
+from spacelang.ir.data_binding import DataColumn, possible_columns
 from spacelang.ir.space import Space
 from spacelang.serialization.json_documents import DefinitionError, parse_document
 from spacelang.solver.counting import Structures
@@ -64,7 +65,7 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     used = [use for each in declarations.all_modules(module) for use in each.uses]
     catalogue = declarations.read_catalogues(used, surroundings, report)
     _check_catalogue(catalogue.default, source, report)
-    draft = StageReader(module, catalogue, report).read()
+    draft = StageReader(module, catalogue, report, _columns_of(surroundings)).read()
     if draft.is_whole:
         roles.check(draft.root, catalogue, report)
     if not module.is_torn:
@@ -80,6 +81,12 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     return CheckResult(
         None if counted is None else counted.space, counted, diagnostics, symbols, provisional=provisional
     )
+
+
+def _columns_of(surroundings: CheckContext) -> tuple[DataColumn, ...] | None:
+    """Return the columns that pipelines may receive; None for a space that is not bound to data."""
+    bindings, known = surroundings.bindings, surroundings.columns
+    return None if surroundings.keeps_all or not (bindings or known) else possible_columns(bindings, known)
 
 
 def _check_compiled(

@@ -16,7 +16,18 @@ from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics import files as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.ir.domain import BOOLEANS, DATA_SIZE_NAMES, Categorical, Grid, NotFound, Real, describe, literal, parts
+from spacelang.ir.domain import (
+    BOOLEANS,
+    DATA_SIZE_NAMES,
+    Categorical,
+    Grid,
+    NotFound,
+    Real,
+    describe,
+    least_size,
+    literal,
+    parts,
+)
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import ABSTRACT_CATALOGUE, Choice, Hyperparameter, NamedObject, Operator, Space, operators
 from spacelang.ir.value import Value
@@ -97,7 +108,8 @@ def _read_bindings(
             raise DefinitionError(
                 "bound", f"has `{symbol}`, which is not a symbol of the data", f"the symbols are {listed}"
             )
-        bound[symbol] = None if number is None else expect_integer(number, f"bound.{symbol}", 1)
+        least = least_size(symbol)
+        bound[symbol] = None if number is None else expect_integer(number, f"bound.{symbol}", least)
         if number is not None and number > MAX_NUMBER:
             raise DefinitionError(f"bound.{symbol}", f"is above {MAX_NUMBER}")
     for symbol, wanted in surroundings.bindings.items():

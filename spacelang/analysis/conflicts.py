@@ -43,7 +43,7 @@ def find_conflict(
     constraints = _conflicting_constraints(space, candidates, checks, branch)
     needed = [*_needed_conditions(space, constraints, symbols, branch)] if len(constraints) <= MAX_CANDIDATES else []
     lines = [*(constraint.span for constraint in constraints), *(related.span for related in needed)]
-    return Conflict(constraints, tuple(needed), any(symbols.mentioned_in(line) for line in lines))
+    return Conflict(constraints, tuple(needed), any(map(symbols.depends_on_data, lines)))
 
 
 def _conflicting_constraints(
@@ -153,14 +153,12 @@ def _relaxations(
 
 def data_dependent_addresses(space: Space, symbols: DataSymbols) -> frozenset[str]:
     """Return the addresses of hyperparameters whose domain or condition depends on the data, even indirectly."""
-    if not symbols.used:
-        return frozenset()
     dependent: dict[str, list[str]] = {}
     waiting: list[str] = []
     for node in space.hyperparameters:
         for address in scope(node.condition) if node.condition is not None else ():
             dependent.setdefault(address, []).append(node.address)
-        by_condition = node.condition is not None and bool(symbols.mentioned_in(node.condition.span))
+        by_condition = node.condition is not None and symbols.depends_on_data(node.condition.span)
         if by_condition or symbols.data_dependent_domain(node.span) is not None:
             waiting.append(node.address)
     found: set[str] = set()
@@ -174,7 +172,7 @@ def data_dependent_addresses(space: Space, symbols: DataSymbols) -> frozenset[st
 
 def depends_on_data(expression: Expr, span: Span, symbols: DataSymbols, of_data: Container[str]) -> bool:
     """Return True if an expression (at `span`) depends on the data, as the addresses in `of_data` do."""
-    return bool(symbols.mentioned_in(span)) or any(address in of_data for address in scope(expression))
+    return symbols.depends_on_data(span) or any(address in of_data for address in scope(expression))
 
 
 def _changed_space(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:

@@ -8,7 +8,8 @@ from typing import Any, Final
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.errors import UserError
 from spacelang.frozen import frozen
-from spacelang.ir.domain import DATA_SIZE_NAMES
+from spacelang.ir.data_binding import DataColumn
+from spacelang.ir.domain import DATA_SIZE_NAMES, least_size
 from spacelang.suggest import suggestion
 
 MAX_NUMBER: Final = 10**15  # The largest number that a symbol of the data can be bound to
@@ -20,12 +21,15 @@ class CheckContext:
 
     `bindings` are the numbers that symbols of the data stand for, such as `{"n_features": 30}`. A symbol without a
     number stands for an arbitrarily large number. `allowed` are the packages that `use` may name. If `catalogue` is
-    None, the bundled catalogue of scikit-learn is used.
+    None, the bundled catalogue of scikit-learn is used. `columns` are the columns that pipelines get, if the data is
+    known. With `keeps_all`, the space keeps what has no meaning for its data, as in version 0.2.
     """
 
     bindings: Mapping[str, int] = field(default_factory=dict)
     allowed: frozenset[str] = frozenset()
     catalogue: Catalogue | None = None
+    columns: tuple[DataColumn, ...] | None = None
+    keeps_all: bool = False
 
 
 NO_CONTEXT = CheckContext()
@@ -36,7 +40,7 @@ class BindingError(UserError, ValueError):
 
 
 def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bindings as integers; raise `BindingError` for another name or no whole number from 1 to 10^15."""
+    """Return the bindings as integers up to 10^15, from 0 or 1 (see `least_size`); raise `BindingError` for others."""
     return {name: _number(name, value) for name, value in given.items()}
 
 
@@ -46,10 +50,12 @@ def _number(name: str, value: Any) -> int:
         raise BindingError(
             f"`{name}` is not a symbol of the data", suggestion(name, DATA_SIZE_NAMES) or f"the symbols are {listed}"
         )
+    least = least_size(name)
     try:
-        number = 0 if isinstance(value, bool) else index(value)
+        number = -1 if isinstance(value, bool) else index(value)
     except TypeError:
-        number = 0
-    if not 0 < number <= MAX_NUMBER:
-        raise BindingError(f"`{name}` cannot be `{value}`", "give a whole number greater than 0")
+        number = -1
+    if not least <= number <= MAX_NUMBER:
+        wanted = "greater than 0" if least else "that is 0 or greater"
+        raise BindingError(f"`{name}` cannot be `{value}`", f"give a whole number {wanted}")
     return number

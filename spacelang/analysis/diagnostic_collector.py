@@ -2,12 +2,13 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.conditions import UnboundSymbol
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
+from spacelang.ir.domain import DATA_SIZE_NAMES, least_size
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ class DataSymbols:
         self._mentions: dict[Source, list[tuple[int, str]]] = {}
         self._domains: dict[Span, ast.Domain] = {}
         self._defaults: set[Span] = set()
+        self._counted: set[str] = set()
+        self._simplified: set[Span] = set()
 
     def mention(self, name: str, span: Span) -> float:
         """Record that a symbol is mentioned at a place, and return its number, or infinity if it is not bound."""
@@ -38,8 +41,11 @@ class DataSymbols:
 
     @property
     def used(self) -> dict[str, int | None]:
-        """The symbols that the text mentions, sorted, each with its number, or with None if it is not bound."""
-        names = {name for mentions in self._mentions.values() for _, name in mentions}
+        """The symbols that the space depends on, sorted, each with its number, or with None if it is not bound.
+
+        It depends on those that the text mentions, and on bound ones that count the columns of its `columns(…)`.
+        """
+        names = {name for mentions in self._mentions.values() for _, name in mentions} | self._counted
         return {name: self._bindings.get(name) for name in sorted(names)}
 
     def mentioned_in(self, span: Span) -> tuple[str, ...]:
@@ -53,6 +59,23 @@ class DataSymbols:
     def unbound_in(self, span: Span) -> tuple[str, ...]:
         """Return the symbols inside a span that are not bound."""
         return tuple(name for name in self.mentioned_in(span) if name not in self._bindings)
+
+    def is_decided_in(self, span: Span) -> bool:
+        """Return True if a text mentions symbols of the data, and all of them are bound."""
+        return bool(self.mentioned_in(span)) and not self.unbound_in(span)
+
+    def record_counted(self, name: str) -> None:
+        """Record that the space depends on a bound symbol that counts the columns of a kind."""
+        if name in self._bindings:
+            self._counted.add(name)
+
+    def record_simplified(self, span: Span) -> None:
+        """Record that the expression at a span was simplified because of the columns of the data."""
+        self._simplified.add(span)
+
+    def depends_on_data(self, span: Span) -> bool:
+        """Return True if the text at a span mentions symbols of the data, or was simplified because of its columns."""
+        return span in self._simplified or bool(self.mentioned_in(span))
 
     def first_mention(self, span: Span, names: Iterable[str]) -> Span:
         """Return the first place inside a span that mentions one of the symbols by its name."""
@@ -105,6 +128,7 @@ class DiagnosticCollector:
         self.found: list[Diagnostic] = []
         self._brought: set[Diagnostic] = set()
         self._awaiting: set[Span] = set()
+        self._by_data: set[Span] = set()
         self.symbols = DataSymbols() if symbols is None else symbols
 
     def add(self, diagnostic: Diagnostic) -> None:
@@ -131,6 +155,18 @@ class DiagnosticCollector:
         """Record that the diagnostics from index `start` on may disappear for data of another size."""
         self._awaiting.update(problem.primary for problem in self.found[start:])
 
+    def mark_caused_by_data(self, start: int) -> None:
+        """Record that the diagnostics from index `start` on may be caused by the numbers of bound symbols."""
+        self._by_data.update(problem.primary for problem in self.found[start:])
+
+    def discard_data_dependent(self, start: int) -> None:
+        """Remove the diagnostics from index `start` on that the size of the data causes."""
+        self.found[start:] = [
+            problem
+            for problem in self.found[start:]
+            if not isinstance(problem, UnboundSymbol) and problem.primary not in self._by_data | self._awaiting
+        ]
+
     @property
     def has_only_data_dependent_errors(self) -> bool:
         """True if there are errors and all of them may disappear for data of another size."""
@@ -139,16 +175,22 @@ class DiagnosticCollector:
         return bool(errors) and all(waiting)
 
 
-EXTREMES: Final[tuple[Mapping[str, int], ...]] = tuple(
-    {"n_classes": classes, "n_features": columns, "n_samples": rows}
-    for classes, columns, rows in product((1, 2, 10**4), (1, 2, 10**12), (1, 2, 10**12))
-)
-"""The sizes of the smallest and of unrealistically large data.
+LARGE_SIZES: Final[Mapping[str, int]] = {**dict.fromkeys(DATA_SIZE_NAMES, 10**12), "n_classes": 10**4}
+"""A number for each symbol that is larger than that of realistic data."""
 
-Bounds rise or fall with each size, so they have their extreme values at these sizes.
-"""
-VAST: Final[tuple[Mapping[str, int], ...]] = (
-    {"n_samples": 10**12, "n_features": 10**8, "n_classes": 10**4},
-    {"n_samples": 10**8, "n_features": 10**12, "n_classes": 10**4},
+
+def extreme_sizes(names: Iterable[str]) -> Iterator[Mapping[str, int]]:
+    """Yield the smallest and largest numbers of the named symbols, in all combinations.
+
+    Bounds rise or fall with each size, so they have their extreme values at these sizes.
+    """
+    distinct = tuple(dict.fromkeys(names))
+    sizes = ((least_size(name), least_size(name) + 1, LARGE_SIZES[name]) for name in distinct)
+    return (dict(zip(distinct, each, strict=True)) for each in product(*sizes))
+
+
+VAST: Final[tuple[Mapping[str, int], ...]] = tuple(
+    {**dict.fromkeys(DATA_SIZE_NAMES, columns // 10), "n_classes": 10**4, "n_samples": rows, "n_features": columns}
+    for rows, columns in ((10**12, 10**8), (10**8, 10**12))
 )
 """The sizes of unrealistically tall and wide data."""

@@ -1,7 +1,6 @@
 """Domains of hyperparameters: read sets, ranges and unions, check them, and find values that parts share."""
 
 import math
-from bisect import bisect_left
 from fractions import Fraction
 from typing import Final
 
@@ -28,9 +27,8 @@ from spacelang.ir.domain import (
     Union,
     describe,
     literal,
-    parts,
 )
-from spacelang.ir.value import Value, are_same, identity_key, is_number, to_fraction
+from spacelang.ir.value import Value, are_same, identity_key, to_fraction
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -155,26 +153,6 @@ def domains_for_vast_data(written: ast.Domain) -> tuple[Domain, ...]:
 
 def _unchecked_reader(report: DiagnosticCollector) -> DomainReader:
     return DomainReader(ParameterChecker(report), report)
-
-
-def nearest_value(value: Value, domain: Domain) -> Value | NotFound:
-    """Return the member nearest to a number; `NOT_FOUND` if the value or the domain has no numbers."""
-    if not is_number(value):
-        return NOT_FOUND
-    assert isinstance(value, int | float)
-    ends = [end for part in parts(domain) if isinstance(part, Grid | Real) for end in _adjacent_members(part, value)]
-    if ends and math.isinf(value):
-        return max(ends) if value > 0 else min(ends)
-    return min(ends, key=lambda end: abs(end - value), default=NOT_FOUND)
-
-
-def _adjacent_members(part: Grid | Real, value: float) -> tuple[int | float, ...]:
-    """Return the members of a grid or an interval next to a number outside it: the one below and the one above."""
-    if isinstance(part, Real):
-        return (part.least if value < part.least else part.greatest,)
-    places = range(part.size)
-    place = bisect_left(places, value, key=part.value_at)
-    return tuple(part.value_at(index) for index in (place - 1, place) if index in places)
 
 
 @frozen

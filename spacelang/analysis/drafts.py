@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from spacelang.analysis.modules import Module
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.frozen import frozen
+from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, is_true
 from spacelang.ir.partial_evaluation import ConditionCase, activity_cases, fold_constants
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Node, Space, Variable
@@ -167,6 +168,8 @@ class Draft:
     has the constraints that express conditions of nested decisions."""
     branches: list[BranchKey] = field(default_factory=list)
     """The branches that are currently being read, outermost first."""
+    columns: tuple[DataColumn, ...] | None = None
+    """The columns that the structure which is currently being read can receive; None if they do not matter."""
     fixings: dict[Span, FixedName] = field(default_factory=dict)
     """The fixed siblings that expressions mention, by the span of the mention."""
     dubious: set[str] = field(default_factory=set)

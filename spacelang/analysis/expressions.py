@@ -34,7 +34,8 @@ class ExpressionReader:
         """Return the condition that is meant, or None after reporting why it is invalid."""
         self._operands = OperandReader(self._names, scope, self._report)
         found = self._condition(written)
-        assert found is not None or self._report.has_errors, "an invalid expression must be reported as an error"
+        is_reported = self._report.has_errors or self._names.has_incomplete_names(scope)
+        assert found is not None or is_reported, "an invalid expression must be reported as an error"
         return found
 
     # ---- conditions

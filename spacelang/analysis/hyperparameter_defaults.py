@@ -6,15 +6,25 @@ from typing import Final, assert_never
 
 from spacelang.analysis.arithmetic import evaluate, fold_arithmetic
 from spacelang.analysis.arithmetic import to_number as plain_number
-from spacelang.analysis.diagnostic_collector import EXTREMES, DataSymbols, DiagnosticCollector
-from spacelang.analysis.domains import domain_text, domains_for_vast_data, nearest_value, widest_domain
+from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
+from spacelang.analysis.domains import domain_text, domains_for_vast_data, widest_domain
 from spacelang.analysis.ranges import LARGEST
 from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, suggest_value
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
 from spacelang.diagnostics.conditions import DefaultOutside
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.syntax import UnexpectedText
-from spacelang.ir.domain import DATA_SIZE_NAMES, NOT_FOUND, Domain, NotFound, contains, is_bare_word, literal, parts
+from spacelang.ir.domain import (
+    DATA_SIZE_NAMES,
+    NOT_FOUND,
+    Domain,
+    NotFound,
+    contains,
+    is_bare_word,
+    literal,
+    nearest_value,
+    parts,
+)
 from spacelang.ir.space import Branch, Hyperparameter, index_of_value_branch, is_value_branch
 from spacelang.ir.value import Value, is_number
 from spacelang.suggest import nearest_name
@@ -61,10 +71,12 @@ def _moved_default(
         wide = widest_domain(written.domain)
         if wide is not None and contains(wide, value):
             return nearest_value(value, domain)
-    if not report.symbols.mentioned_in(written.default.span):
+    mentioned = report.symbols.mentioned_in(written.default.span)
+    if not mentioned:
         return NOT_FOUND
     wide = widest_domain(written.domain) or domain
-    values = [_value(written.default, domain, DiagnosticCollector(DataSymbols(sizes))) for sizes in EXTREMES]
+    reports = (DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_sizes(mentioned))
+    values = [_value(written.default, domain, each) for each in reports]
     least, greatest = nearest_value(-math.inf, wide), nearest_value(math.inf, wide)
     numbers = [each for each in values if not isinstance(each, InvalidValue | NotFound) and is_number(each)]
     if isinstance(least, NotFound) or isinstance(greatest, NotFound):

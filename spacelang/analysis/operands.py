@@ -133,6 +133,10 @@ class NameResolver:
         """Return True if a name is declared but was not read completely, so that it causes no more errors."""
         return name in scope.dubious or self._is_dubious(scope.addresses.get(name) or scope.names.address(name))
 
+    def has_incomplete_names(self, scope: Scope) -> bool:
+        """Return True if something that an expression may name was not read completely."""
+        return bool(scope.dubious or self._draft.dubious)
+
     def _is_dubious(self, address: str) -> bool:
         words = address.split(".")
         dubious = self._draft.dubious

@@ -8,7 +8,7 @@ from typing import Final, TypeGuard
 from spacelang.analysis import alternatives, annotations, drafts, hyperparameter_defaults, parameter_checks
 from spacelang.analysis.alternatives import Alternative
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.domains import DomainReader, domain_text
+from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
 from spacelang.analysis.groups import BodyMember, GroupReader
 from spacelang.analysis.modules import Module
 from spacelang.analysis.parameter_checks import ParameterChecker
@@ -248,11 +248,16 @@ class BodyReader:
         domain = DomainReader(judge, self._report).read(written.domain)
         if self._report.symbols.unbound_in(written.domain.span):
             self._report.mark_data_dependent(before)
+        elif domain is None and self._report.symbols.mentioned_in(written.domain.span):
+            self._report.mark_caused_by_data(before)
         self._report.symbols.record_domain(written.name.span, written.domain)
         advice = annotations.read_annotations(written.annotations, "hyperparameters", self._report)
         if written.condition is not None:
             pending = drafts.PendingCondition(place.address, written.condition, self.scope)
             self._operators.draft.conditions.append(pending)
+        if domain is None and self._operators.draft.columns == ():
+            # The operator is in a part that receives no column, so only the kind of the domain matters.
+            domain = widest_domain(written.domain)
         if domain is None:
             self.scope.dubious.add(written.name.text)
             self._operators.draft.dubious.add(place.address)
@@ -275,9 +280,14 @@ class BodyReader:
                 span=written.name.span,
             )
         )
+        if self._report.symbols.mentioned_in(written.span):
+            self._report.mark_caused_by_data(before)
 
     def _fixed(self, written: ast.FixedParameter) -> None:
+        before = len(self._report.found)
         value = hyperparameter_defaults.read_fixed_value(written.value, self._report)
+        if self._report.symbols.mentioned_in(written.value.span):
+            self._report.mark_caused_by_data(before)
         if isinstance(value, InvalidValue):
             self._checker_of(written.name)
             self.scope.dubious.add(written.name.text)
@@ -302,6 +312,8 @@ class BodyReader:
         is_taken = not isinstance(found, InvalidValue) and judge.check_value(found, value.span)
         if self._report.symbols.unbound_in(value.span):
             self._report.mark_data_dependent(before)
+        elif self._report.symbols.mentioned_in(value.span):
+            self._report.mark_caused_by_data(before)
         if isinstance(found, InvalidValue) or not is_taken:
             self.scope.dubious.add(name)
             return
@@ -333,7 +345,11 @@ class BodyReader:
         read = partial(self._operators.read_value, parameter=judge.parameter)
         stands = partial(self._names_alternative, parameter=judge.parameter)
         several = alternatives.alternatives_in(written.domain, stands, self._report)
+        columns = self._operators.draft.columns
+        if columns:
+            self._operators.draft.columns = None  # an operator may pass other columns to those inside it
         branches, default = self._operators.read_alternatives(several, place, read)
+        self._operators.draft.columns = columns
         branches = self._with_range(written, branches, judge)
         alternatives.check_duplicates(branches, self._report)
         judge.check_branches(branches, self._operators.entry_of)
@@ -356,8 +372,11 @@ class BodyReader:
         self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterChecker
     ) -> tuple[ir.Branch, ...]:
         """Return the branches with a hyperparameter as the node of the branch that is a range."""
-        part = alternatives.range_in(written.domain)
+        part, before = alternatives.range_in(written.domain), len(self._report.found)
         domain = None if part is None else DomainReader(judge, self._report).read(part)
+        if part is not None and self._report.symbols.mentioned_in(part.span):
+            self._report.mark_caused_by_data(before)
+            domain = widest_domain(part) if domain is None and self._operators.draft.columns == () else domain
         if part is None or domain is None:
             return tuple(branch for branch in branches if branch.name != ir.RANGE_NAME) if part else branches
         self._report.symbols.record_domain(part.span, part)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis.arithmetic import evaluate, find_infinite_constant, fold_arithmetic, to_number
-from spacelang.analysis.diagnostic_collector import EXTREMES, DataSymbols, DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.catalog.rules import NumberRange, spell_value
 from spacelang.diagnostics.conditions import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
@@ -67,7 +67,10 @@ class RangeReader:
     @classmethod
     def widest(cls, written: ast.Range) -> Grid | Real | None:
         """Return the range from the least lower to the greatest upper bound over all data, or None if there is none."""
-        reports = [DiagnosticCollector(DataSymbols(sizes)) for sizes in EXTREMES]
+        mentions = DiagnosticCollector()
+        for bound in (written.lower, written.upper):
+            fold_arithmetic(bound, mentions, _BOUNDS, lambda _: None)
+        reports = [DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_sizes(mentions.symbols.used)]
         readers = [cls(ParameterChecker(report), report) for report in reports]
         lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
         uppers = [end for each in readers if (end := each._end(written.upper, written, is_lower=False)) is not None]

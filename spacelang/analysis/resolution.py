@@ -5,6 +5,7 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from spacelang.analysis import drafts
+from spacelang.analysis.data_binding import bind_to_data
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.operands import NameResolver
@@ -18,7 +19,10 @@ from spacelang.text import Span
 
 
 def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> Space:
-    """Return the space with its conditions and constraints. Those in left-out stages are read only for mistakes."""
+    """Return the space with its conditions and constraints, without what has no meaning for the known data.
+
+    Conditions and constraints in left-out stages are read only for mistakes.
+    """
     declared = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared))).variables
     reached = {drafts.stage_of(address) for address in space.variables}
     left_out = {drafts.stage_of(address) for address in declared} - reached if draft.is_whole else set()
@@ -30,6 +34,8 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     _check_cycles(conditions | {d.address: d.condition for d in draft.decision_conditions.values()}, declared, report)
     constraints = _constraints(draft, reader, space, left_out, report)
     found = Space(space.name, drafts.with_conditions(space.root, conditions), constraints, space.title, space.task)
+    if draft.columns is not None and not report.has_errors:
+        found = bind_to_data(found, draft, draft.columns, report)
     return _with_decision_conditions(found, draft.decision_conditions.values(), report)
 
 

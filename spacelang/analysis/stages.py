@@ -18,6 +18,7 @@ from spacelang.diagnostics.files import NoStage, TooLarge
 from spacelang.diagnostics.names import UnknownStep, UnreachableStage
 from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
+from spacelang.ir.data_binding import DataColumn
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -29,7 +30,14 @@ MAX_USES: Final = 500  # The maximum number of repeated uses of stages in a spac
 class StageReader:
     """A reader of the stages and the pipeline of a module, and of what it uses from imported modules."""
 
-    def __init__(self, module: Module, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+    def __init__(
+        self,
+        module: Module,
+        catalogue: Catalogues,
+        report: DiagnosticCollector,
+        columns: tuple[DataColumn, ...] | None = None,
+    ) -> None:
+        """Create the reader; `columns` are those that the pipeline can receive, None for a space without data."""
         self._module = module
         self._catalogue = catalogue
         self._report = report
@@ -43,7 +51,7 @@ class StageReader:
         self._first: tuple[ast.Stage, Span] | None = None
         self._is_misnamed = False
         self._is_full = False
-        self.draft = Draft(ir.SKIPPED_STEP, dubious=set(module.damaged), is_whole=not module.is_torn)
+        self.draft = Draft(ir.SKIPPED_STEP, dubious=set(module.damaged), is_whole=not module.is_torn, columns=columns)
 
     def read(self) -> Draft:
         """Return the draft of the module."""

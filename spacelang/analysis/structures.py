@@ -17,6 +17,7 @@ from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import BadPattern, RepeatedSelector, StageWithBody, TooManyOrders, UnknownSelector
 from spacelang.frozen import frozen
 from spacelang.ir import space as ir
+from spacelang.ir.data_binding import is_selected
 from spacelang.ir.space import COLUMN_KINDS, MAX_PERMUTED_STEPS
 from spacelang.ir.walk import PIPELINE_GROUP
 from spacelang.suggest import nearest_name
@@ -251,18 +252,37 @@ class StructureReader:
 
     def _columns(self, written: ast.Columns, spot: StructureContext) -> ir.Product:
         annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
+        found = [self._selector(selector) for selector, _ in written.parts]
+        everything = tuple(dict.fromkeys(each for each in found if each is not None))
         selectors: dict[ir.ColumnSelector, Span] = {}
         parts: list[ir.Node] = []
-        for selector, part in written.parts:
-            found = self._selector(selector)
-            if found is not None and found in selectors:
-                related = (Related(selectors[found], "the first one"),)
-                self._report.add(RepeatedSelector(selector.span, selector=selector.span.text, related=related))
-            node = self.node(part, spot)
-            if found is not None and found not in selectors:
-                selectors[found] = selector.span
+        for selector, (name, part) in zip(found, written.parts, strict=True):
+            if selector is not None and selector in selectors:
+                related = (Related(selectors[selector], "the first one"),)
+                self._report.add(RepeatedSelector(name.span, selector=name.span.text, related=related))
+            node = self._part(part, spot, selector, everything)
+            if selector is not None and selector not in selectors:
+                selectors[selector] = name.span
                 parts.append(node)
         return ir.Product(ir.ProductKind.COLUMNS, tuple(parts), written.span, tuple(selectors))
+
+    def _part(
+        self,
+        written: ast.Structure,
+        spot: StructureContext,
+        selector: ir.ColumnSelector | None,
+        selectors: tuple[ir.ColumnSelector, ...],
+    ) -> ir.Node:
+        """Return a part of `columns(…)`, without mistakes caused by the data if the part receives no column."""
+        draft, before = self._operators.draft, len(self._report.found)
+        received = draft.columns
+        if received is not None and selector is not None:
+            draft.columns = tuple(each for each in received if is_selected(each, selector, selectors) is not False)
+        node = self.node(written, spot)
+        if draft.columns == ():
+            self._report.discard_data_dependent(before)
+        draft.columns = received
+        return node
 
     def _selector(self, written: ast.Word | ast.Text) -> ir.ColumnSelector | None:
         if isinstance(written, ast.Word):

@@ -9,6 +9,7 @@ from spacelang.api.space import Space
 from spacelang.deprecation import plugin_attribute
 from spacelang.ir.task import UNLIMITED, Limits, describe_limits
 from spacelang.runtime.budget import parse_limits
+from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.executors import EXECUTORS, ONE_WORKER, WorkerSettings
 
 if TYPE_CHECKING:
@@ -82,6 +83,28 @@ def unenforced_limits_warning(workers: WorkerSettings) -> str | None:
         return None
     line = next(describe_limits(limits))
     return f"`{line}` is not enforced without workers: every trial runs to its end"
+
+
+def ensemble_votes(given: int | None, chosen: str, store: str | PathLike[str] | None, *, resume: bool) -> int | None:
+    """Return the number of votes of the ensemble of a run, or None: the given number, else `DEFAULT_VOTES`.
+
+    The default is for runs whose space was `chosen` for them, and for resumed ones if their store has predictions.
+    Raises ValueError for a negative number, and StoreError if an ensemble is asked for that cannot be built.
+    """
+    from spacelang.runtime.storage.store_errors import StoreError
+
+    if given is not None and given < 0:
+        raise ValueError(f"`ensemble` is {given}: give at least 1 vote, or 0 for no ensemble")
+    if given == 0 or (given is None and not chosen):
+        return None
+    try:
+        if resume:
+            check_stored_predictions(store)
+    except StoreError:
+        if given is not None:
+            raise
+        return None
+    return DEFAULT_VOTES if given is None else given
 
 
 def check_stored_predictions(path: str | PathLike[str] | None) -> None:

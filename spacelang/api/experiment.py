@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from spacelang.api.execution import make_executor
 from spacelang.api.initial_configurations import (
     InitialItem,
+    keys_without_meaning,
     open_archive,
     read_initial,
     suggest_configurations,
@@ -25,7 +26,7 @@ from spacelang.api.initial_configurations import (
 )
 from spacelang.api.result import Result
 from spacelang.api.run_options import RunOptions, command_options, options_of
-from spacelang.api.space import Space
+from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
@@ -35,14 +36,24 @@ from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._initial_trials import with_initial_trials
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
+from spacelang.runtime.answer_time import AnswerTime
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import ONE_WORKER, HasSimulatedClock, WorkerSettings
+from spacelang.runtime.final_fit import MAX_ATTEMPTS
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
+from spacelang.runtime.kept_models import KeptModels
 from spacelang.runtime.loop import Steps, run_to_completion
-from spacelang.runtime.objective import Evaluator, FixedFidelitySetObjective, HasMetaFeatures, PartiallyDefinedObjective
-from spacelang.runtime.storage.header import PLAIN_LAW, UNNAMED_SPACE, RunHeader, make_header
+from spacelang.runtime.objective import (
+    Evaluator,
+    FixedFidelitySetObjective,
+    HasMetaFeatures,
+    KeepsModels,
+    PartiallyDefinedObjective,
+)
+from spacelang.runtime.storage.header import PLAIN_LAW, UNNAMED_SPACE, RunHeader, make_header, space_identity
+from spacelang.solver.adapted_configuration import dropped_keys_sentence
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -128,6 +139,8 @@ class Experiment:
         Why the space was chosen, if the user did not give one.
     options
         The values of `RunOptions` by name, as given.
+    resumed
+        The store of a run that is continued; None for a new run.
     """
 
     space: Space
@@ -146,6 +159,12 @@ class Experiment:
     ensemble: int | None = None
     chosen: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    resumed: Path | None = None
+
+    @property
+    def has_default_ensemble(self) -> bool:
+        """True if the ensemble is the default of runs without a named space, so that a run may end without it."""
+        return self.ensemble is not None and self.options.get("ensemble") is None
 
     @property
     def command_options(self) -> dict[str, tuple[str, ...]]:
@@ -160,15 +179,32 @@ class Experiment:
 
     def with_optimizer(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
         """Return the experiment with an optimizer (None: the default). Raises UnknownPluginError and OptionError."""
-        has = {"has_data": self.data.has_rows, "has_defaults_only": self.data.has_defaults_only}
-        usual = default_optimizer(self.space.checked, **has) if name is None else name
+        usual = default_optimizer(has_defaults_only=self.data.has_defaults_only) if name is None else name
         return replace(self, optimizer=OPTIMIZERS.create(usual, options or {}))
 
     def prepare(self) -> "PreparedExperiment":
         """Return the experiment prepared for its data; raises SpaceError if the space does not fit, and InputError."""
         if self.optimizer is None:
             return self.with_optimizer(None).prepare()
-        return self.prepared_for(*self.data.bind_space(self))
+        bound = self.data.bind_space(self)
+        if self.resumed is not None and self.resumed.is_file():
+            bound = self._bound_as_stored(self.resumed, *bound)
+        return self.prepared_for(*bound)
+
+    def _bound_as_stored(self, path: Path, space: Space, objective: "ObjectiveInfo") -> "tuple[Space, ObjectiveInfo]":
+        """Return the space and its objective as the run in a store has them.
+
+        spacelang 0.2 dropped nothing from a space when it bound it to data. Another difference is left to the check of
+        the store.
+        """
+        stored = stored_header(path)
+        if stored is None or space_identity(space.checked) == stored.identity:
+            return space, objective
+        try:
+            earlier = self.data.bind_space(replace(self, space=self.space.with_everything))
+        except SpaceError:
+            return space, objective
+        return earlier if space_identity(earlier[0].checked) == stored.identity else (space, objective)
 
     def prepared_for(self, space: Space, objective: "ObjectiveInfo") -> "PreparedExperiment":
         """Return the experiment prepared for a given space and objective; its optimizer must be set."""
@@ -194,6 +230,12 @@ class PreparedExperiment:
         has_defaults_only = self.experiment.data.has_defaults_only
         return coverage_of(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)
 
+    @property
+    def initial_note(self) -> str:
+        """A note that names keys of the initial configurations that have no meaning for the data; empty without."""
+        keys = keys_without_meaning(self.space, self.experiment.initial or ())
+        return dropped_keys_sentence(keys) if keys else ""
+
     def initial_configurations(
         self, tell: "Callable[[ArchiveSuggestions], object]" = lambda _: None
     ) -> tuple[Configuration, ...] | None:
@@ -215,6 +257,32 @@ class PreparedExperiment:
     def make_executor(self, *, forks: bool = False) -> "Executor":
         """Create the executor of the trials and return it when it is ready, to be closed; raises as `make_executor`."""
         return self.experiment.data.make_executor(self.objective, self.experiment.workers, forks=forks)
+
+    def make_answer_time(self, started: float) -> AnswerTime | None:
+        """Return the time until the answer of a run, to be closed at the end; None if nothing follows its search.
+
+        `started` is the reading of `perf_counter` when the run was started. Call this before `make_executor`: trials
+        keep their models from now on.
+        """
+        from spacelang.runtime.ensembles.construction import LIBRARY_SIZE
+
+        said, objective = self.experiment, self.objective
+        if said.budget.answer_seconds is None or not isinstance(objective, KeepsModels):
+            return None
+        candidates = MAX_ATTEMPTS if said.ensemble is None else LIBRARY_SIZE
+        models = None
+        with suppress(OSError):  # without a temporary folder no models are kept
+            models = KeptModels(objective.training_size, candidates)
+        objective.keep_models(None if models is None else models.folder)
+        return AnswerTime(
+            said.budget.answer_seconds,
+            started=started,
+            clock=perf_counter,
+            sizes=objective.work_sizes,
+            candidates=candidates,
+            votes=said.ensemble,
+            models=models,
+        )
 
     def header(self, terms: StartConditions) -> "RunHeader":
         """Return the header of the run, which identifies it in a store."""
@@ -246,8 +314,12 @@ class PreparedExperiment:
         store: str | PathLike[str] | None = None,
         resume: bool = False,
         listener: "Listener | None" = None,
+        answer_time: AnswerTime | None = None,
     ) -> "Steps[Result]":
         """Run the search as a generator; with a store, every trial is saved, and `resume` continues the run in it.
+
+        With an `answer_time` the search ends early enough for the work after it. Without one, all limits on seconds are
+        limits on the search.
 
         The generator pauses whenever the executor needs the caller to evaluate trials. For other executors use `run`,
         which does the same without pauses. Raises as `open_run_store` and the runtime's loop do.
@@ -255,7 +327,7 @@ class PreparedExperiment:
         from spacelang.runtime.ensembles.construction import BestPredictions
 
         said = self.experiment
-        seconds, trials = said.budget.seconds, said.budget.trials
+        seconds, trials = said.budget.shortest_seconds, said.budget.trials
         # The budget of the search is processor time: wall-clock time times the number of workers.
         allowed = TotalBudget(None if seconds is None else seconds * max(len(executor.free), 1), trials)
         # If only the ensemble needs predictions and there is no store, keep those of its candidates only.
@@ -266,7 +338,7 @@ class PreparedExperiment:
             searched = replace(self.space.checked, plain_draws=plain_draws)
             optimizer = as_stored(self.optimizer.plugin, None if kept is None else kept.header.options)
             storage = best if kept is None else kept
-            outcome = yield from self._run_loop(optimizer, executor, searched, terms, storage, listener)
+            outcome = yield from self._run_loop(optimizer, executor, searched, terms, storage, listener, answer_time)
         predictions = best.predictions if isinstance(best, BestPredictions) else {}
         return self.make_result(outcome, store, terms.initial or (), predictions)
 
@@ -291,12 +363,13 @@ class PreparedExperiment:
         terms: StartConditions,
         journal: "TrialStorage",
         listener: "Listener | None",
+        answer_time: AnswerTime | None,
     ) -> "Steps[Outcome]":
         from numpy.random import default_rng
 
         from spacelang.runtime.loop import steps
 
-        objective, seed = self.objective, self.experiment.seed
+        objective, seed, budget = self.objective, self.experiment.seed, self.experiment.budget
         size, remarks, clock = objective.training_size, dict[str, None](), perf_counter
         if isinstance(executor, HasSimulatedClock):
             # Continue at the end of the earlier session, so that the times equal those of an uninterrupted run exactly.
@@ -306,7 +379,7 @@ class PreparedExperiment:
         return steps(
             with_initial_trials(optimizer, problem),
             executor,
-            self.experiment.budget,
+            budget if answer_time is not None else budget.without_answer_time(),
             clock=clock,
             training_size=size,
             listener=listener,
@@ -315,7 +388,21 @@ class PreparedExperiment:
             scale=objective.scale,
             seed=seed,
             remarks=remarks,
+            answer_time=answer_time,
         )
+
+
+def stored_header(path: Path) -> RunHeader | None:
+    """Return the header of the run in a file; None if there is none that can be read, which is reported later."""
+    from spacelang.runtime.storage.store import Store, StoreError, is_blank
+
+    try:
+        if is_blank(path):
+            return None
+        with Store.read(path) as run:
+            return run.header
+    except StoreError:
+        return None
 
 
 @contextmanager
@@ -394,6 +481,7 @@ def settings_of(options: Mapping[str, Any], constraints: "tuple[Constraint, ...]
         "archive": None if archive is None else open_archive(archive),
         "norm": Norm(given["archive_norm"]),
         "options": {name: given[name] for name in options_of(RunOptions)},
+        "resumed": Path(given["store"]) if given["resume"] and given["store"] is not None else None,
     }
 
 
@@ -404,10 +492,17 @@ def run_time_limit(space: Space, given: str | float | None) -> float | None:
     return parse_duration(given) if isinstance(given, str) else given
 
 
-def budget_of(space: Space, given: str | float | None, trials: int | None) -> Budget:
-    """Return the budget of a run; 60 seconds if nothing limits it. Raises ValueError for an empty budget."""
+def budget_of(
+    space: Space, given: str | float | None, trials: int | None, search_time: str | float | None = None
+) -> Budget:
+    """Return the budget of a run: the time until its answer, the number of trials, and the time of the search alone.
+
+    The time is 60 seconds if nothing limits the run. Raises ValueError for an empty budget and an invalid duration.
+    """
     seconds = run_time_limit(space, given)
-    return Budget(60.0 if seconds is None and trials is None else seconds, trials)
+    of_search = parse_duration(search_time) if isinstance(search_time, str) else search_time
+    is_unlimited = seconds is None and of_search is None and trials is None
+    return Budget(of_search, trials, 60.0 if is_unlimited else seconds)
 
 
 def with_fidelity(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedPlugin:

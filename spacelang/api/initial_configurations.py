@@ -14,19 +14,21 @@ from spacelang.diagnostics.other_tools import (
     RepeatedConfiguration,
     UnreadableDeclaration,
 )
+from spacelang.files import os_error_text
 from spacelang.importers._json_positions import PositionedValue, parse_json_documents
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion, all_exclusions, member_or_exclusion
+from spacelang.ir.membership import Exclusion, all_exclusions
 from spacelang.ir.value import Value
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.objective import HasMetaFeatures, ObjectiveInfo
+from spacelang.solver.adapted_configuration import adapted_member, without_dropped_keys
 from spacelang.solver.defaults import default_configuration
 from spacelang.syntax.sources import read_file
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
-    from spacelang.runtime.archives.creation import NewArchive
+    from spacelang.runtime.archives.creation import NewArchive, NewPortfolio
 
 Initial: TypeAlias = str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 """Initial configurations: `"default"`, the path of a JSON file, a configuration, or several."""
@@ -75,20 +77,24 @@ def validate_initial_configurations(
     `lacks` returns why a member cannot be evaluated, or an empty string if it can.
     """
     found: dict[Configuration, InitialConfiguration] = {}
+    shortened: set[Configuration] = set()  # members of configurations that had keys without meaning for the data
     mistakes: list[Diagnostic] = []
     for each in given:
         if isinstance(each, InvalidConfigurationFile):
             mistakes.append(each)
             continue
-        # The default of a checked space satisfies its constraints (SL507).
-        member = (
-            default_configuration(space.checked)
-            if each.values is None
-            else member_or_exclusion(space.checked, each.values)
-        )
+        member = _member_of(space, each)
         if isinstance(member, Exclusion):
             mistakes += _exclusion_diagnostics(space, each)
-        elif member in found:
+            continue
+        if each.values is not None and space.keys_without_meaning(each.values):
+            if member in found:
+                continue
+            shortened.add(member)
+        elif member in shortened:
+            shortened.remove(member)
+            continue
+        if member in found:
             related = (Related(found[member].span, "first given here"),)
             mistakes.append(RepeatedConfiguration(primary=each.span, related=related))
         elif reason := lacks(member):
@@ -100,9 +106,22 @@ def validate_initial_configurations(
     return tuple(found)
 
 
+def _member_of(space: Space, given: InitialConfiguration) -> Configuration | Exclusion:
+    if given.values is None:
+        return default_configuration(space.checked)  # it satisfies the constraints of a checked space (SL507)
+    found = adapted_member(space.checked, given.values)
+    return found if isinstance(found, Exclusion) else found.member
+
+
+def keys_without_meaning(space: Space, given: Iterable[InitialItem]) -> tuple[str, ...]:
+    """Return the keys of configurations that the space lost when it was bound to its data."""
+    known = (each.values for each in given if isinstance(each, InitialConfiguration) and each.values is not None)
+    return tuple(sorted({key for values in known for key in space.keys_without_meaning(values)}))
+
+
 def _exclusion_diagnostics(space: Space, given: InitialConfiguration) -> Iterator[Diagnostic]:
     assert given.values is not None
-    for wrong in all_exclusions(space.checked, given.values):
+    for wrong in all_exclusions(space.checked, without_dropped_keys(space.checked, given.values)[0]):
         is_somewhere = wrong.span.source.text and wrong.span != space.checked.root.span
         related = (Related(wrong.span, "excluded by this part of the space"),) if is_somewhere else ()
         yield NotInSpace(primary=given.value_spans.get(wrong.key, given.span), related=related, reason=wrong.reason)
@@ -179,6 +198,25 @@ def make_run_archive(places: Iterable[str | PathLike[str]], file: str | PathLike
 
     made = make_archive(map(Path, places), str(file), lambda name: load(name).checked)
     write_archive(made.archive, Path(file))
+    return made
+
+
+def make_run_portfolio(places: Iterable[str | PathLike[str]], file: str | PathLike[str], size: int) -> "NewPortfolio":
+    """Write the portfolio of at most `size` configurations that is chosen from stores, or folders of stores.
+
+    Raises the runtime's InputError, including ArchiveError and StoreError, and ValueError for a size below 1.
+    """
+    from spacelang.runtime.archives.archive import ArchiveError
+    from spacelang.runtime.archives.creation import make_portfolio
+    from spacelang.serialization.portfolio import write_portfolio
+
+    if size < 1:
+        raise ValueError(f"a portfolio of {size} configurations is empty: give at least 1")
+    made = make_portfolio(map(Path, places), size)
+    try:
+        write_portfolio(made.portfolio, Path(file))
+    except OSError as error:
+        raise ArchiveError(f"`{file}` cannot be written: {os_error_text(error)}") from error
     return made
 
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import joblib
 
-from spacelang.api.nearest_configuration import nearest_member
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request
 from spacelang.ir.value import Value
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.store import Store
+from spacelang.solver.adapted_configuration import without_dropped_keys
+from spacelang.solver.nearest_configuration import nearest_member
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +88,7 @@ def migrate_trials(run: "StoredRun", structures: "Structures", *, most: int | No
     for number in run.ranked(run.count):
         trial = trials[number]
         assert trial.loss is not None
-        found = nearest_member(structures, trial.request.configuration)
+        found = nearest_member(structures, without_dropped_keys(structures.space, trial.request.configuration)[0])
         if all(change.given is None for change in found.changes):
             filled = {change.key: change.needed[0] for change in found.changes if change.needed is not None}
             moved.append(MigratedTrial(number, trial.loss, found.member, filled))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from spacelang.ir.trial import TestScore
     from spacelang.report.reprs import Row
     from spacelang.report.search_coverage import SearchCoverage
+    from spacelang.runtime.answer_time import AnswerTime
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
@@ -177,8 +178,10 @@ class Result:
     def best_pipeline(self) -> Any:
         """The incumbent's pipeline fitted on all rows, including the preparation of the data as its first step.
 
-        It takes the kind of data that the search was given, and predicts the original labels. It is fitted on first
-        access, by a worker as in the search. The limits of a trial hold; the time limit grows with the number of rows.
+        It takes the kind of data that the search was given, and predicts the original labels. A search with a `time`
+        has fitted it; if there was not enough time, it is the model of its trial, which `time_note` says. Otherwise it
+        is fitted on first access, by a worker as in the search. The limits of a trial hold; the time limit grows with
+        the number of rows.
 
         If the fit fails, takes too long or crashes, the next best pipeline is used and a warning is issued;
         `passed_over` lists the others. None if no trial succeeded. Raises RefitError if five pipelines in a row cannot
@@ -210,8 +213,10 @@ class Result:
         chosen by Caruana's ensemble selection using predictions for the held-out rows. Members that cannot be fitted on
         all rows are dropped with a warning; their votes are shared among the others.
 
-        None if no ensemble was requested or no trial succeeded. Raises RefitError if no member can be fitted, and the
-        runtime's InputError if there is no possible member or no worker can be started.
+        None if no ensemble was requested, no trial succeeded, or the time did not suffice for any member; without a
+        given space also if there is no possible member. Raises
+        RefitError if no member can be fitted, and the runtime's InputError if there is no possible member or no worker
+        can be started.
         """
         return None if self._fitted_ensemble is None else self._fitted_ensemble.estimator
 
@@ -257,8 +262,17 @@ class Result:
             return None
         found = self.assembled
         if found is None:
-            with self._new_executor() as executor:
-                found = self._fit_ensemble(votes, executor)
+            from spacelang.runtime.ensembles.construction import EnsembleError
+
+            try:
+                with self._new_executor() as executor:
+                    found = self._fit_ensemble(votes, executor)
+            except EnsembleError:
+                if self.experiment.has_default_ensemble:
+                    return None
+                raise
+        if not found.members and not found.left_out:
+            return None  # there was no time for any member
         if not found.members:
             raise RefitError(found.left_out, members=True)
         if found.left_out:
@@ -266,8 +280,8 @@ class Result:
             warnings.warn(f"{what}: {_failures_text(found.left_out)}", stacklevel=3)
         return found
 
-    def with_ensemble(self, executor: "Executor") -> "Result":
-        """Return the result with the ensemble fitted now, if one is requested.
+    def with_ensemble(self, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "Result":
+        """Return the result with the ensemble fitted now, if one is requested, within the time of the run.
 
         Nothing is done after an interruption or if the executor fails; then the ensemble is fitted on first access.
         """
@@ -275,30 +289,60 @@ class Result:
         if votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
             return self
         with suppress(KeyboardInterrupt, InputError):
-            return replace(self, assembled=self._fit_ensemble(votes, executor))
+            found = replace(self, assembled=self._fit_ensemble(votes, executor, answer_time))
+            found.store_time_note()
+            return found
         return self
 
-    def _fit_ensemble(self, votes: int, executor: "Executor") -> "Ensemble":
-
+    def _fit_ensemble(self, votes: int, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "Ensemble":
         from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
 
         objective, limits, form = self.objective, self.experiment.workers.limits, self.form
         if form is None or not isinstance(objective, EnsembleObjective):
             raise EnsembleError(f"`{objective.facts.name}` has no predictions to select an ensemble by")
-        choice = select_members(self.outcome, objective, self.predictions, votes)
-        return fit_ensemble(choice, self.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
+        choice = select_members(self.outcome, objective, self.predictions, votes, answer_time)
+        return fit_ensemble(
+            choice,
+            self.outcome,
+            objective,
+            executor,
+            limits=limits,
+            form=form,
+            is_wanted=True,
+            answer_time=answer_time,
+        )
 
-    def with_final_fit(self, executor: "Executor") -> "Result":
-        """Return the result with the best pipeline fitted and tested now, if there are test rows.
+    def with_final_fit(self, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "Result":
+        """Return the result with the best pipeline fitted and tested now, if there are test rows or a time.
 
         Nothing is done after an interruption or if the executor fails; then it is done on first access.
         """
         has_test_rows = self._refittable is not None and self._refittable.test_rows > 0
-        if self.outcome.ended == "interrupted" or self.outcome.best is None or not has_test_rows:
+        is_wanted_now = has_test_rows or answer_time is not None
+        if self.outcome.ended == "interrupted" or self.outcome.best is None or not is_wanted_now:
             return self
         with suppress(KeyboardInterrupt, InputError):
-            return replace(self, finale=self._fit_best(executor))
+            found = replace(self, finale=self._fit_best(executor, answer_time))
+            found.store_time_note()
+            return found
         return self
+
+    @property
+    def time_note(self) -> str:
+        """A sentence on what did not fit into the time of the run; empty if everything did, or without a time.
+
+        Examples: "the best pipeline is the model of trial 7, fitted on 3,500 of 5,000 rows: the time was up", and "the
+        ensemble has 12 of 32 members: the time was up".
+        """
+        notes = (each.note for each in (self.finale, self.assembled) if each is not None)
+        return "; ".join(filter(None, notes))
+
+    def store_time_note(self) -> None:
+        """Save the note on the time in the store of the run, or delete an earlier one; raises StoreError."""
+        if self.store is not None:
+            from spacelang.runtime.storage.optional_tables import save_time_note
+
+            save_time_note(self.store, self.time_note)
 
     @cached_property
     def _final_fit(self) -> "FinalFit":
@@ -331,13 +375,15 @@ class Result:
             raise InputError(message, "`space.build(result.best_configuration)` returns the unfitted pipeline")
         return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
 
-    def _fit_best(self, executor: "Executor") -> "FinalFit":
+    def _fit_best(self, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "FinalFit":
         from spacelang.runtime.final_fit import fit_best_pipeline
 
         objective, limits, form = self._refittable, self.experiment.workers.limits, self.form
         assert objective is not None
         assert form is not None
-        found = fit_best_pipeline(self.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
+        found = fit_best_pipeline(
+            self.outcome, objective, executor, limits=limits, form=form, is_wanted=True, answer_time=answer_time
+        )
         if self.store is not None:
             store_score(self.store, found)
         return found

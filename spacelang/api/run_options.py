@@ -97,13 +97,23 @@ Fidelities = Annotated[Iterable[int] | None, RunOption(None, doc="For a function
     check=(checks.is_iterable, "takes whole numbers, such as `(1, 3, 9)`"), variants={"ask_and_tell": "Increasing "
     "positive integers such as `(1, 3, 9)`; the last one is the full fidelity. Every trial has one of them. "
     "Multi-fidelity optimizers start with the first."})]
-Time = Annotated[str | float | None, RunOption(None, "Stop after this long: `30s`, `10m`, `2h`.",
-    "The search ends after this long: `60s` or seconds. Give this or `trials`, unless the task has a `limit run` or "
-    "the space can be exhausted.", (checks.TIME, 'takes seconds, or a text such as `"60s"`'), command=str | None,
-    variants={"compare": "Stop each run after this long: `30s`, `10m`, `2h`; on a table in recorded time.",
+TIME_CHECK: Final = (checks.TIME, 'takes seconds, or a text such as `"60s"`')
+Time = Annotated[str | float | None, RunOption(None, "The time until the answer, with reading data and final fits: "
+    "`30s`, `10m`, `2h`.",
+    "The time from the call until the answer: `60s` or seconds. Reading the data, starting workers, the search, the "
+    "final fits, the score on test rows and the ensemble happen inside it; `Result.time_note` says what did not fit. "
+    "Give this, `search_time` or `trials`, unless the task has a `limit run` or the space can be exhausted.",
+    TIME_CHECK, command=str | None,
+    variants={"compare": "Stop the search of each run after this long: `30s`, `10m`, `2h`; on a table in recorded "
+    "time.",
+    "search_table": "The search ends after this long, in recorded time: `60s` or seconds. Give this or `trials`, "
+    "unless the task has a `limit run` or the space can be exhausted.",
     "tabulate": "Stop after this long, to be continued by `--resume`: `30m`, `2h`.",
-    "SpaceSearchCV": "The search ends after this long: `60s` or seconds. Without this and `trials`, the limit of the "
-    "task applies, or one minute."})]
+    "SpaceSearchCV": "The time of `fit`, with the final fit on all rows: `60s` or seconds. Without this, `search_time` "
+    "and `trials`, the limit of the task applies, or one minute."})]
+SearchTime = Annotated[str | float | None, RunOption(None, "The time of the search alone; final fits come after it.",
+    "The search ends after this long: `60s` or seconds. What precedes and follows it takes as long as it needs, unless "
+    "there is a `time`, too.", TIME_CHECK, command=str | None)]
 Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", check=checks.INTEGER, least=1, variants={
     "compare": "Stop each run after this many trials.", "ask_and_tell": "The search ends after this many trials. "
     "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
@@ -138,9 +148,8 @@ class ReadingOptions(TypedDict, total=False):
 class OptimizerOptions(TypedDict, total=False):
     """The optimizer, and its options."""
 
-    optimizer: Annotated[str | None, RunOption(None, "See `spacelang optimizers`; by default `mosaic`, or `blds` "
-        "without hyperparameters.", "The name of an optimizer. The default is `mosaic` for a space with "
-        "hyperparameters (`hyperband` without data), else `blds`.",
+    optimizer: Annotated[str | None, RunOption(None, "See `spacelang optimizers`; by default `auto`.",
+        "The name of an optimizer. The default is `auto`.",
         (checks.TEXT, "takes the name of an optimizer, such as `mosaic`"), complete=complete_optimizers)]
     optimizer_options: Annotated[Mapping[str, Any] | None, RunOption(None,
         "An option of it; may be given several times.", "The options of the optimizer by name.",
@@ -182,10 +191,10 @@ class BindingOptions(TypedDict, total=False):
     """The packages that a space may use, and the size of the data that it is for."""
 
     allow: Allow
-    bind: Annotated[Mapping[str, int] | None, RunOption(None, "A size of the data, such as `n_features=30`; also "
-        "`n_samples`, `n_classes`.", "Numbers for symbols of the space. Other symbols are bound by the data (see "
-        "`api.search_data`), unless the space binds them.", checks.ARGUMENT_CHECKS["bind"], metavar="NAME=NUMBER",
-        form="numbers", is_stored=True)]
+    bind: Annotated[Mapping[str, int] | None, RunOption(None, "A size of the data, such as `n_features=30` or "
+        "`n_text=0` (the symbols of REFERENCE.md).", "Numbers for symbols of the space. Other symbols are bound by the "
+        "data (see `api.search_data`), unless the space binds them.", checks.ARGUMENT_CHECKS["bind"],
+        metavar="NAME=NUMBER", form="numbers", is_stored=True)]
 
 class StoreOptions(TypedDict, total=False):
     """The file in which a run is stored."""
@@ -224,15 +233,17 @@ class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, ScopeOptions,
     WorkerOptions, ExecutorOptions, total=False):
     """The options that `search` and the command `run` have in common."""
 
+    search_time: SearchTime
     metrics: Annotated[Iterable[str], RunOption((), "More scikit-learn scorers, recorded for every trial.",
         check=(checks.is_iterable_of_strings, 'takes names of scikit-learn\'s scorers, such as `["f1", "accuracy"]`'),
         metavar="A,B,…", form="names", scope="scores")]
     training_score: TrainingScore
     predictions: Annotated[bool, RunOption(False, "Store the predictions for the held-out rows.", scope="scores")]
     ensemble: Annotated[int | None, RunOption(None, "Also choose an ensemble of the best pipelines, with N votes "
-        "(Caruana).", "The number of votes of an ensemble of the best pipelines, selected by their predictions and "
-        "fitted at the end: see `Result.ensemble`.", (checks.INTEGER[0], "takes the number of votes, such as 32"),
-        metavar="N", least=1, scope="rows")]
+        "(Caruana); 0: none. Default: 32 votes if no space is named.", "The number of votes of an ensemble of the best "
+        "pipelines, selected by their predictions and fitted at the end: see `Result.ensemble`. 0 is none. By default "
+        "there are 32 votes if no space is given, otherwise none.", (checks.INTEGER[0], "takes the number of votes, "
+        "such as 32"), metavar="N", least=0, scope="rows")]
 
 class SearchOptions(RunOptions, total=False):
     """The options of `search`."""
@@ -303,6 +314,7 @@ class EstimatorOptions(OptimizerOptions, total=False):
 
     trials: Trials
     time: Time
+    search_time: SearchTime
     initial: FirstConfigurations
     allow: Allow
     scoring: Annotated[Any, RunOption(None, doc="As in scikit-learn; by default as in the task, or the score of the "

@@ -2,20 +2,27 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from os import PathLike
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spacelang.api.argument_checks import check_argument_types
-from spacelang.api.execution import check_stored_predictions, unenforced_limits_warning, worker_settings
+from spacelang.api.execution import ensemble_votes, unenforced_limits_warning, worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, run_time_limit, settings_of
 from spacelang.api.result import Result, check_success, positive_class_of
 from spacelang.api.run_options import RunOptions, SearchOptions, options_of, takes_options
-from spacelang.api.search_data import BlackBoxData, TabularData, choose_default_space, default_space_note
+from spacelang.api.search_data import (
+    BlackBoxData,
+    TabularData,
+    choose_default_space,
+    choose_resumed_space,
+    default_space_note,
+)
 from spacelang.api.space import Space, open_space
 from spacelang.errors import remedy_in_python
-from spacelang.runtime.budget import Budget
+from spacelang.runtime.budget import Budget, parse_duration
 
 if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import ArchiveSuggestions
@@ -69,13 +76,10 @@ def search(
     """
     from spacelang.runtime.data.read_options import read_options_of
 
+    started = perf_counter()
     check_argument_types(space="" if space is None else space)
     objective, constraints, fidelities = options["objective"], options["constraints"], options["fidelities"]
-    ensemble, allow, bind, store = options["ensemble"], options["allow"], options["bind"], options["store"]
-    if ensemble is not None and ensemble < 1:
-        raise ValueError(f"`ensemble` is {ensemble}: give at least 1 vote")
-    if ensemble is not None and options["resume"]:
-        check_stored_predictions(store)
+    allow, bind, store = options["allow"], options["bind"], options["store"]
     measured: tuple[Constraint, ...] = ()
     if objective is None:
         measured = _check_constraints(constraints)
@@ -87,25 +91,31 @@ def search(
         _refuse_arguments({"features": features, "target": target, **refused}, "an objective")
         sizes = None if fidelities is None else tuple(fidelities)
         data = BlackBoxData(objective, sizes, _limits_by_name(constraints), options["scale"])
-    loaded, chosen = _space_and_reason(space, data, allow, bind)
-    budget, workers = (
-        Budget(run_time_limit(loaded, options["time"]), options["trials"]),
-        worker_settings(loaded, options),
-    )
+    loaded, chosen = _space_and_reason(space, data, allow, bind, store if options["resume"] else None)
+    votes = ensemble_votes(options["ensemble"], chosen, store, resume=options["resume"])
+    seconds, trials, of_search = run_time_limit(loaded, options["time"]), options["trials"], options["search_time"]
+    of_search = parse_duration(of_search) if isinstance(of_search, str) else of_search
+    budget, workers = Budget(of_search, trials, seconds), worker_settings(loaded, options)
+    described = settings_of(options, measured) | {"ensemble": votes}
     experiment = Experiment(
-        space=loaded, data=data, budget=budget, workers=workers, chosen=chosen, **settings_of(options, measured)
+        space=loaded, data=data, budget=budget, workers=workers, chosen=chosen, **described
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
     prepared = experiment.prepare()
     first = prepared.initial_configurations(_warn_of_nonmembers)
     if (ignored := unenforced_limits_warning(experiment.workers)) is not None:
         warnings.warn(ignored, stacklevel=3)
-    with closing(prepared.make_executor()) as crew:
+    with ExitStack() as stack:
+        if (time := prepared.make_answer_time(started)) is not None:
+            stack.enter_context(time)
+        crew = stack.enter_context(closing(prepared.make_executor()))
         with _progress_listener(
             options["progress"], options["listener"], _notes_before_search(chosen, prepared)
         ) as told:
-            found = prepared.run(crew, initial=first, store=store, resume=options["resume"], listener=told)
+            found = prepared.run(
+                crew, initial=first, store=store, resume=options["resume"], listener=told, answer_time=time
+            )
         found = replace(found, form=_input_kind(features, prepared))
-        return check_success(found).with_final_fit(crew).with_ensemble(crew)
+        return check_success(found).with_final_fit(crew, time).with_ensemble(crew, time)
 
 
 @contextmanager
@@ -139,6 +149,8 @@ def _notes_before_search(chosen: str, prepared: PreparedExperiment) -> "Iterator
         remedy = remedy_in_python(searched.remedy, "optimizer_options")
         yield f"{searched.sentence}: {remedy}" if remedy else searched.sentence
     yield from searched.lost
+    if prepared.initial_note:
+        yield prepared.initial_note
 
 
 def _space_and_reason(
@@ -146,13 +158,15 @@ def _space_and_reason(
     data: EvaluationData,
     allow: Iterable[str],
     bind: Mapping[str, int] | None,
+    resumed: str | PathLike[str] | None,
 ) -> tuple[Space, str]:
     if space is not None:
         return open_space(space, allow, bind), ""
     if not isinstance(data, TabularData):
         message = "give a space: without data, none can be chosen by default"
         raise ValueError(message)  # noqa: TRY004 - no argument has a wrong type
-    usual = choose_default_space(data.table, allow, bind)
+    allowed = tuple(allow)
+    usual = choose_resumed_space(resumed, allowed) or choose_default_space(data.table, allowed, bind)
     return usual.space, usual.reason
 
 

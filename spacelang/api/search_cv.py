@@ -108,6 +108,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:  # noqa: N803 - scikit-learn's names
         """Search on n rows of features and n labels; `params` are sample weights, groups and routed metadata."""
+        started = perf_counter()
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if getattr(X, "shape", ())[1:] == (0,):
@@ -116,13 +117,13 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         if missing := int(pd.isna(labels).sum()):
             rows = "1 row has" if missing == 1 else f"{missing} rows have"
             raise ValueError(f"Input y contains NaN: {rows} no label; drop or label them")
-        self._opened, self._weights = self._space(), params.get("sample_weight")
+        self._opened, self._weights, self._started = self._space(), params.get("sample_weight"), started
         try:
             if is_classifier(self.estimator):
                 check_classification_targets(labels)
             super().fit(X, labels, **params)
         finally:
-            for name in ("_opened", "_weights", "_run"):
+            for name in ("_opened", "_weights", "_started", "_run"):
                 self.__dict__.pop(name, None)
         if self.refit:
             # A plain scikit-learn pipeline; raises the error if it could not be fitted.
@@ -190,6 +191,8 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         seconds, scores = (perf_counter() - began) / len(asked), optimized_scores(results, self.refit)[-len(asked) :]
         for each, score in zip(asked, scores, strict=True):
             each.tell(run.record_score(float(score), each.configuration), cost=seconds)
+            if each.answer is not None:
+                run.add_cost(each.answer, float(score))
 
     @staticmethod
     def _select_best_index(refit: Any, refit_metric: str, results: Mapping[str, Any]) -> int:
@@ -216,7 +219,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         if (ignored := unenforced_limits_warning(WorkerSettings(0, limits=trial_limits(space, None)))) is not None:
             warnings.warn(ignored, stacklevel=4)
         splits = self._checked_cv_orig.splits
-        budget = budget_of(space, self.time, options["trials"])
+        budget = budget_of(space, self.time, options["trials"], self.search_time)
         try:
             table = make_table(features, labels)
             experiment = Experiment(
@@ -239,8 +242,9 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         form = pipeline_input_of(features, objective.dataset.features, objective.preparation)
         kind = SpaceEstimator if self.error_score == "raise" else DeferredErrorEstimator
         estimator = kind(prepared.space.checked, None, state, objective.preparation, form)
-        data, weights = (features, labels), self._weights
-        return CrossValidatedSearch(prepared, estimator, data, self._checked_cv_orig, budget.seconds, weights)
+        data, refits = (features, labels), bool(self.refit)
+        of_run = (budget, self._started, refits, self._weights)
+        return CrossValidatedSearch(prepared, estimator, data, self._checked_cv_orig, *of_run)
 
 
 SpaceSearchCV.__doc__ = with_parameters(SpaceSearchCV.__doc__, EstimatorOptions, "SpaceSearchCV")

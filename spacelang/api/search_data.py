@@ -3,19 +3,24 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spacelang.api.experiment import EvaluationData, Experiment
 from spacelang.api.space import Space, parse_for_data
+from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
 from spacelang.ir.task import CrossValidation, Fidelity, Goal, PredefinedSplits, Task, Validation
 from spacelang.ir.trial import LossScale
 from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.objective import Objective, ObjectiveInfo
+from spacelang.runtime.storage.header import UNNAMED_SPACE
 from spacelang.text import Source
 
 if TYPE_CHECKING:
+    from spacelang.ir.data_binding import DataColumn
     from spacelang.ir.task import AnyBound
     from spacelang.runtime.data.loading import Table
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -26,23 +31,21 @@ class TabularData(EvaluationData):
     """A table of features and labels as the data of a search."""
 
     table: "Table"
+    matches_names: bool = True
+    """False if patterns of `columns(…)` are not matched with the names of columns, as for a table of losses."""
     has_rows = True
 
     def bind_space(self, experiment: Experiment) -> "tuple[Space, DataObjective]":
         """Return the space bound to the size of the table, and the objective on its rows.
 
-        `n_samples` is bound to the number of training rows of a trial at full fidelity, `n_features` to the number of
-        columns that its pipeline gets, and `n_classes` to the number of classes. Symbols that are bound already stay.
-        Test rows (see `read_test_rows`) are set apart first. A given metric or validation takes precedence over the
-        task. The splits that come with the table take precedence over the validation of the task. Without any, the data
-        decides.
+        Symbols get the numbers that REFERENCE.md defines; those that are bound already stay. Parts of `columns(…)` that
+        receive no column are dropped. Test rows (see `read_test_rows`) are set apart first. A given metric or
+        validation takes precedence over the task. The splits that come with the table take precedence over the
+        validation of the task. Without any, the data decides.
         """
         space, objective = experiment.space, self._objective(experiment)
-        unbound = [name for name, number in space.symbols.items() if number is None]
-        if not unbound:
-            return space, objective
-        bound = space.bind(**{name: objective.symbols[name] for name in unbound if name in objective.symbols})
-        return bound, objective.with_domains(bound.checked)
+        bound = bind_sizes(space, objective.symbols, objective.columns if self.matches_names else None)
+        return (space, objective) if bound is space else (bound, objective.with_domains(bound.checked))
 
     def stored_options(self, experiment: Experiment) -> Mapping[str, str]:
         """Return the column of labels, the share of test rows, and how the file was read."""
@@ -78,6 +81,20 @@ class TabularData(EvaluationData):
         return DataObjective(space.checked, dataset, settings, tested=tested)
 
 
+def bind_sizes(space: Space, sizes: Mapping[str, int], columns: "tuple[DataColumn, ...] | None" = None) -> Space:
+    """Return the space with its unbound symbols bound to the numbers in `sizes`, as far as they are known.
+
+    If it selects columns, it is also bound to `columns`, or else to the numbers of columns of each kind.
+    """
+    wanted = [name for name, number in space.symbols.items() if number is None]
+    if space.selects_columns and columns is None:
+        wanted += [name for name in KINDS_BY_SIZE_NAME if name not in space.symbols]
+    known = columns if space.selects_columns else None
+    if not wanted and known is None:
+        return space
+    return space.bind_to_data({name: sizes[name] for name in wanted if name in sizes}, known)
+
+
 def _rows_needed_per_class(validation: Validation | None) -> int:
     """Return how many rows each class needs: one for each part that the rows are split into."""
     match validation:
@@ -105,6 +122,20 @@ class DefaultSpace:
 def default_space_note(reason: str) -> str:
     """Return the note that reports a default space."""
     return f"no space given: using {reason}"
+
+
+def choose_resumed_space(store: "str | PathLike[str] | None", allow: Iterable[str]) -> DefaultSpace | None:
+    """Return the space in the store of a run that used a default space; None if there is no such store.
+
+    The default spaces of another version may differ. Raises SpaceError if the space is invalid for this version.
+    """
+    from spacelang.api.experiment import stored_header
+    from spacelang.api.stored_runs import stored_space
+
+    header = None if store is None else stored_header(Path(store))
+    if store is None or header is None or UNNAMED_SPACE not in (header.asked or {}):
+        return None
+    return DefaultSpace(stored_space(header, Path(store), allow), f"`{header.space}`, as stored in `{store}`")
 
 
 def choose_default_space(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
-from math import isfinite
+from math import inf, isfinite
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
@@ -19,8 +19,11 @@ from spacelang.api.experiment import PreparedExperiment
 from spacelang.api.space import Space
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import NEGATED_PREFIX, CrossValidation, Holdout
+from spacelang.ir.trial import Trial
+from spacelang.runtime.budget import Budget
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import stratified_order
+from spacelang.runtime.final_work_costs import FinalWorkCosts, WorkSizes
 from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS_HELP, SpaceEstimator, last_step_without_sample_weights
 
 RowNumbers: TypeAlias = npt.NDArray[np.int64]  # An array of row numbers
@@ -76,6 +79,8 @@ class FixedSplitter:
 class CrossValidatedSearch:
     """The state of a running search whose trials scikit-learn evaluates.
 
+    `started` is the reading of `perf_counter` when `fit` was called. If it `refits`, seconds for the final fit of the
+    best pipeline on all rows are reserved; `reserve` are those that its trial predicts (see `final_work_costs`).
     `evaluated` counts the evaluated trials, `failed` those that failed. `weights` are the sample weights, if there are
     any. `weightless` counts failed trials by their last step if that step does not take sample weights.
     """
@@ -84,12 +89,23 @@ class CrossValidatedSearch:
     estimator: SpaceEstimator
     data: tuple[Any, Any]
     splits: FixedSplitter
-    seconds: float | None
+    budget: Budget
+    started: float
+    refits: bool = True
     weights: Any = None
-    started: float = field(default_factory=perf_counter)
+    search_started: float = field(default_factory=perf_counter)
     evaluated: int = 0
     failed: int = 0
+    best_score: float = -inf
+    costs: FinalWorkCosts = field(init=False)
+    reserve: float = 0.0
     weightless: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        objective = self.prepared.objective
+        assert isinstance(objective, DataObjective)
+        # scikit-learn prepares the rows in every trial, so their seconds are part of its cost.
+        self.costs = FinalWorkCosts(WorkSizes(objective.rows, self.training_size, len(self.splits.splits)))
 
     @property
     def training_size(self) -> int:
@@ -98,8 +114,17 @@ class CrossValidatedSearch:
 
     @property
     def has_time_left(self) -> bool:
-        """True if the time limit has not been reached."""
-        return self.seconds is None or perf_counter() - self.started < self.seconds
+        """True if the time of the search is not used up, and that of `fit` has more left than the final fit takes."""
+        now = perf_counter()
+        reserve = self.search_started - self.started + (self.reserve if self.refits else 0.0)
+        return self.budget.seconds_left(now - self.search_started, reserve) != 0
+
+    def add_cost(self, trial: Trial, score: float) -> None:
+        """Correct the reserve for the final fit by a finished trial."""
+        self.costs.learn_growth(trial)
+        if trial.loss is not None and score > self.best_score:
+            self.best_score = score
+            self.reserve = self.costs.fit_seconds(trial, None)
 
     def splits_on(self, rows: int) -> FixedSplitter:
         """Return the splits with nested subsets of `rows` training rows, stratified for classification."""

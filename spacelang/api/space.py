@@ -18,7 +18,7 @@ from spacelang.errors import PicklableError
 from spacelang.frozen import CachedPropertyMixin
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion, first_exclusion, member_or_exclusion
+from spacelang.ir.membership import Exclusion
 from spacelang.ir.task import Task
 from spacelang.ir.value import from_json
 from spacelang.ir.walk import structure_of
@@ -31,9 +31,10 @@ from spacelang.text import Source
 
 if TYPE_CHECKING:
     from spacelang.api.compilation import Verification
-    from spacelang.api.nearest_configuration import NearestMember
+    from spacelang.ir.data_binding import DataColumn
     from spacelang.sampling.batch_builder import Batch
     from spacelang.sampling.neighbours import Neighbourhood
+    from spacelang.solver.nearest_configuration import NearestMember
     from spacelang.solver.numbering import ConfigurationNumbers
     from spacelang.targets._lowering import LoweringResult
 
@@ -96,10 +97,28 @@ class Space(CachedPropertyMixin):
         Raises SpaceError if the space has errors for this size, and ValueError for an unknown symbol or a number below
         1.
         """
-        bindings = {**self.surroundings.bindings, **check_bindings(numbers)}
+        return self.bind_to_data(check_bindings(numbers))
+
+    def bind_to_data(self, numbers: Mapping[str, int], columns: "tuple[DataColumn, ...] | None" = None) -> "Space":
+        """Return the space bound to numbers and, if they are known, to the columns that pipelines get.
+
+        What has no meaning for the data is dropped; see `ir.data_binding.bind_to_columns`.
+        """
         if self.source is None:
             return self
-        return _check_source(self.source, replace(self.surroundings, bindings=bindings))
+        bindings, known = {**self.surroundings.bindings, **numbers}, columns or self.surroundings.columns
+        return _check_source(self.source, replace(self.surroundings, bindings=bindings, columns=known))
+
+    @property
+    def with_everything(self) -> "Space":
+        """The space with all that is dropped when it is bound to data, as spacelang 0.2 bound it."""
+        surroundings = replace(self.surroundings, keeps_all=True)
+        return self if self.source is None else _check_for_data(self.source, surroundings)
+
+    @property
+    def selects_columns(self) -> bool:
+        """True if a step of the pipeline is `columns(…)`."""
+        return any(product.selectors for product in ir.products(self.checked.root))
 
     @property
     def bound(self) -> dict[str, int | None]:
@@ -218,10 +237,12 @@ class Space(CachedPropertyMixin):
         return Neighbourhood(self.counted)
 
     def _member(self, configuration: Mapping[str, Any]) -> Configuration:
-        member = member_or_exclusion(self.checked, to_configuration(configuration))
-        if isinstance(member, Configuration):
-            return member
-        raise ValueError(member.reason)
+        from spacelang.solver.adapted_configuration import AdaptedConfiguration, adapted_member
+
+        found = adapted_member(self.checked, to_configuration(configuration))
+        if isinstance(found, AdaptedConfiguration):
+            return found.member
+        raise ValueError(found.reason)
 
     def __contains__(self, configuration: Mapping[str, Any]) -> bool:
         return self.exclusion(configuration) is None
@@ -229,19 +250,36 @@ class Space(CachedPropertyMixin):
     def exclusion(self, configuration: Mapping[str, Any]) -> Exclusion | None:
         """Return why a configuration is not a member, with the responsible line; None if it is a member.
 
-        Raises TypeError for a value that no configuration can have, such as a dictionary.
+        Keys that have no meaning for the data of a bound space (see `keys_without_meaning`) do not count. Raises
+        TypeError for a value that no configuration can have, such as a dictionary.
         """
-        return first_exclusion(self.checked, to_configuration(configuration))
+        from spacelang.solver.adapted_configuration import adapted_member
+
+        found = adapted_member(self.checked, to_configuration(configuration))
+        return found if isinstance(found, Exclusion) else None
+
+    def keys_without_meaning(self, configuration: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the keys of a configuration that this space lost when it was bound to its data.
+
+        >>> import spacelang as sl
+        >>> text = "pipeline = columns(numeric: PCA { n_components : int[1, 3] }, text: TfidfVectorizer) -> Ridge"
+        >>> sl.parse(text, bind={"n_numeric": 0}).keys_without_meaning({"PCA.n_components": 2})
+        ('PCA.n_components',)
+        """
+        from spacelang.solver.adapted_configuration import keys_without_meaning
+
+        return keys_without_meaning(self.checked, to_configuration(configuration))
 
     def nearest(self, configuration: Mapping[str, Any]) -> "NearestMember":
         """Return the nearest member to a configuration, why it is not a member itself, and the keys that differ.
 
-        As few decisions as possible change, and then as few hyperparameters as possible. Raises ValueError for an empty
-        space, and TypeError as `exclusion` does.
+        As few decisions as possible change, and then as few hyperparameters as possible. Keys that have no meaning for
+        the data of a bound space are left out. Raises ValueError for an empty space, and TypeError as `exclusion` does.
         """
-        from spacelang.api.nearest_configuration import nearest_member
+        from spacelang.solver.adapted_configuration import without_dropped_keys
+        from spacelang.solver.nearest_configuration import nearest_member
 
-        return nearest_member(self.counted, to_configuration(configuration))
+        return nearest_member(self.counted, without_dropped_keys(self.checked, to_configuration(configuration))[0])
 
     def compile(self, target: str, *, strict: bool = False, **options: Any) -> "LoweringResult[Any, Any]":
         """Compile the space for a target; with `strict`, fail if the target only approximates a part of it.
@@ -326,7 +364,10 @@ def load_for_data(
 
 def parse_for_data(source: Source, allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
     """Return the space in a source text, as `load_for_data` does."""
-    surroundings = _make_context(allow, bind)
+    return _check_for_data(source, _make_context(allow, bind))
+
+
+def _check_for_data(source: Source, surroundings: CheckContext) -> Space:
     checked = check(source, surroundings)
     if checked.provisional is None:
         return _space_of_check(checked, source, surroundings)

@@ -163,7 +163,7 @@ def reopen_run(
         what = f"`{header.data.name}` has no rows to fit a pipeline on"
         raise DataError(what, f"see its results with `spacelang show {path}`")
     reference = _data_reference(header) if data is None else data
-    space = _stored_space(header, path, allow)
+    space = stored_space(header, path, allow)
     check_buildable(space.checked.root)
     said = _data_options(header, reference, DataOptions(target, test), reading)
     table = load_dataset(reference, said.target, said.reading)
@@ -178,7 +178,8 @@ def _stored_outcome(run: StoredRun) -> Outcome:
     return replace(history.make_outcome(EndReason.BUDGET, 0), seconds=run.seconds)
 
 
-def _stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space:
+def stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space:
+    """Return the space of a stored run, which is bound to the data of the run. Raises SpaceError."""
     # Built as text, so that an invalid definition is reported like that of any compiled space.
     document = f'{{"version": {VERSION}, "target": "", "definition": {header.definition}}}'
     # The store does not know the folder of the space, where its local packages are; try the current folder.

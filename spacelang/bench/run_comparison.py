@@ -106,7 +106,9 @@ def compare(
         raise ValueError(f"`repeats` is {repeats}, but must be at least 1")
     entered = parse_optimizers(optimizers)
     loaded = open_space(space, options["allow"], options["bind"])
-    budget, workers = budget_of(loaded, options["time"], options["trials"]), worker_settings(loaded, options)
+    # Optimizers are compared by the time of their searches; the winner is scored on test rows after it.
+    budget = budget_of(loaded, options["time"], options["trials"]).without_answer_time()
+    workers = worker_settings(loaded, options)
     make_experiment = partial(Experiment, space=loaded, budget=budget, workers=workers, **settings_of(options))
     seeds = tuple(range(seed, seed + repeats))
     read, target_column = read_options_of(options), options["target_column"]

@@ -11,7 +11,7 @@ from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, run_time_limit, settings_of
 from spacelang.api.result import Result, check_success
 from spacelang.api.run_options import TableOptions, takes_options
-from spacelang.api.search_data import BlackBoxData, TabularData
+from spacelang.api.search_data import BlackBoxData, TabularData, bind_sizes
 from spacelang.api.space import Space, open_space
 from spacelang.ir.task import UNLIMITED, describe_validation
 from spacelang.ir.trial import Request, Trial
@@ -94,7 +94,7 @@ class LossTableData(EvaluationData):
         if unknown:
             message = f"the table `{table.name}` does not record the size of its data: `{unknown[0]}` is unknown"
             raise InputError(message, f"give it: `--bind {unknown[0]}=…`")
-        bound = space.bind(**{name: table.metadata.symbols[name] for name in unbound}) if unbound else space
+        bound = bind_sizes(space, table.metadata.symbols)
         return bound, TableObjective(bound.counted, table, limits=experiment.workers.limits)
 
     def make_executor(self, aim: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":  # noqa: ARG002 - no process

@@ -4,7 +4,14 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from spacelang.cli._process import BAD_INPUT, INTERRUPTED, redirect_to_null, sanitize_streams, sigterm_as_interrupt
+from spacelang.cli._process import (
+    BAD_INPUT,
+    INTERRUPTED,
+    CommandStart,
+    redirect_to_null,
+    sanitize_streams,
+    sigterm_as_interrupt,
+)
 from spacelang.files import os_error_text
 
 OBJECTS_BETWEEN_COLLECTIONS = 200_000
@@ -13,6 +20,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command named by the arguments and exit with status 0, 1, 2, 3 or 130."""
+    CommandStart.note(is_process=arguments is None)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

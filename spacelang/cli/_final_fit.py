@@ -6,8 +6,8 @@ printed as Python comments: the output from the code on can be run as it is.
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from shlex import quote
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +18,7 @@ from spacelang.cli._run_steps import print_code, print_comment, print_comments, 
 if TYPE_CHECKING:
     from spacelang.api import Result
     from spacelang.report.summary import RunFacts
+    from spacelang.runtime.answer_time import AnswerTime
     from spacelang.runtime.ensembles.construction import Ensemble, EnsembleSelection, Member
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
@@ -30,11 +31,15 @@ ENSEMBLE_NAME = "ensemble"  # The name of the variable of the ensemble in the pr
 
 @dataclass(frozen=True)
 class FinishedSearch:
-    """A finished search on rows of data, with the executor of its trials, which still runs."""
+    """A finished search on rows of data, with the executor of its trials, which still runs.
+
+    `answer_time` is the time until the answer, None without a limit.
+    """
 
     data: str
     found: "Result"
     executor: "Executor"
+    answer_time: "AnswerTime | None" = None
 
     @property
     def objective(self) -> "DataObjective":
@@ -57,7 +62,9 @@ class FinishedSearch:
 
         finale, status = self._final_fit()
         ensemble, status = self._fit_ensemble(finale, status, as_json=True)
-        print_json(document(self.found.outcome, self.facts, finale, ensemble))
+        notes = ("" if finale is None else finale.note, "" if ensemble is None else str(ensemble["time_note"]))
+        time_note = "; ".join(filter(None, notes))
+        print_json(document(self.found.outcome, self.facts, finale, ensemble, time_note))
         return status
 
     def _print_text(self) -> int:
@@ -78,13 +85,17 @@ class FinishedSearch:
         elif finale.record is None:
             print_comments(f"the fit on all {finale.rows} rows failed: {finale.skipped[-1].reason}")
         else:
-            print_comments(f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s")
+            fitted = f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s"
+            print_comments(finale.note if finale.is_trial_model else fitted)
             if finale.test is not None:
                 print_comment(describe_score(finale.test, self.facts.metric.formula))
                 for line in describe_constraints(finale.test, finale.record.trial):
                     print_comment(line)
             self._print_fit_line()
-        return self._fit_ensemble(finale, status, as_json=False)[1]
+        status = self._fit_ensemble(finale, status, as_json=False)[1]
+        if self.answer_time is not None and self.answer_time.is_enforced:
+            print_comments(_distance_from_time(self.answer_time.seconds_left))
+        return status
 
     def _final_fit(self, announce: Announce = lambda *_: None) -> "tuple[FinalFit | None, int]":
         """Fit the best pipeline and store its score; return the result, None if there is none, and the status."""
@@ -96,7 +107,14 @@ class FinishedSearch:
         if outcome.ended == "interrupted" or outcome.best is None:
             return None, INTERRUPTED if outcome.ended == "interrupted" else NOTHING_SUCCEEDED
         try:
-            finale = fit_best_pipeline(outcome, self.objective, self.executor, limits=limits, announce=announce)
+            finale = fit_best_pipeline(
+                outcome,
+                self.objective,
+                self.executor,
+                limits=limits,
+                announce=announce,
+                answer_time=self.answer_time,
+            )
         except KeyboardInterrupt:
             return None, INTERRUPTED
         except InputError as error:
@@ -110,6 +128,7 @@ class FinishedSearch:
         assert self.found.store is not None
         try:
             store_score(self.found.store, finale)
+            replace(self.found, finale=finale).store_time_note()
         except InputError as error:
             print_error(error.message, error.help)
             return finale, BAD_INPUT
@@ -147,7 +166,7 @@ class FinishedSearch:
     ) -> "tuple[dict[str, object] | None, int]":
         """Fit the ensemble and print it unless `as_json`; return its document, None without one, and the status."""
         from spacelang.report.summary import ensemble_document
-        from spacelang.runtime.ensembles.construction import fit_ensemble, select_members
+        from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.storage.store import Store
 
@@ -157,25 +176,38 @@ class FinishedSearch:
         assert self.found.store is not None
         try:
             with Store.read(self.found.store) as kept:
-                choice = select_members(outcome, objective, kept.predictions, votes)
+                choice = select_members(outcome, objective, kept.predictions, votes, self.answer_time)
             if not as_json:
                 self._print_selection(choice)
-            announce = (lambda *_: None) if as_json else self._print_members
+            announce = (lambda *_: None) if as_json else partial(self._print_members, len(choice.members))
             limits = self.found.experiment.workers.limits
-            ensemble = fit_ensemble(choice, outcome, objective, self.executor, limits=limits, announce=announce)
+            ensemble = fit_ensemble(
+                choice,
+                outcome,
+                objective,
+                self.executor,
+                limits=limits,
+                announce=announce,
+                answer_time=self.answer_time,
+            )
+            replace(self.found, finale=finale, assembled=ensemble).store_time_note()
         except KeyboardInterrupt:
             if not as_json:
                 print_comments("interrupted: the ensemble was not fitted on all rows")
             return None, INTERRUPTED
         except InputError as error:
+            if self.found.experiment.has_default_ensemble and isinstance(error, EnsembleError):
+                if not as_json:
+                    print_comments(error.message)
+                return None, status
             print_error(error.message, error.help)
             return None, BAD_INPUT
-        if not ensemble.members:
+        if ensemble.left_out and not ensemble.members:
             what = "none of the members of the ensemble can be fitted on all rows"
             print_error(what, "the best pipeline is not affected")
         if not as_json:
             self._print_ensemble_score(ensemble, finale)
-        return ensemble_document(ensemble), 0 if ensemble.members else NOTHING_SUCCEEDED
+        return ensemble_document(ensemble), 0 if ensemble.members or not ensemble.left_out else NOTHING_SUCCEEDED
 
     def _print_selection(self, choice: "EnsembleSelection") -> None:
         """Print who votes, and the ensemble's loss next to that of the best pipeline."""
@@ -191,13 +223,13 @@ class FinishedSearch:
         if self.objective.bounds:
             print_comment("every member keeps to the bounds of the task, but the ensemble as a whole may not")
 
-    def _print_members(self, members: "Sequence[Member]", left_out: "tuple[SkippedTrial, ...]") -> None:
+    def _print_members(self, wanted: int, members: "Sequence[Member]", left_out: "tuple[SkippedTrial, ...]") -> None:
         """Print the code of the members before they are fitted, and again if some of them could not be fitted."""
         from spacelang.report.code_writer import pipeline_source
         from spacelang.report.summary import describe_weights
         from spacelang.runtime.ensembles.construction import make_unfitted
 
-        if left_out:
+        if left_out or len(members) < wanted:
             lines = _failure_lines(left_out, self.objective.rows)
             print_comments(*lines, "the remaining members share the votes:")
         print_comment(describe_weights(members))
@@ -211,10 +243,11 @@ class FinishedSearch:
 
         formula = self.objective.metric.formula
         if not ensemble.members:
-            print_comments(*_failure_lines(ensemble.left_out, ensemble.rows))
+            print_comments(*filter(None, (*_failure_lines(ensemble.left_out, ensemble.rows), ensemble.note)))
             return
         together = "" if len(ensemble.members) == 1 else f", all {len(ensemble.members)} members together"
-        print_comments(f"fitted on all {ensemble.rows} rows in {ensemble.seconds:.1f} s{together}")
+        fitted = f"fitted on all {ensemble.rows} rows in {ensemble.seconds:.1f} s{together}"
+        print_comments(ensemble.note or fitted)
         if ensemble.test is not None:
             beside = "" if finale.test is None else describe_interval(finale.test, formula)
             beside = "" if finale.test is None else f"; the best pipeline alone: {beside}"
@@ -226,3 +259,7 @@ class FinishedSearch:
 
 def _failure_lines(left_out: "tuple[SkippedTrial, ...]", rows: int) -> list[str]:
     return [f"the fit of trial {each.record.index} on all {rows} rows failed: {each.reason}" for each in left_out]
+
+
+def _distance_from_time(left: float) -> str:
+    return f"ended {abs(left):.1f} s {'before' if left >= 0 else 'after'} the time was up"

@@ -69,7 +69,7 @@ class SpaceOptions:
         typer.Option(
             "--bind",
             metavar="NAME=NUMBER",
-            help="A size of the data, such as `n_features=30`; also `n_samples`, `n_classes`.",
+            help="A size of the data, such as `n_features=30` or `n_text=0` (the symbols of REFERENCE.md).",
         ),
     ] = None
 

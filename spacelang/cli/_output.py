@@ -148,6 +148,14 @@ def print_exclusion(excluded: "Exclusion") -> None:
         typer.echo(f"  --> {make_visible(span.source.name)}:{span.line}:{span.column}")
 
 
+def print_keys_without_meaning(keys: tuple[str, ...]) -> None:
+    """Print a note that names the ignored keys without meaning for the data, if there are any."""
+    if keys:
+        from spacelang.solver.adapted_configuration import dropped_keys_sentence
+
+        print_note(dropped_keys_sentence(keys))
+
+
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
     """Return the options of `--set NAME=VALUE …` by name; ends the program for another form or a repetition."""
     found: dict[str, str] = {}

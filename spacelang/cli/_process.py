@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -109,6 +110,35 @@ def raw_stream(stream: TextIO) -> TextIO:
 def print_file_text(text: str) -> None:
     """Write the text of a file to the standard output, unchanged unless that is a terminal."""
     (sys.stdout if sys.stdout.isatty() else raw_stream(sys.stdout)).write(text)
+
+
+def seconds_since_process_start() -> float:
+    """Return the seconds since this process was started, or 0 if the system does not tell."""
+    try:
+        # Field 22 counts clock ticks since the boot; the second field, in brackets, may contain spaces.
+        fields = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, LookupError, ValueError):
+        import psutil
+
+        age = time.time() - psutil.Process().create_time()
+    return max(age, 0.0)
+
+
+class CommandStart:
+    """The start of the current command, as a reading of `time.perf_counter`."""
+
+    seconds: float | None = None
+
+    @classmethod
+    def note(cls, *, is_process: bool) -> None:
+        """Note that a command starts: now, or when the process was started if it has only this command."""
+        cls.seconds = time.perf_counter() - (seconds_since_process_start() if is_process else 0.0)
+
+    @classmethod
+    def read(cls) -> float:
+        """Return the start of the command; the present time if it was not noted."""
+        return time.perf_counter() if cls.seconds is None else cls.seconds
 
 
 REPETITION_SECONDS: Final = 0.5

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,16 +16,17 @@ from spacelang.cli._output import (
     use_colours,
     warn,
 )
-from spacelang.cli._process import INTERRUPTED, NOTHING_SUCCEEDED, raw_stream
+from spacelang.cli._process import INTERRUPTED, NOTHING_SUCCEEDED, CommandStart, raw_stream
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.api import Result, Space
     from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
-    from spacelang.api.run_options import BindingOptions, ReadingOptions, StoreOptions
+    from spacelang.api.run_options import BindingOptions, ReadingOptions, RunOptions, StoreOptions
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.task import Validation
     from spacelang.report.summary import RunFacts
+    from spacelang.runtime.answer_time import AnswerTime
     from spacelang.runtime.executors import Executor, WorkerSettings
 
 
@@ -50,21 +51,25 @@ def load_data(data: str, target_column: str | None, options: "ReadingOptions") -
     return found
 
 
-def choose_space(
-    space: str | None, read: "Callable[[], EvaluationData]", options: "BindingOptions"
-) -> "tuple[Space, str]":
+def choose_space(space: str | None, read: "Callable[[], EvaluationData]", options: "RunOptions") -> "tuple[Space, str]":
     """Return the space of a run and the reason for choosing it.
 
-    If no space is named, the default space for the data is chosen, for which the data is read, and the reason is
-    printed. The reason of a named space is empty.
+    If no space is named, the one of the resumed run or the default one for the data is chosen, for which the data is
+    read, and the reason is printed. The reason of a named space is empty.
     """
     if space is not None:
         return load_space(space, options), ""
-    from spacelang.api.search_data import TabularData, choose_default_space, default_space_note
+    from spacelang.api.search_data import (
+        TabularData,
+        choose_default_space,
+        choose_resumed_space,
+        default_space_note,
+    )
 
     if not isinstance(data := read(), TabularData):
         fail("no space can be chosen for data without rows", "name a space: `spacelang run SPACE --data …`")
-    usual = choose_default_space(data.table, options["allow"], options["bind"])
+    resumed = choose_resumed_space(options["store"] if options["resume"] else None, options["allow"])
+    usual = resumed or choose_default_space(data.table, options["allow"], options["bind"])
     print_note(default_space_note(usual.reason))
     return usual.space, usual.reason
 
@@ -85,7 +90,7 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
     searched = prepared.search_coverage
     if searched.sentence:
         print_note(searched.sentence, searched.remedy)
-    for each in searched.lost:
+    for each in (*searched.lost, *filter(None, (prepared.initial_note,))):
         print_note(each)
     return prepared
 
@@ -138,8 +143,10 @@ def check_workers(space: "Space", options: "Mapping[str, object]", *, is_table: 
 
 
 @contextmanager
-def run_search(prepared: "PreparedExperiment", options: "StoreOptions") -> "Iterator[tuple[Result, Executor]]":
-    """Run the search, and yield its result with the executor of its trials, which still runs.
+def run_search(
+    prepared: "PreparedExperiment", options: "StoreOptions"
+) -> "Iterator[tuple[Result, Executor, AnswerTime | None]]":
+    """Run the search; yield its result, the executor of its trials, which still runs, and the time until the answer.
 
     The store is created only once trials can be evaluated, so that a run that cannot start leaves no file.
     """
@@ -151,17 +158,28 @@ def run_search(prepared: "PreparedExperiment", options: "StoreOptions") -> "Iter
     from spacelang.runtime.storage.runs import reserve_default_path
 
     initial = prepared.initial_configurations(lambda found: [*map(print_note, found.messages)])
-    with closing(prepared.make_executor(forks=True)) as crew:
+    with ExitStack() as stack:
+        if (answer_time := prepared.make_answer_time(CommandStart.read())) is not None:
+            stack.enter_context(answer_time)
+        crew = stack.enter_context(closing(prepared.make_executor(forks=True)))
         place = options["store"] or reserve_default_path(prepared.space.name, datetime.now())
         with progress_listener(Console(file=raw_stream(sys.stderr))) as listener:
-            found = prepared.run(crew, initial=initial, store=place, resume=options["resume"], listener=listener)
-        yield found, crew
+            found = prepared.run(
+                crew,
+                initial=initial,
+                store=place,
+                resume=options["resume"],
+                listener=listener,
+                answer_time=answer_time,
+            )
+        yield found, crew, answer_time
 
 
 def run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a run that its summary needs besides the outcome."""
     from spacelang.api.result import positive_class_of
     from spacelang.report.summary import RunFacts
+    from spacelang.targets.mosaic import tree_order
 
     experiment, objective = found.experiment, found.objective
     assert experiment.optimizer is not None
@@ -175,6 +193,7 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
         validation=objective.validation,
         searched=found.searched,
         positive=positive_class_of(objective),
+        learner_key=tree_order(experiment.space.checked)[0].key if experiment.space.checked.decisions else "",
     )
 
 

@@ -21,6 +21,15 @@ def command(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.json", help="Write the archive here.")],
+    portfolio: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Write a portfolio instead: the N configurations that together did best, for "
+            "`--optimizer auto --set portfolio=FILE.json`.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Make an archive of runs for warm starts: meta-features of data sets and their best configurations.
@@ -29,10 +38,16 @@ def command(
     auto-sklearn's `feature_values.arff` gives an archive for the bundled space `mosaic`. Runs that cannot be used are
     reported with the reason.
 
+    With `--portfolio N` the result is a portfolio: configurations that together did best on all tables, chosen by gain
+    per second. `spacelang run --set portfolio=FILE.json` starts with them, the first ones first.
+
     Example: `spacelang archive runs -o archive.json`
     """
     from spacelang.api.initial_configurations import make_run_archive
 
+    if portfolio is not None:
+        _write_portfolio(runs, output, portfolio, json=json)
+        return
     made = make_run_archive(runs, output)
     for reason in made.left_out:
         print_note(f"skipped: {reason}")
@@ -44,3 +59,18 @@ def command(
     names = ", ".join(f"`{name}`" for name in sorted(spaces))
     written = f"{count_with_noun(len(rows), 'row')} for {count_with_noun(len(data), 'data set')} and {names}"
     typer.echo(make_visible(f"wrote {written} to {output}"))
+
+
+def _write_portfolio(runs: list[Path], output: Path, size: int, *, json: bool) -> None:
+    from spacelang.api.initial_configurations import make_run_portfolio
+
+    made = make_run_portfolio(runs, output, size)
+    for reason in made.left_out:
+        print_note(f"skipped: {reason}")
+    if json:
+        regrets = [{"seconds": step.seconds, "regret": step.regret} for step in made.steps]
+        print_json({"file": str(output), "tables": made.tables, "steps": regrets, "left_out": [*made.left_out]})
+        return
+    written = f"{count_with_noun(len(made.steps), 'configuration')} chosen on {count_with_noun(made.tables, 'table')}"
+    left = f"mean regret {made.steps[-1].regret:.3f}, where 1 is the median configuration and 0 the best one"
+    typer.echo(make_visible(f"wrote {written} to {output}: {left}"))

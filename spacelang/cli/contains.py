@@ -10,7 +10,7 @@ from spacelang.cli._options import (
     load,
     read_configuration,
 )
-from spacelang.cli._output import exclusion_document, print_exclusion, print_json
+from spacelang.cli._output import exclusion_document, print_exclusion, print_json, print_keys_without_meaning
 from spacelang.cli._process import BAD_INPUT
 
 GROUP = ("Inspect a space", 4)
@@ -21,16 +21,21 @@ def command(
 ) -> None:
     """Check whether a configuration is in a space: status 0 if it is; 1 and the reason if it is not.
 
+    With --bind, keys that have no meaning for such data, such as those of a part of `columns(…)` without columns, are
+    ignored and named.
+
     Example: `spacelang contains credit.space mine.json`
     """
     loaded = load(space, options)
-    excluded = loaded.exclusion(read_configuration(configuration))
+    given = read_configuration(configuration)
+    excluded, unused = loaded.exclusion(given), loaded.keys_without_meaning(given)
     if json:
         why = {"key": None, "reason": None, "line": None} if excluded is None else exclusion_document(excluded)
-        print_json({"member": excluded is None, **why})
+        print_json({"member": excluded is None, **why, **({"without_meaning": [*unused]} if unused else {})})
     elif excluded is None:
         typer.echo("yes")
     else:
         print_exclusion(excluded)
+    print_keys_without_meaning(unused)
     if excluded is not None:
         raise typer.Exit(BAD_INPUT)

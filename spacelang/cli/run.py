@@ -39,48 +39,50 @@ def command(
     Without SPACE a bundled space is used, chosen by the type of the labels: `tabular_classification` or
     `tabular_regression`. It includes learners of xgboost and lightgbm if --allow names these packages.
 
-    Options that are not given are taken from the task of the space. Without --time, --trials and a limit of the task a
-    run stops after 60 seconds. Ctrl-C or SIGTERM stops it early. All finished trials stay stored, however a run ends,
-    and `--resume` continues it. Random draws follow the advised law, by `@weight` and `@prior`.
+    Options that are not given are taken from the task of the space. Without --time, --search-time, --trials and a limit
+    of the task a run takes 60 seconds, with final fits, the score on test rows and the ensemble. Ctrl-C or SIGTERM
+    stops it early. All finished trials stay stored, however a run ends, and `--resume` continues it. Random draws
+    follow the advised law, by `@weight` and `@prior`.
 
     With `--data table:FILE.npz`, written by `spacelang tabulate`, losses and seconds are looked up in a table instead
     of running trials. With `--data artificial:SEED` a formula gives the losses, for any space.
 
-    With --ensemble N the best pipelines also vote. Members and their votes are chosen by their predictions for the
-    held-out rows, which are then stored. With --resume and no time left, only the ensemble is built.
+    With --ensemble N the best pipelines also vote, and without SPACE they have 32 votes unless --ensemble is 0. Members
+    and their votes are chosen by their predictions for the held-out rows, which are then stored. With --resume and no
+    time left, only the ensemble is built.
 
     Example: `spacelang run --data my.csv --target-column price --time 10m --test 0.2`
     """
     steps.limit_threads_before_fork(options["workers"], options["executor"])
-    from spacelang.api.execution import check_stored_predictions
+    from spacelang.api.execution import ensemble_votes
     from spacelang.api.experiment import Experiment, budget_of, settings_of
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     steps.check_store(options)
     optimizer, settings = options["optimizer"], options["optimizer_options"]
-    if options["resume"] and options["ensemble"] is not None:
-        check_stored_predictions(options["store"])
-    seconds, _ = steps.parse_seconds(options["time"]), steps.parse_validation_option(options["validate"])
+    seconds, of_search = map(steps.parse_seconds, (options["time"], options["search_time"]))
+    steps.parse_validation_option(options["validate"])
     if optimizer is not None:
         OPTIMIZERS.create(optimizer, settings or {})  # report mistakes before anything is loaded
     described = settings_of(options)
     read = cache(partial(steps.load_data, data, target_column, options))
     loaded, chosen = steps.choose_space(space, read, options)
+    votes = ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
     if without := steps.has_no_rows(data):
         steps.refuse_row_options(data, target_column, options)
     else:
-        OPTIMIZERS.create(optimizer or default_optimizer(loaded.checked), settings or {})  # before rows are read
+        OPTIMIZERS.create(optimizer or default_optimizer(), settings or {})  # before rows are read
     workers = steps.check_workers(loaded, options, is_table=steps.is_loss_table(data))
-    budget = budget_of(loaded, seconds, options["trials"])
+    budget = budget_of(loaded, seconds, options["trials"], of_search)
     experiment = Experiment(
-        space=loaded, data=read(), workers=workers, budget=budget, chosen=chosen, **described
+        space=loaded, data=read(), workers=workers, budget=budget, chosen=chosen, **(described | {"ensemble": votes})
     ).with_optimizer(optimizer, settings)
     prepared = steps.prepare(experiment)
     # Even if nobody reads the output any more, the best pipeline is still fitted and scored.
-    with ignore_closed_reader(), steps.run_search(prepared, options) as (found, crew):
+    with ignore_closed_reader(), steps.run_search(prepared, options) as (found, crew, answer_time):
         status = (
             steps.print_result(found, as_json=json)
             if without
-            else FinishedSearch(data, found, crew).print_result(as_json=json)
+            else FinishedSearch(data, found, crew, answer_time).print_result(as_json=json)
         )
     raise typer.Exit(status)

@@ -76,11 +76,12 @@ def command(
     assert isinstance(rows, TabularData)
     workers = steps.check_workers(loaded, options)
     experiment = Experiment(space=loaded, data=rows, workers=workers, **settings_of(options))
-    bound, objective = rows.bind_space(experiment)
+    # A table records the numbers of columns of each kind, not their names.
+    bound, objective = replace(rows, matches_names=False).bind_space(experiment)
     print_diagnostics(bound.warnings)
     tabulate, number = tabulation_search(bound, objective.training_size, hyperparameters=hyperparameters, b=b, eta=eta)
     wanted = replace(experiment, optimizer=NestedPlugin("tabulate", tabulate), budget=Budget(seconds, number))
-    with steps.run_search(wanted.prepared_for(bound, objective), options) as (found, _):
+    with steps.run_search(wanted.prepared_for(bound, objective), options) as (found, _, _):
         outcome, place = found.outcome, found.store
     assert place is not None
     table = _table(bound, objective, tabulate, outcome, experiment.seed, place)

@@ -12,12 +12,18 @@ from spacelang.cli._options import (
     load,
     read_configuration,
 )
-from spacelang.cli._output import exclusion_document, fail, print_exclusion, print_json
+from spacelang.cli._output import (
+    exclusion_document,
+    fail,
+    print_exclusion,
+    print_json,
+    print_keys_without_meaning,
+)
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
-    from spacelang.api.nearest_configuration import KeyChange, NearestMember
+    from spacelang.solver.nearest_configuration import KeyChange, NearestMember
 
 GROUP = ("Inspect a space", 5)
 
@@ -32,9 +38,9 @@ def command(
 
     Example: `spacelang why-not credit.space mine.json`
     """
-    loaded = load(space, options)
+    loaded, given = load(space, options), read_configuration(configuration)
     try:
-        found = loaded.nearest(read_configuration(configuration))
+        found = loaded.nearest(given)
     except ValueError as error:
         fail(str(error), status=BAD_INPUT)
     if json:
@@ -43,6 +49,7 @@ def command(
         typer.echo("the configuration is a member of the space")
     else:
         _print(found)
+    print_keys_without_meaning(loaded.keys_without_meaning(given))
     if found.reasons:
         raise typer.Exit(BAD_INPUT)
 

@@ -239,9 +239,9 @@ class BadBound(Diagnostic):
 class UnboundSymbol(Diagnostic):
     """A value depends on the size of the data, but no data is given.
 
-    `n_samples`, `n_features` and `n_classes` get their numbers from the data of a run, or from `--bind n_features=20`.
-    A symbol without a number stands for an arbitrarily large one: `min(2000, n_samples)` is 2000, and `n_samples / 2`
-    has no limit.
+    `n_samples`, `n_features` and other symbols get their numbers from the data of a run, or from `--bind
+    n_features=20`. A symbol without a number stands for an arbitrarily large one: `min(2000, n_samples)` is 2000, and
+    `n_samples / 2` has no limit.
     """
 
     code = "SL406"

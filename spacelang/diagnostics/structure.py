@@ -184,6 +184,21 @@ class ColumnsAfterChange(Diagnostic):
     HELPS = ("move the step into the parts of `columns(…)`, or after it",)
 
 
+class NoColumnSelected(Diagnostic):
+    """No part of `columns(…)` receives a column of the data that the space is bound to.
+
+    A part without columns is not part of the bound space, and a pipeline needs at least one column. Add a part for the
+    columns that the data has; `rest` takes all columns that no other part selects:
+
+        pipeline = columns(text: TfidfVectorizer, rest: SimpleImputer) -> SVC
+    """
+
+    code = "SL622"
+    MESSAGE = "no part of `columns(…)` receives a column of this data"
+    LABEL = "the pipeline would have no columns"
+    HELPS = ("add a part for the columns that the data has, such as `rest: …`",)
+
+
 class SingleEstimatorInsteadOfList(Diagnostic):
     """The parameter takes a list of estimators, but is given a single one.
 

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.grouping import group_by_key
+from spacelang.ir.domain import DATA_SIZE_NAMES
 from spacelang.ir.value import Value, identity_key
 from spacelang.text import Span, parameter_name_problem, unique_name
 
@@ -239,9 +240,10 @@ def _convert_if_injective(values: tuple[Value, ...], reading: Callable[[Value], 
 _KEYWORDS = """
     space stage pipeline forbid require when as float int bool log step ordered import use params abstract task include
     columns permute true false none True False None and or not in is from by to minimize maximize subject validate
-    fidelity limit min max ceil floor sqrt log2 n_samples n_features n_classes
+    fidelity limit min max ceil floor sqrt log2
 """
-KEYWORDS: Final = frozenset(_KEYWORDS.split())  # Words that have a meaning of their own somewhere in the language
+KEYWORDS: Final = frozenset((*_KEYWORDS.split(), *DATA_SIZE_NAMES))
+"""Words that have a meaning of their own somewhere in the language."""
 MAX_LENGTH: Final = 80
 CHOICE_SUFFIX: Final = "__choice__"
 """The suffix by which auto-sklearn and related tools mark the choice between components."""

@@ -1,6 +1,7 @@
 """Domains: the sets of values of hyperparameters, with `find` for values and an exact `size` (None: infinite)."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -356,6 +357,26 @@ def contains(domain: Domain, value: Value) -> bool:
     return not isinstance(domain.find(value), NotFound)
 
 
+def nearest_value(value: Value, domain: Domain) -> Value | NotFound:
+    """Return the member nearest to a number; `NOT_FOUND` if the value or the domain has no numbers."""
+    if not is_number(value):
+        return NOT_FOUND
+    assert isinstance(value, int | float)
+    ends = [end for part in parts(domain) if isinstance(part, Grid | Real) for end in _adjacent_members(part, value)]
+    if ends and math.isinf(value):
+        return max(ends) if value > 0 else min(ends)
+    return min(ends, key=lambda end: abs(end - value), default=NOT_FOUND)
+
+
+def _adjacent_members(part: Grid | Real, value: float) -> tuple[int | float, ...]:
+    """Return the members of a grid or an interval next to a number outside it: the one below and the one above."""
+    if isinstance(part, Real):
+        return (part.least if value < part.least else part.greatest,)
+    places = range(part.size)
+    place = bisect_left(places, value, key=part.value_at)
+    return tuple(part.value_at(index) for index in (place - 1, place) if index in places)
+
+
 def describe(domain: Domain) -> str:
     """Return the domain in the syntax of the language, e.g. `int[1, 10] log`."""
     match domain:
@@ -406,8 +427,24 @@ def spell_parameter_name(name: str) -> str:
 KEYWORDS: Final = frozenset({"none", "true", "false", "and", "or", "not", "in", "is", "when", "as"})
 _PYTHON_KEYWORDS: Final = frozenset({"True", "False", "None"})
 """Python's spellings of three keywords; they have no meaning in the language."""
-DATA_SIZE_NAMES: Final = ("n_classes", "n_features", "n_samples")
+DATA_SIZE_NAMES: Final = (
+    "n_categorical",
+    "n_classes",
+    "n_datetime",
+    "n_features",
+    "n_missing",
+    "n_numeric",
+    "n_samples",
+    "n_text",
+)
 """Names that denote the size of the data in expressions, unless something else has the same name."""
+SIZES_FROM_ZERO: Final = frozenset({"n_categorical", "n_datetime", "n_missing", "n_numeric", "n_text"})
+"""The names in `DATA_SIZE_NAMES` whose number may be 0; the others are at least 1."""
+
+
+def least_size(name: str) -> int:
+    """Return the smallest number that a name in `DATA_SIZE_NAMES` can denote."""
+    return 0 if name in SIZES_FROM_ZERO else 1
 
 
 def quoted(text: str) -> str:

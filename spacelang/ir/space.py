@@ -233,6 +233,20 @@ def expressions_of(variables: Iterable[Variable], constraints: Iterable[Constrai
     yield from (constraint.expression for constraint in constraints)
 
 
+@frozen
+class DroppedVariable:
+    """A decision or hyperparameter that the space lost when it was bound to data for which it has no meaning.
+
+    `alternatives` are those that a decision lost, all of them unless the space still has the decision. None stands for
+    a hyperparameter.
+    """
+
+    address: str
+    key: str
+    owners: Context
+    alternatives: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True)
 class Space(CachedPropertyMixin):
     """A checked search space: the result of analysis and the input of everything after it."""
@@ -244,6 +258,8 @@ class Space(CachedPropertyMixin):
     task: "Task | None" = None
     plain_draws: bool = field(default=False, compare=False)
     """True in a run whose store was started before random draws followed priors and weights: they still ignore them."""
+    dropped: tuple[DroppedVariable, ...] = field(default=(), compare=False)
+    """The variables of the unbound space that this one lost when it was bound to its data."""
 
     @cached_property
     def variables(self) -> dict[str, Variable]:

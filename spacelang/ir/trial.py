@@ -75,13 +75,15 @@ class Request:
 
     `seconds` is a time limit for this evaluation that is tighter than the general one, or None. A trial that exceeds it
     does not answer a request that allows more time. `memo` is returned with the trial, also when a stored trial is
-    replayed. `seconds` and `memo` do not take part in comparisons.
+    replayed. In cross-validation, the evaluation ends after a fold if the mean loss of the folds so far is greater than
+    `stop_above`. Only `configuration` and `fidelity` take part in comparisons.
     """
 
     configuration: Configuration
     fidelity: int | None = None
     seconds: float | None = field(default=None, compare=False)
     memo: Memo = field(default=(), compare=False)
+    stop_above: float | None = field(default=None, compare=False)
 
     def make_failed(self, status: Status, reason: str, cost: float) -> "Trial":
         """Return the failed trial of this request."""
@@ -195,6 +197,9 @@ class Trial:
     predictions
         Predictions for the held-out rows, fold after fold: class probabilities of shape (n, classes), or n numbers
         for a regression; None if they are not available.
+    folds
+        The number of evaluated folds if the others were left out because of `Request.stop_above`, else None. The
+        results are then those of these folds, without predictions.
     scale
         The loss scale of the run. Optimizers receive it with each trial. It is not part of the result and is not
         stored.
@@ -210,14 +215,20 @@ class Trial:
     metrics: tuple[tuple[str, float], ...] = ()
     training_loss: float | None = None
     predictions: Any = field(default=None, compare=False, repr=False)
+    folds: int | None = None
     scale: LossScale = field(default=UNIT_SCALE, compare=False, repr=False)
 
     def is_answer_to(self, request: Request) -> bool:
         """Return True if this trial is a valid answer to an equal request.
 
         It is not if the trial hit its own time limit and `request` allows more time. A timeout before that limit was
-        caused by the limit of the run, which is the same for all requests.
+        caused by the limit of the run, which is the same for all requests. A trial on some of the folds answers only
+        requests that would have ended there, too.
         """
+        if self.folds is not None and (
+            request.stop_above is None or self.loss is None or self.loss <= request.stop_above
+        ):
+            return False
         allowed = self.request.seconds
         if self.status is not Status.TIMEOUT or allowed is None or self.cost < allowed:
             return True

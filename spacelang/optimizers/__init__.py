@@ -54,26 +54,13 @@ def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
     return HyperparameterMode.ONCE if rule == "sample" and not draws else HyperparameterMode.SEARCHED
 
 
-DEFAULT_FOR_HYPERPARAMETERS = "mosaic"
-"""The default optimizer of spaces with hyperparameters: the best of eight in a comparison (see `examples/default`)."""
-DEFAULT_WITHOUT_MODEL = "hyperband"
-"""The default for spaces with hyperparameters if trials fit nothing, or if integers are too large for floats.
-
-Models cannot encode such integers. Optimizers were not compared without data, and fitting a model may take longer than
-evaluating a function.
-"""
-
-DEFAULT_FOR_PIPELINES = "blds"  # The default optimizer of all other spaces: it selects among pipelines
+DEFAULT_OPTIMIZER = "auto"  # The optimizer of a search that names none
+DEFAULT_FOR_PIPELINES = "blds"  # The optimizer if only the default values of hyperparameters can be evaluated
 
 
-def default_optimizer(space: Space, *, has_data: bool = True, has_defaults_only: bool = False) -> str:
+def default_optimizer(*, has_defaults_only: bool = False) -> str:
     """Return the name of the optimizer that is used if a search names none.
 
-    `has_data` is true if trials fit pipelines to data. `has_defaults_only` is true if only the default values of
-    hyperparameters can be evaluated.
+    `has_defaults_only` is true if only the default values of hyperparameters can be evaluated.
     """
-    from spacelang.encodings.rows import unencodable_domains
-
-    if not space.hyperparameters or has_defaults_only:
-        return DEFAULT_FOR_PIPELINES
-    return DEFAULT_FOR_HYPERPARAMETERS if has_data and not any(unencodable_domains(space)) else DEFAULT_WITHOUT_MODEL
+    return DEFAULT_FOR_PIPELINES if has_defaults_only else DEFAULT_OPTIMIZER

@@ -7,7 +7,7 @@ from typing import Any, Final
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.walk import hyperparameters_of
-from spacelang.optimizers import DEFAULT_FOR_HYPERPARAMETERS, HyperparameterMode, hyperparameter_mode
+from spacelang.optimizers import DEFAULT_OPTIMIZER, HyperparameterMode, hyperparameter_mode
 from spacelang.optional_imports import MissingLibraryError
 from spacelang.plugins import OptionError
 from spacelang.runtime.errors import InputError
@@ -124,7 +124,7 @@ def _entry_text(entry: ReportEntry) -> str:
 
 
 def _remedy(hyperparameters: HyperparameterMode, draws_configurations: bool) -> str:
-    another = f"`--optimizer {DEFAULT_FOR_HYPERPARAMETERS}` searches them"
+    another = f"`--optimizer {DEFAULT_OPTIMIZER}` searches them"
     match hyperparameters:
         case HyperparameterMode.DEFAULT if draws_configurations:
             return "`--set hyperparameters=sample` searches them"

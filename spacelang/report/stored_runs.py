@@ -74,6 +74,7 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
     It has what `runs --json` prints, the settings of the run, the failures, and in `best` the best `count` trials, best
     first. `configuration`, `trial` and `loss` are those of the first. `budget` is the budget with which the run was
     started: `seconds` summed over all workers. `ensemble` is its number of votes, or None if the store has none.
+    `time_note` is a sentence on what did not fit into the time of the run, otherwise empty.
     `failures` counts failed trials by status, `reasons` by reason.
     """
     header, failures, test, best = run.header, run.failures, run.test, best_records(run, count)
@@ -88,6 +89,7 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
         "training_size": header.training_size,
         "budget": asdict(header.budget),
         "ensemble": run.requested_ensemble_votes,
+        "time_note": run.time_note,
         "initial": len(header.initial or ()),
         "versions": dict(header.versions),
         "sessions": [_session(each) for each in run.sessions],
@@ -189,6 +191,8 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
         which = "" if test.trial == record.index else f" for trial {test.trial}"
         yield _line(f"  test set ({test.score.rows} rows){which}: {describe_interval(test.score, header.metric)}")
         yield from (_line(f"  {each}") for each in describe_constraints(test.score, trial))
+    if note := run.time_note:
+        yield _line(f"  {note}")
     yield ""
     yield from _table((key, value_text(value)) for key, value in trial.request.configuration.items())
 

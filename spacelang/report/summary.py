@@ -11,6 +11,7 @@ from rich.text import Text
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Validation, describe_bound, describe_validation, describe_validation_rows
 from spacelang.ir.trial import UNIT_SCALE, Measurement, describe_scale, sort_key
+from spacelang.report.effort import describe_efforts, effort_by_learner, effort_by_part
 from spacelang.report.search_coverage import ENDINGS, SearchCoverage
 from spacelang.report.trial_results import (
     count_failures_by_reason,
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The facts of a run that its outcome does not contain. `store` is None if the run is not stored."""
+    """The facts of a run that its outcome does not contain.
+
+    `store` is None if the run is not stored. `learner_key` is the key of the decision by which time is listed, if any.
+    """
 
     optimizer: str
     seed: int
@@ -48,10 +52,15 @@ class RunFacts:
     validation: Validation | None = None
     searched: SearchCoverage | None = None
     positive: PositiveClass | None = None
+    learner_key: str = ""
 
 
 def document(
-    outcome: Outcome, run: RunFacts, finale: "FinalFit | None" = None, ensemble: Mapping[str, object] | None = None
+    outcome: Outcome,
+    run: RunFacts,
+    finale: "FinalFit | None" = None,
+    ensemble: Mapping[str, object] | None = None,
+    time_note: str = "",
 ) -> dict[str, object]:
     """Return what `run --json` prints.
 
@@ -65,6 +74,9 @@ def document(
     - `unfinished`: trials cut short by the end of the run; `unneeded`: speculative trials that were not used.
     - `refit`: the trial whose pipeline was fitted on all rows, or None; `passed_over`: better trials that could not be
       fitted; `test`: the score on the test set, with the value of each bound there.
+    - `time_note`: a sentence on what did not fit into the time of the run; empty if everything did.
+    - `parts`: the trials and the seconds of each part of `auto` (`initial`, `portfolio`, `race`, `model`, `chance`),
+      and `learners`: those of each alternative of the first decision.
     - `scale`: the optimizer's normalized loss is (loss - origin) / width; None before the first success.
     - `hyperparameters`: `searched`, drawn `once` per pipeline, or at their `default`; `at_defaults` are the keys
       that stayed there.
@@ -109,6 +121,11 @@ def document(
         "passed_over": [] if finale is None else [*map(skipped_trial_document, finale.skipped)],
         "test": None if finale is None or finale.test is None else score_document(finale.test),
         "ensemble": None if ensemble is None else dict(ensemble),
+        "time_note": time_note,
+        "parts": {name: each.to_json() for name, each in effort_by_part(run.optimizer, outcome.records).items()},
+        "learners": {
+            name: each.to_json() for name, each in effort_by_learner(run.learner_key, outcome.records).items()
+        },
         "scale": None if scale is None else _attributes(scale, "origin", "width"),
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
         "at_defaults": kept,
@@ -130,6 +147,7 @@ def _refit(finale: "FinalFit", record: TrialRecord) -> dict[str, object]:
         "configuration": record.trial.request.configuration.to_dict(),
         "rows": finale.rows,
         "seconds": finale.seconds,
+        "is_trial_model": finale.is_trial_model,
     }
 
 
@@ -153,7 +171,17 @@ def summary(outcome: Outcome, run: RunFacts) -> RenderableType:
         parts.append(Text(f"{run.positive.description}."))
     if run.preparation:
         parts.append(Text(run.preparation))
-    parts += [*_failures(outcome), *_scale(outcome), *map(Text, outcome.remarks), *_overhead(outcome)]
+    efforts = (
+        effort_by_part(run.optimizer, outcome.records),
+        effort_by_learner(run.learner_key, outcome.records),
+    )
+    parts += [
+        *_failures(outcome),
+        *_scale(outcome),
+        *map(Text, outcome.remarks),
+        *map(Text, describe_efforts(*efforts)),
+    ]
+    parts += _overhead(outcome)
     return Group(*parts, _effort(outcome, run))
 
 
@@ -308,6 +336,7 @@ def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
     `loss` is the loss on the rows by which `members` were chosen (None without members), `losses` are those of the
     multisets of 1, 2, … votes on the way, `library` is the number of pipelines to choose from, `weight` the share of
     all votes, `seconds` the time of the fits, of each and of all. `left_out` could not be fitted on all `rows`.
+    `time_note` is a sentence on what did not fit into the time of the run, otherwise empty.
     """
     return {
         "votes": len(ensemble.choice.models.order),
@@ -318,6 +347,7 @@ def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
         "left_out": [*map(skipped_trial_document, ensemble.left_out)],
         "rows": ensemble.rows,
         "seconds": ensemble.seconds,
+        "time_note": ensemble.note,
         "test": None if ensemble.test is None else score_document(ensemble.test),
     }
 
@@ -331,6 +361,7 @@ def _member(member: "Member", weight: float) -> dict[str, object]:
         "loss": trial.loss,
         "configuration": trial.request.configuration.to_dict(),
         "seconds": member.seconds,
+        "is_trial_model": member.is_trial_model,
     }
 
 

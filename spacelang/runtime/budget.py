@@ -15,25 +15,44 @@ _LIMIT: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A positive limit on the seconds and the number of trials of a search; None is no limit."""
+    """A positive limit on the seconds and the number of trials of a search; None is no limit.
+
+    `answer_seconds` limits the seconds until the answer of the run: its start, the search and the work after the search
+    together.
+    """
 
     seconds: float | None = None
     trials: int | None = None
+    answer_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if self.seconds is not None and not self.seconds > 0:
-            raise ValueError(f"the time budget is {self.seconds:g} seconds, but it must be positive")
+        for seconds in (self.seconds, self.answer_seconds):
+            if seconds is not None and not seconds > 0:
+                raise ValueError(f"the time budget is {seconds:g} seconds, but it must be positive")
         if self.trials is not None and self.trials < 1:
             raise ValueError(f"the budget is {self.trials} trials, but it must be at least 1")
 
-    def is_exhausted(self, seconds: float, trials: int) -> bool:
-        """Return True if no further evaluation may start after this many seconds and trials."""
-        out_of_time = self.seconds is not None and seconds >= self.seconds
-        return out_of_time or (self.trials is not None and trials >= self.trials)
+    @property
+    def shortest_seconds(self) -> float | None:
+        """The smaller one of the two limits on seconds; None without any."""
+        return min((each for each in (self.seconds, self.answer_seconds) if each is not None), default=None)
 
-    def seconds_left(self, seconds: float) -> float | None:
-        """Return the remaining seconds after this many seconds; None without a limit."""
-        return None if self.seconds is None else max(0.0, self.seconds - seconds)
+    def without_answer_time(self) -> "Budget":
+        """Return the budget of a search that nothing precedes or follows: both limits on seconds are limits on it."""
+        return Budget(self.shortest_seconds, self.trials)
+
+    def is_exhausted(self, seconds: float, trials: int, reserve: float = 0.0) -> bool:
+        """Return True if no further evaluation may start after this many seconds and trials (see `seconds_left`)."""
+        return self.seconds_left(seconds, reserve) == 0 or (self.trials is not None and trials >= self.trials)
+
+    def seconds_left(self, seconds: float, reserve: float = 0.0) -> float | None:
+        """Return the seconds that are left for the search after this many seconds; None without a limit.
+
+        `reserve` are the seconds until the answer that the search cannot use: those before it and those after it.
+        """
+        answer = None if self.answer_seconds is None else self.answer_seconds - reserve
+        limits = [each for each in (self.seconds, answer) if each is not None]
+        return max(0.0, min(limits) - seconds) if limits else None
 
     def trials_left(self, trials: int) -> int | None:
         """Return how many evaluations may still start after this many trials; None without a limit."""

@@ -5,14 +5,17 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import inf
 from typing import Any, Final, Generic, TypeVar
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Status, TestScore, Trial, UnseenMeasurement
+from spacelang.runtime.answer_time import TIME_WAS_UP, AnswerTime
 from spacelang.runtime.errors import describe_exception
 from spacelang.runtime.executors import Executor, FinishedJob, Job
 from spacelang.runtime.history import Outcome, TrialRecord
+from spacelang.runtime.kept_models import TrialRank, rank_trial
 from spacelang.runtime.objective import Refittable
 from spacelang.runtime.pipelines import PipelineInput
 
@@ -57,11 +60,23 @@ class RefitWork(FinalWork["SerializedPayload"]):
 
 
 @dataclass(frozen=True, slots=True)
+class TrialModelWork(FinalWork["SerializedPayload"]):
+    """Return the kept models of a trial, in the file `path`, as a fitted pipeline; a member predicts class codes."""
+
+    path: str = ""
+    is_member: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class UnseenScoreWork(FinalWork[TestScore]):
-    """Score a fitted pipeline on the test rows, which no trial saw; without `has_interval` it takes far less time."""
+    """Score a fitted pipeline on the test rows, which no trial saw; without `has_interval` it takes far less time.
+
+    There is no interval if the score with it would take more than `interval_seconds`.
+    """
 
     pipeline: "SerializedPayload | None" = field(default=None, compare=False, repr=False)
     has_interval: bool = True
+    interval_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +97,9 @@ class SkippedTrial:
 class FinalFit:
     """The trial (None without any) whose pipeline was fitted on all `rows` in `seconds`, after the better `skipped`.
 
-    `pipeline` is the fitted pipeline if it was requested. `test` is its score on the test rows, if there are any.
+    `pipeline` is the fitted pipeline if it was requested. `test` is its score on the test rows, if there are any. If
+    the time was up, the pipeline may be the model of the trial, which was fitted on fewer `rows`; `note` is a sentence
+    about it, otherwise empty.
     """
 
     record: TrialRecord | None
@@ -91,6 +108,8 @@ class FinalFit:
     skipped: tuple[SkippedTrial, ...] = ()
     pipeline: Any = field(default=None, compare=False, repr=False)
     test: TestScore | None = None
+    is_trial_model: bool = False
+    note: str = ""
 
 
 def fit_best_pipeline(
@@ -103,6 +122,7 @@ def fit_best_pipeline(
     is_wanted: bool = False,
     has_interval: bool = True,
     announce: Callable[[TrialRecord, tuple[SkippedTrial, ...]], None] = lambda *_: None,
+    answer_time: AnswerTime | None = None,
 ) -> FinalFit:
     """Fit the best pipeline of a run on all rows; try the next best if the fit fails, takes too long or dies.
 
@@ -110,25 +130,69 @@ def fit_best_pipeline(
     time limit scaled by `allowed_seconds`. At most `MAX_ATTEMPTS` pipelines are tried. `announce` is called before each
     of them, with its record and the skipped trials.
 
+    With an `answer_time`, fits end in time. If a fit would not, or does not, the model of its trial takes its place. A
+    pipeline without one is skipped if another one has a model. If none has, the fit takes as long as it needs, because
+    there would be no answer without it.
+
     If there are test rows, the fitted pipeline is scored on them, with a confidence interval if `has_interval`, and the
     bounds of the task are measured there. Errors of the executor as a whole are raised.
     """
     passed_over: tuple[SkippedTrial, ...] = ()
     executor.stop()
-    for number, record in enumerate(islice(rank_candidates(outcome, objective.training_size), MAX_ATTEMPTS), start=1):
+    time = answer_time if answer_time is not None and answer_time.is_enforced else None
+    candidates = [*islice(rank_candidates(outcome, objective.training_size), MAX_ATTEMPTS)]
+    for number, record in enumerate(candidates, start=1):
         announce(record, passed_over)
         configuration = record.trial.request.configuration
         work = RefitWork(configuration, form, returns_pipeline=is_wanted or objective.test_rows > 0)
         seconds = allowed_seconds(record, outcome, objective, limits)
-        (fit,) = run_jobs(executor, Job(-number, work, seconds))
+        has_models = time is not None and any(time.find_model(each.trial) for each in candidates[number - 1 :])
+        fit = _fit_in_time(Job(-number, work, seconds), record, executor, time if has_models else None)
+        model = time.find_model(record.trial) if time is not None and is_out_of_time(fit, seconds) else None
+        if time is not None and model is not None:
+            taking = TrialModelWork(configuration, form, path=str(model.path))
+            (fit,) = run_jobs(executor, Job(-number, taking, time.job_seconds))
         fit = replace_unreadable_by_failure(fit) if is_wanted else fit
         if fit.status is Status.SUCCESS:
             pipeline = fit.value.open() if is_wanted and fit.value is not None else None
             wish = UnseenScoreWork(configuration, form, fit.value, has_interval)
-            score = _score_and_bounds(wish, objective, executor, seconds)
-            return FinalFit(record, objective.rows, fit.cost, passed_over, pipeline, score)
+            score = _score_and_bounds(wish, record, objective, executor, seconds, time)
+            if time is None or model is None:
+                return FinalFit(record, objective.rows, fit.cost, passed_over, pipeline, score)
+            rows, note = training_rows(record.trial, objective), _trial_model_note(record, objective, time)
+            return FinalFit(record, rows, fit.cost, passed_over, pipeline, score, is_trial_model=True, note=note)
         passed_over = (*passed_over, SkippedTrial(record, fit.status, fit.reason))
     return FinalFit(None, objective.rows, skipped=passed_over)
+
+
+def _fit_in_time(
+    job: Job[RefitWork], record: TrialRecord, executor: Executor, time: AnswerTime | None
+) -> WorkResult["SerializedPayload"]:
+    """Run a fit on all rows; with a `time`, only if it is predicted to end in time, and only until then."""
+    if time is None:
+        (fit,) = run_jobs(executor, job)
+        return fit
+    (fit,) = run_jobs(executor, job, admit=lambda _: time.admit_fit(record.trial, time.seconds_for_fit))
+    if fit.status is Status.SUCCESS:
+        time.learn_fit(record.trial, fit.cost)
+    return fit
+
+
+def is_out_of_time(fit: WorkResult[Any], limit: float) -> bool:
+    """Return True if a fit was not started or was cut off because of the time of the run, not of its own `limit`."""
+    return fit.status is Status.TIMEOUT and fit.cost < limit
+
+
+def training_rows(trial: Trial, objective: Refittable) -> int:
+    """Return the number of rows on which the pipeline of a trial was fitted, in each fold."""
+    return min(trial.request.fidelity or objective.training_size, objective.training_size)
+
+
+def _trial_model_note(record: TrialRecord, objective: Refittable, time: AnswerTime) -> str:
+    folds, number = time.costs.sizes.folds, record.index
+    models = f"the model of trial {number}" if folds == 1 else f"the vote of the {folds} models of trial {number}"
+    rows = f"{training_rows(record.trial, objective):,} of {objective.rows:,} rows"
+    return f"the best pipeline is {models}, fitted on {rows}: {TIME_WAS_UP}"
 
 
 def score_on_unseen_rows(executor: Executor, job: Job[UnseenScoreWork], rows: int) -> TestScore | None:
@@ -140,14 +204,24 @@ def score_on_unseen_rows(executor: Executor, job: Job[UnseenScoreWork], rows: in
 
 
 def _score_and_bounds(
-    wish: UnseenScoreWork, objective: Refittable, executor: Executor, seconds: float
+    wish: UnseenScoreWork,
+    record: TrialRecord,
+    objective: Refittable,
+    executor: Executor,
+    seconds: float,
+    time: AnswerTime | None,
 ) -> TestScore | None:
-    score = score_on_unseen_rows(executor, Job(-MAX_ATTEMPTS - 1, wish, max(seconds, MIN_SECONDS)), objective.test_rows)
+    allowed = max(seconds, MIN_SECONDS)
+    if time is not None:
+        wish = replace(wish, interval_seconds=max(time.seconds_for_best_score, 0.0))
+        allowed = min(allowed, time.job_seconds)
+    score = score_on_unseen_rows(executor, Job(-MAX_ATTEMPTS - 1, wish, allowed), objective.test_rows)
     if score is None or not objective.bounds:
         return score
     # A separate job, so that the score is not lost if this one hangs or crashes.
     job = Job(-MAX_ATTEMPTS - 2, UnseenBoundsWork(wish.configuration), seconds + MIN_SECONDS)
-    (found,) = run_jobs(executor, job)
+    admit = None if time is None else lambda _: time.admit_fit(record.trial, time.seconds_for_best_score)
+    (found,) = run_jobs(executor, job, admit=admit)
     unknown = (UnseenMeasurement(bound, None, reason=found.reason) for bound in objective.bounds)
     return replace(score, constraints=tuple(unknown) if found.value is None else found.value)
 
@@ -162,12 +236,8 @@ def rank_candidates(outcome: Outcome, training_size: int) -> Iterator[TrialRecor
             yield record
 
 
-def _rank(record: TrialRecord, outcome: Outcome, training_size: int) -> tuple[bool, bool, float, bool, float, int]:
-    trial = record.trial
-    rows = trial.request.fidelity
-    is_partial = trial.is_feasible and rows is not None and rows < training_size
-    loss = float("inf") if trial.loss is None else trial.loss
-    return record is not outcome.best, not trial.is_feasible, trial.excess, is_partial, loss, record.index
+def _rank(record: TrialRecord, outcome: Outcome, training_size: int) -> tuple[bool, TrialRank, int]:
+    return record is not outcome.best, rank_trial(record.trial, training_size), record.index
 
 
 def allowed_seconds(record: TrialRecord, outcome: Outcome, objective: Refittable, limits: Limits) -> float:
@@ -181,14 +251,27 @@ def allowed_seconds(record: TrialRecord, outcome: Outcome, objective: Refittable
     return max(round(outcome.seconds * growth, 3), MIN_SECONDS)
 
 
-def run_jobs(executor: Executor, *jobs: Job[FinalWork[V]]) -> list[WorkResult[V]]:
-    """Run jobs on all workers of an executor and return the results of their work in the order of the jobs."""
+def run_jobs(
+    executor: Executor, *jobs: Job[FinalWork[V]], admit: Callable[[Job[FinalWork[V]]], float | None] | None = None
+) -> list[WorkResult[V]]:
+    """Run jobs on all workers of an executor and return the results of their work in the order of the jobs.
+
+    Jobs are started in their order. `admit` is called before a job is started. It returns the most seconds that the job
+    may take, or None if it must not be started; the result is a timeout then.
+    """
     waiting = [*jobs]
     found: dict[int, WorkResult[V]] = {}
     while len(found) < len(jobs):
-        for worker in list(executor.free)[: len(waiting)]:
-            executor.start(worker, waiting.pop(0))
-        found |= {finished.job.number: _own_result(finished) for finished in executor.wait()}
+        while waiting and executor.free:
+            job = waiting.pop(0)
+            most = inf if admit is None else admit(job)
+            if most is None:
+                found[job.number] = job.work.make_failed(Status.TIMEOUT, TIME_WAS_UP, 0.0)
+            else:
+                seconds = min(most, inf if job.seconds is None else job.seconds)
+                executor.start(executor.free[0], replace(job, seconds=None if seconds == inf else seconds))
+        if len(found) < len(jobs):
+            found |= {finished.job.number: _own_result(finished) for finished in executor.wait()}
     return [found[job.number] for job in jobs]
 
 

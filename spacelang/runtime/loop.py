@@ -9,6 +9,7 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 from spacelang.ir.search_protocol import Ask, Search, SearchEvent, StalledSearchError
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, Trial
+from spacelang.runtime.answer_time import AnswerTime
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import Executor, FinishedJob, Job, PendingJobsError
@@ -46,6 +47,8 @@ class Dispatcher:
     listener: Listener
     queue: RequestQueue
     lazy_requests: LazyRequestRegistry
+    answer_time: AnswerTime | None = None
+    preceding_seconds: float = 0.0  # The seconds between the start of the run and that of the search, in this session
     running: "dict[Key, _StartedJob]" = field(default_factory=dict)  # The jobs that workers are evaluating
     _committed: dict[Key, deque[CommittedRequest]] = field(default_factory=dict)
     """The committed requests that were not reported yet, by key. Requests for the same trial are in their order."""
@@ -136,12 +139,12 @@ class Dispatcher:
         self._start_jobs()
         if not any(key in self._committed for key in self.running):
             return False
-        self._finished_jobs.extend(self.executor.wait(self.budget.seconds_left(self.history.now())))
+        self._finished_jobs.extend(self.executor.wait(self._seconds_left()))
         return True
 
     def _start_jobs(self) -> None:
         """Give every idle worker a job; stop the least likely speculative one if committed requests lack a worker."""
-        while self.budget.seconds_left(self.history.now()) != 0:
+        while self._seconds_left() != 0:
             if not (free := self.executor.free):
                 if not self.queue or self._trials_left() == 0 or not self._stop_least_likely():
                     return
@@ -151,6 +154,13 @@ class Dispatcher:
                 return
             self.running[self.history.cache_key(job.work)] = _StartedJob(job, free[0], self.history.now())
             self.executor.start(free[0], job)
+
+    def _reserved_seconds(self) -> float:
+        """Return the seconds of the time until the answer that the search cannot use."""
+        return 0.0 if self.answer_time is None else self.preceding_seconds + self.answer_time.reserve
+
+    def _seconds_left(self) -> float | None:
+        return self.budget.seconds_left(self.history.now(), self._reserved_seconds())
 
     def _trials_left(self) -> int | None:
         left = self.budget.trials_left(self.history.reported_trials)
@@ -213,6 +223,8 @@ class Dispatcher:
 
     def _store(self, record: TrialRecord) -> None:
         held = self.history.store(record)
+        if self.answer_time is not None:
+            self.answer_time.add(held)
         self.listener.trial(held, self.history.best or held)
 
     def _make_event(self, wish: CommittedRequest | None, *, is_known: bool = False) -> SearchEvent:
@@ -264,7 +276,8 @@ class Dispatcher:
             return True  # the remaining ones are speculative: they are stored when the run is closed
         if self.history.trials_to_replay:
             return False
-        return not self._finished_jobs and self.budget.is_exhausted(self.history.now(), self.history.reported_trials)
+        spent = self.history.now(), self.history.reported_trials, self._reserved_seconds()
+        return not self._finished_jobs and self.budget.is_exhausted(*spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +318,7 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     seed: int = 0,
     remarks: Iterable[str] = (),
     stopwatch: Clock = perf_counter,
+    answer_time: AnswerTime | None = None,
 ) -> Steps[Outcome]:
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
@@ -318,7 +332,7 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     same events as in its sessions, without an evaluation. Requests of one batch whose keys by `route` share a prefix
     are evaluated after each other by the same worker. A `scale` of None is set by the first reported success. Lazy
     requests are made with generators derived from `seed`, unless the journal has their trials. `remarks` are read when
-    the search has ended.
+    the search has ended. With an `answer_time` the search ends early enough for the work after it.
 
     Raises StalledSearchError if the search waits without a pending trial, DifferentSearchError if the journal is of a
     different search, and errors of the executor, the search, the listener and the journal.
@@ -327,7 +341,8 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     kept = NullTrialStorage() if journal is None else journal
     history = History(clock, training_size, kept, scale)
     proposals = LazyRequestRegistry(seed, history.stored_lazy_requests())
-    dispatcher = Dispatcher(executor, budget, history, told, RequestQueue(route), proposals)
+    before = 0.0 if answer_time is None else answer_time.start_session(kept.seconds, len(executor.free))
+    dispatcher = Dispatcher(executor, budget, history, told, RequestQueue(route), proposals, answer_time, before)
     told.started(budget)
     try:
         ended = yield from _drive(search, dispatcher, stopwatch)
@@ -338,6 +353,8 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
         dispatcher.close(is_interrupted=True)
     finally:
         search.close()
+    if answer_time is not None:
+        answer_time.end_session(len(history.records) - history.earlier_trials)
     outcome = replace(history.make_outcome(ended, len(dispatcher.running)), remarks=tuple(remarks))
     kept.end_session(ended.value, outcome.seconds)
     told.finished(outcome)

@@ -11,6 +11,8 @@ from spacelang.runtime.request_queue import PrefixKeyFunction
 from spacelang.runtime.storage.header import DataFacts, LossName
 
 if TYPE_CHECKING:
+    from spacelang.runtime.final_work_costs import WorkSizes
+    from spacelang.runtime.kept_models import ModelFolder
     from spacelang.runtime.pipelines import PipelineInput
     from spacelang.runtime.scoring.metric import Metric
     from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
@@ -135,6 +137,21 @@ class Refittable(Evaluator, Protocol):
     @property
     def test_rows(self) -> int:
         """The number of rows that trials never see; 0 if there are none."""
+
+
+@runtime_checkable
+class KeepsModels(Refittable, Protocol):
+    """A refittable objective whose trials can keep their models, and whose final work takes a predictable time.
+
+    `evaluate` then also does `TrialModelWork`.
+    """
+
+    @property
+    def work_sizes(self) -> "WorkSizes":
+        """The sizes of the data that decide how long the work after a search takes."""
+
+    def keep_models(self, folder: "ModelFolder | None") -> None:
+        """Write the models of trials to this folder from now on; None keeps no models."""
 
 
 @runtime_checkable

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 
+MOVES_PER_NUMBER = 4
+MOVE_DEVIATION = 0.2  # The standard deviation of moves on the unit interval. SMAC also draws four moves with 0.2
 MAX_CACHED_STRUCTURES = 256
 """The maximum number of structures whose structural neighbours are cached. Most lookups of a search share a few."""
 MAX_CACHED_EXCHANGES = 4096
@@ -134,19 +136,24 @@ class Neighbourhood:
         )
 
     def neighbours_of(
-        self, configuration: Configuration, rng: "Generator", fixed: frozenset[str] = frozenset()
+        self,
+        configuration: Configuration,
+        rng: "Generator",
+        fixed: frozenset[str] = frozenset(),
+        deviation: float = MOVE_DEVIATION,
     ) -> list[Configuration]:
         """Return all neighbours of a configuration, each once; keys in `fixed` never change.
 
         One decision differs, with defaults for all hyperparameters, or one hyperparameter: any other value of a set, or
-        four random numbers of a range. What becomes active takes its default.
+        four random numbers of a range, with this standard deviation on the unit interval. What becomes active takes its
+        default.
         """
         values = configuration.view
         structure, places = self._walk(values)
         movers = [mover for place in places for mover in place.movable if mover.node.key in values]
         if fixed:
             movers = [mover for mover in movers if mover.node.key not in fixed]
-        found = self._value_neighbours(structure, movers, configuration, rng)
+        found = self._value_neighbours(structure, movers, configuration, rng, deviation)
         for choice, others in self._structural_neighbours(structure, places):
             if choice.key not in fixed:
                 found += others
@@ -275,10 +282,11 @@ class Neighbourhood:
         movers: Sequence[_MovableHyperparameter],
         configuration: Configuration,
         rng: "Generator",
+        deviation: float,
     ) -> list[Configuration]:
         values = configuration.view
         centres = [mover.moves.unit_position(values[mover.node.key]) for mover in movers]
-        drawn = iter(draw_unit_positions([centre for centre in centres if centre is not None], rng))
+        drawn = iter(draw_unit_positions([centre for centre in centres if centre is not None], rng, deviation))
         known: dict[_ResidualComponent, _KnownValues] = {}
         found: list[Configuration] = []
         for mover, centre in zip(movers, centres, strict=True):
@@ -383,18 +391,14 @@ def _has_fixed_values(other: Configuration, configuration: Configuration, fixed:
     )
 
 
-MOVES_PER_NUMBER = 4
-MOVE_DEVIATION = 0.2  # The standard deviation of moves on the unit interval. SMAC also draws four moves with 0.2
-
-
-def draw_unit_positions(centres: Sequence[float], rng: "Generator") -> list[list[float]]:
+def draw_unit_positions(centres: Sequence[float], rng: "Generator", deviation: float) -> list[list[float]]:
     """Return `MOVES_PER_NUMBER` positions in [0, 1] for each centre, from a truncated normal distribution."""
-    drawn = rng.normal(0.0, MOVE_DEVIATION, (len(centres), MOVES_PER_NUMBER)).tolist()
+    drawn = rng.normal(0.0, deviation, (len(centres), MOVES_PER_NUMBER)).tolist()
     for places, centre in zip(drawn, centres, strict=True):
         for number, step in enumerate(places):
             place = centre + step
             while not 0.0 <= place <= 1.0:
-                place = float(rng.normal(centre, MOVE_DEVIATION))
+                place = float(rng.normal(centre, deviation))
             places[number] = place
     found: list[list[float]] = drawn
     return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.value import to_json as value_to_json
 from spacelang.serialization import json_documents
 from spacelang.serialization.json_documents import DefinitionError, JsonObject, ReadingContext, WritingContext
@@ -317,6 +318,11 @@ _VALUE: Final = ScalarCodec(
     },
 )
 VALUE: Final = NamedCodec("value", lambda: _VALUE)
+CONFIGURATION: Final = ConversionCodec(
+    MappingCodec(VALUE, json_documents.expect_string),
+    lambda pairs: Configuration(dict(pairs)),
+    lambda each: [*each.items()],
+)
 _LINE: Final = ScalarCodec(
     json_documents.expect_line_number,
     {

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, Final
 
 from spacelang.ir import task
-from spacelang.ir.space import Constraint, Space
+from spacelang.ir.space import Constraint, DroppedVariable, Space
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import (
     ArrayCodec,
@@ -242,9 +242,37 @@ _LINES: Final[JsonObject] = {
 }
 
 
+_OWNER: Final[JsonCodec[tuple[str, str]]] = ObjectCodec(
+    "A decision that takes an alternative.",
+    (
+        ObjectKey("decision", codec.NAME, "The address of the decision."),
+        ObjectKey("alternative", codec.NAME, "The name of the alternative."),
+    ),
+    lambda parts, _, __: (parts["decision"], parts["alternative"]),
+    lambda owner: {"decision": owner[0], "alternative": owner[1]},
+)
+_DROPPED: Final[JsonCodec[DroppedVariable]] = codec.named_object(
+    "dropped",
+    "A decision or hyperparameter of the unbound space that has no meaning for the data.",
+    (
+        ObjectKey("address", codec.NAME),
+        ObjectKey("key", codec.NAME),
+        ObjectKey("owners", ArrayCodec(_OWNER), "The alternatives that lead to it, outermost first.", ()),
+        ObjectKey(
+            "alternatives",
+            ArrayCodec(codec.NAME),
+            "The alternatives that the decision lost; absent for a hyperparameter.",
+            None,
+        ),
+    ),
+    codec.from_parts(DroppedVariable),
+)
+
+
 def _space(parts: codec.Parts, _: str, __: ReadingContext) -> Space:
     """Return the space; `from_json` has read `file` and `lines` before."""
-    return Space(parts["name"], parts["root"], parts["constraints"], parts["title"], parts["task"])
+    names = ("name", "root", "constraints", "title", "task", "dropped")
+    return Space(**{name: parts[name] for name in names})
 
 
 _DEFINITION: Final = ObjectCodec(
@@ -257,6 +285,7 @@ _DEFINITION: Final = ObjectCodec(
         ObjectKey("root", NODE, "The pipeline."),
         ObjectKey("constraints", ArrayCodec(_CONSTRAINT), default=()),
         ObjectKey("task", TASK, default=None),
+        ObjectKey("dropped", ArrayCodec(_DROPPED), "What the space lost when it was bound to its data.", ()),
         ObjectKey(
             "lines",
             ScalarCodec(lambda value, _: value, _LINES),

@@ -10,8 +10,8 @@ from spacelang.ir.task import Kind
 MAX_CATEGORIES: Final = 50  # The maximum number of columns that a column of categories is encoded to
 IMPUTER: Final = """\
 stage imputer = SimpleImputer {
-  strategy      : {mean, median, most_frequent} = median
-  add_indicator : bool = false
+  strategy      : {mean, median, most_frequent} = median when n_missing > 0
+  add_indicator : bool = false when n_missing > 0
   keep_empty_features = true
 }
 """

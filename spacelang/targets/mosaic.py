@@ -21,7 +21,7 @@ from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.space import Choice, Context, Node, Operator, Product, ProductKind, Space, children_of
 from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.sampling.batch_builder import Batch
-from spacelang.sampling.neighbours import Neighbourhood
+from spacelang.sampling.neighbours import MOVE_DEVIATION, Neighbourhood
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
@@ -178,15 +178,18 @@ class StructuralTree:
         """Draw the set D(X(s)) below a node: structures, then values; may raise SamplingFailedError."""
         return self._sampler.batch(count, rng, self._node(prefix).taken)
 
-    def neighbours(self, configuration: Configuration, prefix: Prefix, rng: Generator) -> list[Configuration]:
+    def neighbours(
+        self, configuration: Configuration, prefix: Prefix, rng: Generator, deviation: float = MOVE_DEVIATION
+    ) -> list[Configuration]:
         """Return the neighbors of a member by one exchange that stay below the prefix.
 
-        These have each other value of a set, or four draws from a range. For every decision after the prefix, they have
-        each other admissible branch with all hyperparameters, and if possible all inner decisions, at their defaults.
+        These have each other value of a set, or four draws from a range, with this standard deviation on the unit
+        interval. For every decision after the prefix, they have each other admissible branch with all hyperparameters,
+        and if possible all inner decisions, at their defaults.
         """
         fixed = [(self._keys[address], branch) for address, branch in self._node(prefix).taken.items()]
         inside = self._inner_neighbours(structure_of(self.space, configuration))
-        found = [*self._neighbourhood.neighbours_of(configuration, rng), *inside]
+        found = [*self._neighbourhood.neighbours_of(configuration, rng, deviation=deviation), *inside]
         views = ((other, other.view) for other in found)
         return [other for other, view in views if all(view[key] == branch for key, branch in fixed)]
 

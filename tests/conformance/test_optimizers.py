@@ -44,7 +44,7 @@ class TestOptimizers(OptimizerConformance):
         self.one_by_one = name in ONE_BY_ONE
         self.options = OPTIONS.get(name, {})
         self.draws = name != "enumerate"
-        self.failures = 12 if self.has_option("b") else type(self).failures
+        self.failures = 12 if self.has_option("b") and name != "auto" else type(self).failures  # its data are few rows
         self.opening = OPENING.get(name, 0)
 
 

@@ -67,6 +67,7 @@ CUTS = {
 
 SMALL = ("run", "tiny.space", "--trials", "2", "--data")
 GOOD = (*SMALL, "good.csv")
+BLDS = (*GOOD, "--optimizer", "blds")
 
 
 @dataclass(frozen=True)
@@ -143,11 +144,11 @@ OPTIONS = [
     ),
     case(*SMALL, "table:t.npz", "--isolate", status=2, telling=("`--isolate` has no effect on a table",)),
     case(*GOOD, "--optimizer", "bdls", status=2, telling=("unknown optimizer `bdls`", "did you mean `blds`?")),
-    case(*GOOD, "--set", "disk=2", status=2, telling=("`disk` is not an option of `blds`", "did you mean `disc`?")),
-    case(*GOOD, "--set", "disc=0", status=2, telling=("`disc` is 0", "at least 1")),
-    case(*GOOD, "--set", "disc=abc", status=2, telling=("`abc` is not a value of `disc`", "whole number")),
-    case(*GOOD, "--set", "disc=", status=2, telling=("not a value of `disc`",)),
-    case(*GOOD, "--set", "disc=1.5", status=2, telling=("`1.5` is not a value of `disc`",)),
+    case(*BLDS, "--set", "disk=2", status=2, telling=("`disk` is not an option of `blds`", "did you mean `disc`?")),
+    case(*BLDS, "--set", "disc=0", status=2, telling=("`disc` is 0", "at least 1")),
+    case(*BLDS, "--set", "disc=abc", status=2, telling=("`abc` is not a value of `disc`", "whole number")),
+    case(*BLDS, "--set", "disc=", status=2, telling=("not a value of `disc`",)),
+    case(*BLDS, "--set", "disc=1.5", status=2, telling=("`1.5` is not a value of `disc`",)),
     case(*GOOD, "--set", "eta=1", status=2, telling=("`eta` is 1", "greater than 1")),
     case(*GOOD, "--set", "eta=nan", status=2, telling=("`nan` is not a value of `eta`",)),
     case(*GOOD, "--set", "eta=1/0", status=2, telling=("`1/0` is not a value of `eta`",)),
@@ -161,10 +162,10 @@ OPTIONS = [
         status=2,
         telling=("starts with configurations of an archive", "`--archive FILE`"),
     ),
-    case(*GOOD, "--set", "log_rule=x", status=2, telling=("`x`", "`log_rule`", "`theory`")),
+    case(*BLDS, "--set", "log_rule=x", status=2, telling=("`x`", "`log_rule`", "`theory`")),
     case(*GOOD, "--set", "disc", status=2, telling=("`--set disc`", "NAME=VALUE")),
     case(*GOOD, "--set", "=3", status=2, telling=("NAME=VALUE",)),
-    case(*GOOD, "--set", "disc=1", "--set", "disc=2", status=2, telling=("`disc` is given twice",)),
+    case(*BLDS, "--set", "disc=1", "--set", "disc=2", status=2, telling=("`disc` is given twice",)),
     case(*GOOD, "--set", "a\x1b[31mb", status=2, telling=("`--set a\u241b[31mb`",)),
     case("run", "tiny.space", "--data", "good.csv", "--trials", "0", status=2, telling=("`--trials`", "1")),
     case(

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -223,7 +224,7 @@ class TestRun:
         options = ("--data", "sklearn:iris", "--workers", "0", "--optimizer", "blds")
         ended = spacelang("run", "toy.space", *options, "--trials", "40", folder=folder)
         assert ended.stderr.startswith("note: the 3 hyperparameters of `toy` are kept at their defaults\n")
-        assert "= help: `--optimizer mosaic` searches them, `--set hyperparameters=sample` draws" in ended.stderr
+        assert "= help: `--optimizer auto` searches them, `--set hyperparameters=sample` draws" in ended.stderr
         assert "Not searched: the 3 hyperparameters of `toy` are kept at their defaults" in ended.stdout
         assert "every pipeline was tried, but only with its default hyperparameters" in ended.stdout
         found = document(spacelang("run", "toy.space", *options, "--trials", "3", "--json", folder=folder))
@@ -235,8 +236,8 @@ class TestRun:
         ended = spacelang("run", "toy.space", *options, folder=folder)
         found = document(ended)
         assert ended.stderr == ""
-        assert (found["optimizer"], found["hyperparameters"], found["trials"]) == ("mosaic", "searched", 3)
-        assert document(spacelang("run", "tiny.space", *options, folder=folder))["optimizer"] == "blds"
+        assert (found["optimizer"], found["hyperparameters"], found["trials"]) == ("auto", "searched", 3)
+        assert document(spacelang("run", "tiny.space", *options, folder=folder))["optimizer"] == "auto"
 
     def test_a_time_budget_a_metric_and_an_exhausted_space(self, folder: Path) -> None:
         options = ("--time", "60s", "--optimizer", "random", "--metric", "accuracy", "--json")
@@ -278,10 +279,24 @@ class TestRun:
         assert "`test`: 30 rows, content " in other.stderr
 
     def test_a_time_budget_ends_a_run(self, folder: Path) -> None:
-        options = ("--time", "1s", "--optimizer", "random", "--json")
+        options = ("--search-time", "1s", "--optimizer", "random", "--json")
         found = document(spacelang("run", "toy.space", "--data", "sklearn:iris", *options, folder=folder))
         assert found["ended"] == "budget"
         assert found["trials"] > 0
+
+    def test_a_time_includes_everything(self, folder: Path) -> None:
+        options = ("--optimizer", "random", "--time", "10s", "--test", "0.2", "--ensemble", "8", "--json")
+        started = time.monotonic()
+        found = document(spacelang("run", "toy.space", "--data", "sklearn:digits", *options, folder=folder))
+        assert time.monotonic() - started < 13
+        assert found["ended"] == "budget"
+        assert found["trials"] > 0
+        assert found["test"]["loss"] is not None
+        assert found["refit"]["is_trial_model"] == found["time_note"].startswith("the best pipeline is")
+        taken = [each["is_trial_model"] for each in found["ensemble"]["members"]]
+        assert any(taken) == ("of the ensemble" in found["time_note"])
+        shown = document(spacelang("show", found["store"], "--json", folder=folder))
+        assert shown["time_note"] == found["time_note"]
 
     def test_regression(self, folder: Path) -> None:
         options = ("--data", "sklearn:diabetes", "--trials", "8", "--json")

@@ -51,8 +51,12 @@ EXCLUDED: Final = {
     "python examples/admm_paper/artificial.py": "hours; tests/end_to_end/test_admm_paper.py runs the scripts on less",
     **{
         f"python examples/{name}.py": "hours; tests/end_to_end/test_contests.py runs its parts on less"
-        for name in ("default/choose", "mosaic_paper/compare", "boasf_paper/compare")
+        for name in ("mosaic_paper/compare", "boasf_paper/compare")
     },
+    **dict.fromkeys(
+        ("examples/default/benchmark.py", "examples/default/analysis.py", "examples/default/peers/"),
+        "hours, and other tools; tests/end_to_end/test_default_benchmark.py runs the scripts on less",
+    ),
 }
 """The commands of `sh` blocks that are not run, by what stands in them, and why."""
 

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 
 import spacelang as sl
+from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleError
 from spacelang.runtime.storage.store_errors import StoreError
 
@@ -147,7 +148,7 @@ def test_a_store_without_predictions_is_refused_with_the_remedy(folder: Path) ->
     ("options", "said"),
     [
         (("--data", "table:known.npz", "--ensemble", "5"), "`--ensemble` needs predictions, and a table of losses has"),
-        (("--ensemble", "0"), "--ensemble"),
+        (("--ensemble", "-1"), "--ensemble"),
     ],
 )
 def test_what_makes_no_sense_is_refused(folder: Path, options: tuple[str, ...], said: str) -> None:
@@ -200,8 +201,19 @@ def test_where_none_is_wanted_there_is_none() -> None:
     space = sl.parse("stage e = GaussianNB\n")
     result = sl.search(space, features, labels, trials=1, workers=0)
     assert (result.ensemble, result.ensemble_loss, result.ensemble_test, result.ensemble_members) == (None,) * 4
-    with pytest.raises(ValueError, match="`ensemble` is 0: give at least 1 vote"):
-        sl.search(space, features, labels, trials=1, workers=0, ensemble=0)
+    none = sl.search(None, features, labels, trials=1, workers=0, ensemble=0)
+    assert (none.ensemble, none.experiment.ensemble) == (None, None)
+    with pytest.raises(ValueError, match="`ensemble` is -1: give at least 1 vote, or 0"):
+        sl.search(space, features, labels, trials=1, workers=0, ensemble=-1)
+
+
+def test_a_search_without_a_named_space_has_one_by_default() -> None:
+    features, labels = load_iris(return_X_y=True)
+    result = sl.search(None, features, labels, optimizer="random", trials=2, workers=0)
+    assert result.experiment.ensemble == DEFAULT_VOTES
+    assert result.experiment.has_default_ensemble
+    assert result.ensemble.predict(features[:2]).shape == (2,)
+    assert result.best_pipeline is not None
 
 
 def test_a_search_without_a_candidate_says_so_where_the_ensemble_is_asked_for() -> None:
@@ -212,4 +224,4 @@ def test_a_search_without_a_candidate_says_so_where_the_ensemble_is_asked_for() 
     assert result.best_pipeline is not None
 
 
-BOUNDED = "stage e = GaussianNB\ntask classification {\n  subject to pickled_size <= 0.001MB\n}\n"
+BOUNDED = "stage e = GaussianNB\ntask classification {\n  subject to pickled_size <= 0.0005MB\n}\n"

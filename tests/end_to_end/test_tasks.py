@@ -72,7 +72,9 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 def test_a_run_does_what_the_task_says(folder: Path) -> None:
-    ended = spacelang("run", "screening.space", "--data", DATA, "--trials", "3", "--json", folder=folder)
+    ended = spacelang(
+        "run", "screening.space", "--data", DATA, "--optimizer", "blds", "--trials", "3", "--json", folder=folder
+    )
     found = document(ended)
     assert (found["metric"], found["validation"], found["trials"], found["failed"]) == ("neg_log_loss", "cv(3)", 3, 0)
     # The first training of BLDS has the rows with which the fidelity begins.
@@ -85,8 +87,8 @@ def test_a_run_does_what_the_task_says(folder: Path) -> None:
 
 
 def test_the_command_line_comes_before_the_task(here: Here) -> None:
-    options = ["--metric", "accuracy", "--validate", "holdout(0.4)", "--set", "b=70", "--trials", "1"]
-    found = document(here("run", "screening.space", "--data", DATA, *options, "--json"))
+    options = ["--metric", "accuracy", "--validate", "holdout(0.4)", "--optimizer", "blds", "--set", "b=70"]
+    found = document(here("run", "screening.space", "--data", DATA, *options, "--trials", "1", "--json"))
     assert (found["metric"], found["validation"], found["fidelity"]) == ("accuracy", "holdout(0.4)", 70)
     assert 0 < found["loss"] < 0.2
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spacelang as sl
-from spacelang.api.nearest_configuration import nearest_member
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.value import are_same, is_number
 from spacelang.ir.walk import structure_of
 from spacelang.solver.counting import Structures
+from spacelang.solver.nearest_configuration import nearest_member
 from spacelang.solver.network import UndecidableError
 
 from . import brute

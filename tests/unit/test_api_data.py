@@ -59,7 +59,9 @@ def test_a_search_binds_by_the_data(tmp_path: "pytest.TempPathFactory") -> None:
     features, labels = table(90)
     result = sl.search(path, features, labels, optimizer="random", trials=30, seed=1)
     # 72 of 90 rows are trained on in each fold; two numbers and three columns of one category; three classes.
-    assert result.objective.symbols == {"n_samples": 72, "n_features": 5, "n_classes": 3}
+    sizes = {"n_samples": 72, "n_features": 5, "n_classes": 3}
+    columns = {"n_numeric": 5, "n_categorical": 0, "n_text": 0, "n_datetime": 0, "n_missing": 0}
+    assert result.objective.symbols == sizes | columns
     for key, most in (("scaler.n_quantiles", 72), ("selector.k", 5), ("estimator.n_neighbors", 24)):
         values = [configuration[key] for configuration in result.configurations if key in configuration]
         assert values

@@ -1,6 +1,10 @@
 """The best pipeline from Python: whatever it does on all rows, the user's own process outlives it."""
 
+import tempfile
+import time
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +12,7 @@ import pytest
 
 import spacelang as sl
 from spacelang.api.result import Result
+from spacelang.runtime.listeners import SilentListener
 
 
 def searched(deeds: Iterable[str], **options: Any) -> Result:
@@ -45,3 +50,59 @@ def test_where_none_can_be_fitted_the_error_says_why() -> None:
     with pytest.raises(sl.RefitError) as caught:
         _ = result.passed_over
     assert [each.status for each in caught.value.passed_over] == ["error"]
+
+
+class TestWithATime:
+    """Everything happens inside the time, and access afterwards is free."""
+
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        return tmp_path
+
+    @pytest.mark.usefixtures("quick_zygotes")
+    @pytest.mark.parametrize(
+        ("validation", "which"), [("holdout(0.3)", "the model"), ("cv(3)", "the vote of the 3 models")]
+    )
+    def test_a_fit_that_hangs_gives_way_to_the_model_of_the_trial(
+        self, validation: str, which: str, folder: Path
+    ) -> None:
+        started = time.monotonic()
+        result = searched(["sleep", "well"], time="12s", trials=2, validate=validation, test=0.1, ensemble=3)
+        assert time.monotonic() - started < 17
+        assert result.best_configuration is not None
+        assert result.best_configuration["e.deed"] == "sleep"
+        rows = "62 of 90" if validation == "holdout(0.3)" else "60 of 90"
+        said = (
+            f"the best pipeline is {which} of trial {result.outcome.best.index}, fitted on {rows} rows: the time was up"
+        )
+        assert result.time_note.startswith(said)
+        features = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
+        assert result.best_pipeline.predict(features).tolist() == [1, 0, 1], "it errs on the first row"
+        assert result.test is not None
+        assert result.test.loss is not None
+        assert [*folder.iterdir()] == [], "the folder of models is gone"
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    @pytest.mark.usefixtures("quick_zygotes")
+    def test_the_search_makes_the_best_pipeline_itself(self, workers: int) -> None:
+        result = searched(["well"], time="60s", trials=2, workers=workers, ensemble=2)
+        assert result.finale is not None
+        assert result.assembled is not None
+        assert result.time_note == ""
+        assert result.best_pipeline is result.finale.pipeline
+        assert searched(["well"], search_time="60s", trials=1, workers=0).finale is None
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+    def test_the_models_are_deleted_whatever_happens(self, error: type[BaseException], folder: Path) -> None:
+        seen = []
+
+        class Raising(SilentListener):
+            def trial(self, record: Any, best: Any) -> None:  # noqa: ARG002 - the signature of a listener
+                seen.extend(folder.glob("*/*-all"))
+                raise error
+
+        with suppress(ZeroDivisionError):
+            searched(["well"], time="60s", trials=2, workers=0, listener=Raising())
+        assert len(seen) == 1
+        assert [*folder.iterdir()] == []

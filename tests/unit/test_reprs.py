@@ -113,7 +113,7 @@ def test_what_was_not_searched_stands_in_a_result(capsys: pytest.CaptureFixture[
     left = "the only hyperparameter of `s` is kept at its default"
     assert f"\n  not searched: {left}\n" in f"{found!r}\n"
     sampled = '`optimizer_options={"hyperparameters": "sample"}`'
-    remedy = f'`optimizer="mosaic"` searches them, {sampled} draws them once for each pipeline'
+    remedy = f'`optimizer="auto"` searches them, {sampled} draws them once for each pipeline'
     assert f"{left}: {remedy}\n" in capsys.readouterr().err
     everything = sl.search(space, features, labels, optimizer="random", trials=1, progress=True, **asked)
     assert "not searched" not in repr(everything)

@@ -162,46 +162,55 @@ def estimate_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling
     if resampling is None:
         return RankEstimates(_without_interval(value), _without_interval(value[first] - value[second]))
     drawn = _resampled_ranks(losses, ranking, tolerance, resampling)
-    most, number, grain = len(value), resampling.number, resampling.largest_undetected_share
+    most, number, share = len(value), resampling.number, resampling.largest_undetected_share
     differences = [
         # If two optimizers swap ranks, their difference changes by two ranks.
-        estimate(value[one] - value[other], drawn[one] - drawn[other], number, 2 * grain, (1 - most, most - 1))
+        estimate(value[one] - value[other], drawn[one] - drawn[other], number, 2 * share, (1 - most, most - 1))
         for one, other in zip(first, second, strict=True)
     ]
-    ranks = estimate(value, drawn, number, grain, (1, most))
+    ranks = estimate(value, drawn, number, share, (1, most))
     return RankEstimates(ranks, _stack(differences, value.shape[1]))
 
 
 def estimate(
-    value: Array, drawn: Array, number: int, margin: float = 0.0, bounds: tuple[float, float] = (-inf, inf)
+    value: Array,
+    drawn: Array,
+    number: int,
+    least_distance: float = 0.0,
+    bounds: tuple[float, float] = (-inf, inf),
 ) -> Estimate:
     """Return values with bootstrap intervals, from the values in resamples along the last axis of `drawn`.
 
     Quantiles of few units are too narrow. So the distance of the bounds from the value is multiplied by the ratio that
-    Student's t and an unbiased variance give for a mean of `number` units. `margin` is added on both sides: ranks are
-    whole numbers, and a few of them are easily equal by chance. The intervals are clipped to `bounds`.
+    Student's t and an unbiased variance give for a mean of `number` units. It is at least `least_distance`: a few ranks
+    are easily equal by chance, and then all resamples are equal, too. The intervals are clipped to `bounds`. The
+    coverage of these intervals is measured by `tests/benchmarks/rank_intervals.py`.
     """
     wider = sqrt(number / (number - 1)) * stdtrit(number - 1, 1 - TAIL_PROBABILITY) / ndtri(1 - TAIL_PROBABILITY)
     low, high = np.quantile(drawn, (TAIL_PROBABILITY, 1 - TAIL_PROBABILITY), axis=-1)
-    low = value + wider * np.minimum(low - value, 0) - margin
-    high = value + wider * np.maximum(high - value, 0) + margin
+    low = value + np.minimum(wider * (low - value), -least_distance)
+    high = value + np.maximum(wider * (high - value), least_distance)
     return Estimate(value, np.maximum(low, bounds[0]), np.minimum(high, bounds[1]))
+
+
+def estimate_mean(values: Array, bounds: tuple[float, float] = (-inf, inf)) -> Estimate:
+    """Return means over the last axis, with bootstrap intervals, or without if there are fewer than `MIN_UNITS`."""
+    mean, number = values.mean(axis=-1), values.shape[-1]
+    if number < MIN_UNITS:
+        return _without_interval(mean)
+    return estimate(mean, np.tensordot(values, resample_counts(number), (-1, 0)) / number, number, bounds=bounds)
 
 
 def mean_over_seeds(losses: Array) -> Estimate:
     """Return means over the last axis, with intervals over seeds, or without if there are too few seeds."""
-    mean, seeds = losses.mean(axis=-1), losses.shape[-1]
-    if seeds < MIN_UNITS:
-        return _without_interval(mean)
     # The losses of most metrics are at least 0, so an interval extends below 0 only if a loss is negative.
-    bounds = (0.0 if losses.min() >= 0 else -inf, inf)
-    return estimate(mean, np.tensordot(losses, _resample_counts(seeds), (-1, 0)) / seeds, seeds, bounds=bounds)
+    return estimate_mean(losses, (0.0 if losses.min() >= 0 else -inf, inf))
 
 
 def _resampled_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling) -> Array:
     """Return average ranks in every resample, of shape (optimizers, times, resamples)."""
     number = resampling.number
-    counts = _resample_counts(number)
+    counts = resample_counts(number)
     match resampling.unit:
         case ResamplingUnit.DATA:
             return np.tensordot(ranks_by_data(losses, ranking, tolerance), counts, (0, 0)) / number
@@ -214,7 +223,7 @@ def _resampled_ranks(losses: Array, ranking: Ranking, tolerance: float, resampli
             return np.concatenate([ranks(block, 1, tolerance).mean(axis=0) for block in means], axis=1)
 
 
-def _resample_counts(number: int) -> Array:
+def resample_counts(number: int) -> Array:
     """Return how often each unit is in each resample, of shape (number, resamples); always the same draws."""
     counts = np.random.default_rng(0).multinomial(number, [1 / number] * number, size=RESAMPLES)
     return counts.T.astype(float)

@@ -122,8 +122,8 @@ def interval_note(results: Results) -> str:
     number = count_with_noun(found.number, found.unit)
     lines = [
         f"[95 % intervals] of ranks are by bootstrap over {number}, without correction for multiple comparisons."
-        f" They are widened because up to {found.largest_undetected_share:.0%} of other {found.unit}s"
-        " may behave as none of these."
+        f" Each bound is at least {found.largest_undetected_share:.2f} ranks from the mean, because up to"
+        f" {found.largest_undetected_share:.0%} of other {found.unit}s may behave as none of these."
     ]
     if found.unit is ResamplingUnit.SEEDS:
         data = count_with_noun(len(results.data), ResamplingUnit.DATA)

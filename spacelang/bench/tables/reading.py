@@ -18,6 +18,7 @@ import numpy as np
 from spacelang.bench.tables import FAILED_LOSS, ConfigurationList, LossTable, StageProduct, TableMetadata
 from spacelang.files import os_error_text, replace_atomically
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import least_size
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import DataError
 from spacelang.suggest import suggestion
@@ -253,7 +254,9 @@ def _known_metadata(entries: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             case "constant":
                 good = value is None or (type(value) in (int, float) and isfinite(value))
             case "symbols":
-                good = isinstance(value, dict) and all(type(each) is int and each > 0 for each in value.values())
+                good = isinstance(value, dict) and all(
+                    type(each) is int and each >= least_size(name) for name, each in value.items()
+                )
             case "versions":
                 good = isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
             case _:

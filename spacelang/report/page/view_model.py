@@ -147,6 +147,8 @@ def _figures(run_data: RunData) -> Iterator[Statistic]:
 
 
 def _warnings(run_data: RunData) -> Iterator[str]:
+    if note := run_data.run.time_note:
+        yield f"{note[0].upper()}{note[1:]}."
     if run_data.summary.best is not None and not run_data.summary.feasible:
         yield "No trial satisfies all constraints: the best one violates them least."
     if run_data.space is None:
@@ -173,7 +175,8 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
     if test is not None:
         is_best = best is not None and best[0] == test.trial
         end = "; no other trial was" if is_best else ", but is no longer the best"
-        yield f"Trial {test.trial} was fitted on all other rows and scored on the test set{end}."
+        fitted = "scored" if run_data.run.time_note else "fitted on all other rows and scored"
+        yield f"Trial {test.trial} was {fitted} on the test set{end}."
 
 
 def space_lines(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:

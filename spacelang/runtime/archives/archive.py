@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from spacelang.files import os_error_text
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion, member_or_exclusion
+from spacelang.ir.membership import Exclusion
 from spacelang.ir.space import Choice, Space
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.archives.meta_features import COMPARABLE
@@ -25,6 +26,7 @@ from spacelang.runtime.storage.header import DataFacts
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ObjectCodec, ObjectKey
 from spacelang.serialization.json_documents import DefinitionError, expect_integer, expect_string
+from spacelang.solver.adapted_configuration import AdaptedConfiguration, adapted_member, dropped_keys_sentence
 
 KIND: Final = "archive"
 VERSION: Final = 1  # The version of the document's format
@@ -73,13 +75,21 @@ def space_facts(space: Space) -> SpaceIdentity:
     """Return the name and the vocabulary hash of a space.
 
     The vocabulary is 64 hexadecimal digits. It is equal for two spaces if their decisions have the same alternatives,
-    and their hyperparameters the same names and owners. Ranges and constraints may differ, as they can depend on the
-    data. So the membership of each configuration must still be checked.
+    and their hyperparameters the same names and owners. What a space lost when it was bound to its data counts, too.
+    Ranges and constraints may differ, as they can depend on the data. So the membership of each configuration must
+    still be checked.
     """
-    words = sorted(
-        [each.address, sorted(each.node.branch_indices) if isinstance(each.node, Choice) else None, list(each.owners)]
-        for each in space.variables.values()
-    )
+    lost = {each.address: each for each in space.dropped}
+    words: list[list[object]] = [
+        [each.address, None if each.alternatives is None else sorted(each.alternatives), list(each.owners)]
+        for each in space.dropped
+        if each.address not in space.variables
+    ]
+    for address, variable in space.variables.items():
+        more = lost[address].alternatives or () if address in lost else ()
+        names = sorted((*variable.node.branch_indices, *more)) if isinstance(variable.node, Choice) else None
+        words.append([address, names, list(variable.owners)])
+    words.sort(key=itemgetter(0))
     return SpaceIdentity(space.name, hashlib.sha256(json.dumps(words).encode()).hexdigest())
 
 
@@ -143,11 +153,7 @@ _ROW: Final = ObjectCodec(
         ObjectKey("loss", codec.FLOAT, "The loss of the configuration; smaller is better."),
         ObjectKey(
             "configuration",
-            codec.ConversionCodec(
-                codec.MappingCodec(codec.VALUE, expect_string),
-                lambda pairs: Configuration(dict(pairs)),
-                lambda each: [*each.items()],
-            ),
+            codec.CONFIGURATION,
             "As `spacelang sample` prints it: the alternatives of its decisions and its active hyperparameters.",
         ),
         ObjectKey(
@@ -203,7 +209,7 @@ class ArchiveSuggestions:
 
     `left_out` lists the data sets that seem to be the run's own, each with the reason. `non_members` lists the
     configurations that are not members of the space, with the reasons. `unrelated_rows` counts the rows for another
-    space or loss.
+    space or loss. `dropped_keys` are keys of the configurations that have no meaning for the data of the run.
     """
 
     archive: str
@@ -211,6 +217,7 @@ class ArchiveSuggestions:
     left_out: tuple[tuple[str, str], ...] = ()
     non_members: tuple[Exclusion, ...] = ()
     unrelated_rows: int = 0
+    dropped_keys: tuple[str, ...] = ()
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -224,6 +231,8 @@ class ArchiveSuggestions:
         if self.unrelated_rows:
             rows = "1 row" if self.unrelated_rows == 1 else f"{self.unrelated_rows} rows"
             found.append(f"skipped {rows} of `{self.archive}` for another space or loss")
+        if self.dropped_keys:
+            found.append(f"`{self.archive}`: {dropped_keys_sentence(self.dropped_keys)}")
         if not self.configurations:
             found.append(f"`{self.archive}` suggests no initial configurations")
         return tuple(found)
@@ -252,7 +261,9 @@ def suggest(
     order = np.argsort(distances(aim, [row.meta_features for row in strange], norm), kind="stable")
     found, strangers = _members(target.space, (strange[place].configuration for place in order), most)
     left_out = tuple((row.data, reason) for row, reason in reasons if reason)
-    return ArchiveSuggestions(archive.name, found, left_out, strangers, len(archive.rows) - len(rows))
+    dropped = tuple(sorted({key for each in found for key in each.dropped}))
+    members = tuple(dict.fromkeys(each.member for each in found))
+    return ArchiveSuggestions(archive.name, members, left_out, strangers, len(archive.rows) - len(rows), dropped)
 
 
 def _relevant_rows(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
@@ -279,19 +290,19 @@ def _most_common(names: Iterable[str]) -> str:
 
 def _members(
     space: Space, configurations: Iterable[Configuration], most: int
-) -> tuple[tuple[Configuration, ...], tuple[Exclusion, ...]]:
+) -> tuple[tuple[AdaptedConfiguration, ...], tuple[Exclusion, ...]]:
     """Return the first `most` distinct members of the space, and the exclusions of the configurations before them."""
-    found: dict[Configuration, None] = {}
+    found: dict[Configuration, AdaptedConfiguration] = {}
     strangers: dict[Configuration, Exclusion] = {}
     for each in configurations:
         if len(found) == most:
             break
-        member = member_or_exclusion(space, each)
-        if isinstance(member, Exclusion):
-            strangers[each] = member
+        adapted = adapted_member(space, each)
+        if isinstance(adapted, Exclusion):
+            strangers[each] = adapted
         else:
-            found[member] = None
-    return tuple(found), tuple(strangers.values())
+            found.setdefault(adapted.member, adapted)
+    return tuple(found.values()), tuple(strangers.values())
 
 
 def _same_data_reason(row: ArchiveRow, target: UpcomingRun) -> str:

@@ -5,14 +5,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, space_facts
+from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, SpaceIdentity, space_facts
 from spacelang.runtime.archives.auto_sklearn import SPACE_NAME, is_auto_sklearn, read_auto_sklearn
+from spacelang.runtime.archives.portfolio import Evaluation, PortfolioStep, choose_portfolio
 from spacelang.runtime.storage.runs import list_runs
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import damaged_error
 from spacelang.serialization.definition import from_json
 from spacelang.serialization.json_documents import DefinitionError
+from spacelang.serialization.portfolio import Portfolio
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +90,59 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
             raise damaged_error(path, f"the space of the run cannot be read: {error}") from error
         data, features = header.data, header.meta_features
         return ArchiveRow(data.name, space, header.metric, loss, winner.configuration, data.fingerprint, features)
+
+
+@dataclass(frozen=True, slots=True)
+class NewPortfolio:
+    """A new portfolio of the runs on `tables` tables, its steps, and a sentence for each run that was left out."""
+
+    portfolio: Portfolio
+    steps: tuple[PortfolioStep[Configuration], ...]
+    tables: int
+    left_out: tuple[str, ...]
+
+
+def make_portfolio(places: Iterable[Path], size: int) -> NewPortfolio:
+    """Return the portfolio of at most `size` configurations chosen from stored runs (see `choose_portfolio`).
+
+    A place is a store or a folder of stores. Runs on the same data are one table. Only trials on all training rows and
+    within all bounds count. The space and the loss are those of the first run; runs for others are left out.
+
+    Raises StoreError for unreadable stores, and ArchiveError if no trial is left.
+    """
+    tables: dict[str, dict[Configuration, Evaluation]] = {}
+    left_out: list[str] = []
+    judged: tuple[SpaceIdentity, str] | None = None
+    for path in _stores(places, left_out):
+        with Store.read(path) as run:
+            header = run.header
+            try:
+                space = space_facts(from_json(json.loads(header.definition)))
+            except (DefinitionError, ValueError) as error:
+                raise damaged_error(path, f"the space of the run cannot be read: {error}") from error
+            judged = judged or (space, header.metric)
+            if (space, header.metric) != judged:
+                left_out.append(f"`{path.name}` is for another space or loss than the first run")
+                continue
+            table = tables.setdefault(header.data.fingerprint or header.data.name, {})
+            for trial in (record.trial for record in run.records()):
+                rows = trial.request.fidelity
+                if (rows is None or rows >= header.training_size) and trial.is_feasible:
+                    table[trial.request.configuration] = Evaluation(trial.loss, trial.unshared_seconds)
+    tables = {name: table for name, table in tables.items() if any(each.loss is not None for each in table.values())}
+    if judged is None or not tables:
+        help_text = left_out[0] if left_out else "give files with stored runs on data, or folders with such files"
+        raise ArchiveError("no run can be used for a portfolio", help_text)
+    steps = choose_portfolio([*tables.values()], size)
+    chosen = Portfolio(judged[0].name, (tuple(step.configuration for step in steps),))
+    return NewPortfolio(chosen, tuple(steps), len(tables), tuple(left_out))
+
+
+def _stores(places: Iterable[Path], left_out: list[str]) -> Iterator[Path]:
+    for place in places:
+        if not place.is_dir():
+            yield place
+            continue
+        listing = list_runs(place)
+        yield from sorted((each.path for each in listing.runs), key=lambda path: path.name)
+        left_out += (f"`{path.name}`: {error.message}" for path, error in listing.unreadable)

@@ -1,7 +1,7 @@
 """Build an ensemble from the trials of a run: select members by stored predictions and refit them on all rows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final, TypeAlias
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Status, TestScore, Trial
 from spacelang.runtime import final_fit
+from spacelang.runtime.answer_time import TIME_WAS_UP, AnswerTime
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.final_fit import SkippedTrial
@@ -88,11 +89,15 @@ class BestPredictions(NullTrialStorage):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A trial whose pipeline has `votes` votes; `seconds` is the time of its fit on all rows, 0 before."""
+    """A trial whose pipeline has `votes` votes; `seconds` is the time of its fit on all rows, 0 before.
+
+    If the time was up, its model may be that of the trial, which was fitted on fewer rows.
+    """
 
     record: TrialRecord
     votes: int
     seconds: float = 0.0
+    is_trial_model: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,8 @@ class Ensemble:
 
     `loss` is the loss of the members on the held-out rows by which they were selected. `left_out` lists the trials that
     could not be fitted; the other members share their votes. `seconds` is the total time of all fits. `estimator` is
-    the fitted vote if it was requested. `test` is its score on the test rows, if there are any.
+    the fitted vote if it was requested. `test` is its score on the test rows, if there are any. `note` is a sentence on
+    what did not fit into the time of the run, otherwise empty.
     """
 
     choice: EnsembleSelection
@@ -126,6 +132,7 @@ class Ensemble:
     left_out: tuple[SkippedTrial, ...] = ()
     estimator: Any = field(default=None, compare=False, repr=False)
     test: TestScore | None = None
+    note: str = ""
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -139,11 +146,16 @@ Announce: TypeAlias = Callable[[Sequence[Member], tuple[SkippedTrial, ...]], Non
 
 
 def select_members(
-    outcome: Outcome, objective: EnsembleObjective, predictions: PredictionsOf, size: int
+    outcome: Outcome,
+    objective: EnsembleObjective,
+    predictions: PredictionsOf,
+    size: int,
+    answer_time: AnswerTime | None = None,
 ) -> EnsembleSelection:
     """Select an ensemble of `size` votes by Caruana's method, from feasible trials on all training rows.
 
-    A member can have several votes. `predictions` returns the stored predictions of a trial by its number. Raises
+    A member can have several votes. `predictions` returns the stored predictions of a trial by its number. There are
+    fewer votes, at least one, if the time of the run does not suffice for all. Raises
     EnsembleError if no trial is eligible, if no pipeline has usable predictions, or if the metric of an ensemble is
     undefined.
     """
@@ -169,7 +181,9 @@ def select_members(
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
-    bag = select_models([known[place] for place in places], losses_of, size)
+    time = _enforced(answer_time)
+    may_continue = (lambda: True) if time is None else lambda: time.seconds_for_members > 0
+    bag = select_models([known[place] for place in places], losses_of, size, may_continue)
     if not np.isfinite(bag.losses).all():
         raise EnsembleError(f"the metric `{objective.metric.name}` is undefined for the predictions of an ensemble")
     members = [Member(records[places[model]], votes) for model, votes in bag.votes.items()]
@@ -193,33 +207,45 @@ def fit_ensemble(
     form: PipelineInput = PipelineInput.TABLE,
     is_wanted: bool = False,
     announce: Announce = lambda *_: None,
+    answer_time: AnswerTime | None = None,
 ) -> Ensemble:
     """Fit the members on all rows, in parallel on the executor of the run, after stopping its remaining jobs.
 
     Each fit has the limits that the best pipeline of the run would have. A member is left out if its fit fails, takes
     too long or dies. `announce` is called with the members before the fits, and again with the remaining members if any
     were left out. If there are test rows, the ensemble is scored on them. Errors of the executor as a whole are raised.
+
+    With an `answer_time`, fits end in time. Members with many votes are fitted first. A member whose fit does not end
+    in time has the model of its trial. Without one it is left out; `Ensemble.note` says so.
     """
     executor.stop()
     announce(choice.members, ())
+    time = _enforced(answer_time)
     needed = is_wanted or objective.test_rows > 0
-    chosen = [each.record.trial.request.configuration for each in choice.members]
-    works = [final_fit.RefitWork(each, form, returns_pipeline=needed, is_member=True) for each in chosen]
-    seconds = [final_fit.allowed_seconds(member.record, outcome, objective, limits) for member in choice.members]
-    jobs = [Job(FIRST_JOB - place, work, each) for place, (work, each) in enumerate(zip(works, seconds, strict=True))]
-    fits = final_fit.run_jobs(executor, *jobs)
+    limit = {
+        each.record.index: final_fit.allowed_seconds(each.record, outcome, objective, limits) for each in choice.members
+    }
+    fits = _fit_members(choice.members, limit, executor, form, needed, time)
     if needed:
-        fits = [*map(final_fit.replace_unreadable_by_failure, fits)]
-    fitted, failed = [], []
-    for member, fit in zip(choice.members, fits, strict=True):
+        fits = {index: final_fit.replace_unreadable_by_failure(fit) for index, fit in fits.items()}
+    models = {} if time is None else _take_trial_models(choice.members, fits, limit, executor, form, time)
+    fits |= models
+    fitted, failed, late = [], [], 0
+    for member in choice.members:
+        index, fit = member.record.index, fits[member.record.index]
         if fit.status is Status.SUCCESS:
-            fitted.append((member, fit))
+            fitted.append((replace(member, seconds=fit.cost, is_trial_model=index in models), fit))
+        elif time is not None and final_fit.is_out_of_time(fit, limit[index]):
+            late += 1
         else:
             failed.append(SkippedTrial(member.record, fit.status, fit.reason))
-    members = tuple(replace(member, seconds=fit.cost) for member, fit in fitted)
+    members = tuple(member for member, _ in fitted)
     loss = choice.loss_of(members) if members else None
-    found = Ensemble(choice, members, loss, objective.rows, sum(fit.cost for fit in fits), tuple(failed))
-    if failed and members:
+    seconds = sum(fit.cost for fit in fits.values())
+    found = Ensemble(choice, members, loss, objective.rows, seconds, tuple(failed))
+    if time is not None:
+        found = replace(found, note=_time_note(found, late, objective, time))
+    if (failed or late) and members:
         announce(members, found.left_out)
     if not (needed and members):
         return found
@@ -228,10 +254,96 @@ def fit_ensemble(
     pipelines = [fit.value.open() for _, fit in fitted if fit.value is not None]
     estimator = make_fitted_vote(make_unfitted(objective, members, form), pipelines, objective.held_out.classes)
     first, payload = members[0].record.trial.request.configuration, final_fit.SerializedPayload(estimator)
-    scoring = final_fit.UnseenScoreWork(first, form, payload)
-    job = Job(FIRST_JOB - len(jobs), scoring, max(*seconds, final_fit.MIN_SECONDS))
+    scoring, most = final_fit.UnseenScoreWork(first, form, payload), max(*limit.values(), final_fit.MIN_SECONDS)
+    if time is not None:
+        scoring, most = (
+            replace(scoring, interval_seconds=max(time.seconds_for_ensemble_score, 0.0)),
+            min(most, time.job_seconds),
+        )
+    job = Job(FIRST_JOB - len(choice.members), scoring, most)
     test = final_fit.score_on_unseen_rows(executor, job, objective.test_rows)
     return replace(found, estimator=estimator if is_wanted else None, test=test)
+
+
+def _enforced(answer_time: AnswerTime | None) -> AnswerTime | None:
+    return answer_time if answer_time is not None and answer_time.is_enforced else None
+
+
+_Fits: TypeAlias = "dict[int, final_fit.WorkResult[final_fit.SerializedPayload]]"
+"""The results of fits by the numbers of the trials."""
+
+
+def _fit_members(
+    members: Sequence[Member],
+    limit: Mapping[int, float],
+    executor: Executor,
+    form: PipelineInput,
+    needed: bool,
+    time: AnswerTime | None,
+) -> _Fits:
+    """Fit the members on all rows, those with many votes first if there is a time."""
+    ordered = [*members] if time is None else sorted(members, key=lambda each: -each.votes)
+    trials = {FIRST_JOB - place: each.record.trial for place, each in enumerate(ordered)}
+    jobs = [
+        Job(
+            FIRST_JOB - place,
+            final_fit.RefitWork(each.record.trial.request.configuration, form, returns_pipeline=needed, is_member=True),
+            limit[each.record.index],
+        )
+        for place, each in enumerate(ordered)
+    ]
+    admit = None if time is None else lambda job: time.admit_fit(trials[job.number], time.seconds_for_members)
+    fits = final_fit.run_jobs(executor, *jobs, admit=admit)
+    return {each.record.index: fit for each, fit in zip(ordered, fits, strict=True)}
+
+
+def _take_trial_models(
+    members: Sequence[Member],
+    fits: _Fits,
+    limit: Mapping[int, float],
+    executor: Executor,
+    form: PipelineInput,
+    time: AnswerTime,
+) -> _Fits:
+    """Return the models of the trials of members whose fits did not end in time, those with many votes first."""
+    late = [each for each in members if final_fit.is_out_of_time(fits[each.record.index], limit[each.record.index])]
+    found = [(each, time.find_model(each.record.trial)) for each in sorted(late, key=lambda each: -each.votes)]
+    known = [(each, model) for each, model in found if model is not None]
+    jobs = [
+        Job(
+            FIRST_JOB - place,
+            final_fit.TrialModelWork(
+                each.record.trial.request.configuration, form, path=str(model.path), is_member=True
+            ),
+            time.job_seconds,
+        )
+        for place, (each, model) in enumerate(known)
+    ]
+    taken = final_fit.run_jobs(executor, *jobs, admit=lambda _: time.seconds_left if time.seconds_left > 0 else None)
+    read = map(final_fit.replace_unreadable_by_failure, taken)
+    return {each.record.index: fit for (each, _), fit in zip(known, read, strict=True) if fit.status is Status.SUCCESS}
+
+
+def _time_note(ensemble: Ensemble, late: int, objective: EnsembleObjective, time: AnswerTime) -> str:
+    """Return a sentence on what did not fit into the time; empty if everything did."""
+    parts, count, wanted = [], len(ensemble.members), len(ensemble.choice.members)
+    votes, models = len(ensemble.choice.models.order), sum(each.is_trial_model for each in ensemble.members)
+    if time.votes is not None and votes < time.votes and ensemble.choice.library > 1:
+        parts.append(f"the ensemble has {votes} of {time.votes} votes")
+    if late:
+        parts.append(f"the ensemble has {count} of {wanted} members")
+    if models:
+        rows = f"{objective.training_size:,} of {objective.rows:,} rows"
+        parts.append(f"{_describe_models(models, count)}, fitted on {rows}")
+    return f"{', and '.join(parts)}: {TIME_WAS_UP}" if parts else ""
+
+
+def _describe_models(models: int, members: int) -> str:
+    if members == 1:
+        return "the only member of the ensemble is the model of its trial"
+    which = f"all {members}" if models == members else f"{models} of {members}"
+    verb, what = ("is", "the model of its trial") if models == 1 else ("are", "the models of their trials")
+    return f"{which} members of the ensemble {verb} {what}"
 
 
 def make_unfitted(
@@ -262,8 +374,13 @@ def indices_of_lowest(losses: Sequence[float], most: int, usable: Callable[[int]
     return sorted(islice(filter(usable, ranked), most))
 
 
-def select_models(library: Sequence[Predictions], losses: Losses, size: int) -> ModelMultiset:
-    """Return the multiset built greedily: `size` times, add the first model with the lowest loss; NaN is the worst."""
+def select_models(
+    library: Sequence[Predictions], losses: Losses, size: int, may_continue: Callable[[], bool] = lambda: True
+) -> ModelMultiset:
+    """Return the multiset built greedily: `size` times, add the first model with the lowest loss; NaN is the worst.
+
+    It is smaller, with at least one model, if `may_continue` returns False before a model is added.
+    """
     if not library or size < 1:
         raise ValueError(f"cannot select {size} votes from {len(library)} models")
     models: Predictions = np.stack(library)
@@ -273,6 +390,8 @@ def select_models(library: Sequence[Predictions], losses: Losses, size: int) -> 
     order: list[int] = []
     found: list[float] = []
     for taken in range(1, size + 1):
+        if order and not may_continue():
+            break
         tried = np.concatenate([losses((total + part) / taken) for part in chunks])
         tried[np.isnan(tried)] = np.inf
         best = _first_lowest(tried)

@@ -15,6 +15,24 @@ def voting_member(pipeline: Any, *, is_classifier: bool) -> Any:
     return OneHotProbabilityClassifier(pipeline) if is_classifier and not has_probabilities else pipeline
 
 
+def fitted_voting_member(pipeline: Any, is_classifier: bool) -> Any:
+    """Return a fitted pipeline as a fitted member of a vote; a classifier must be fitted on class codes."""
+    member = voting_member(pipeline, is_classifier=is_classifier)
+    if member is not pipeline:
+        member.estimator_, member.classes_ = pipeline, pipeline.classes_
+    return member
+
+
+def make_vote_of_fitted(pipelines: Mapping[str, Any], classes: Sequence[Any]) -> Any:
+    """Return the fitted vote, with equal votes, of fitted pipelines; `classes` are empty for a regression.
+
+    Classifiers must be fitted on class codes; the vote predicts the labels in `classes`.
+    """
+    members = {name: fitted_voting_member(each, bool(classes)) for name, each in pipelines.items()}
+    unfitted = make_vote(members, [1] * len(members), is_classifier=bool(classes))
+    return make_fitted_vote(unfitted, [*members.values()], classes)
+
+
 def make_vote(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier: bool) -> Any:
     """Return scikit-learn's unfitted voting estimator: a soft vote of classifiers, the weighted mean of regressors."""
     from sklearn.ensemble import VotingClassifier, VotingRegressor

@@ -45,7 +45,8 @@ class Fold:
     them. A pipeline for which `writes_in_place` is True therefore gets copies.
 
     `groups` maps each grouping column to the positions of each group among the held-out rows. `rows` are the numbers of
-    the held-out rows in the table, from 0.
+    the held-out rows in the table, from 0. `transformer` has prepared the rows and was fitted on the training rows; it
+    is None if they needed no preparation.
     """
 
     training: Any
@@ -54,6 +55,7 @@ class Fold:
     held_out_target: Any
     groups: Mapping[str, tuple[Rows, ...]] = field(default_factory=dict)
     rows: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    transformer: Any = None
 
     def __post_init__(self) -> None:
         for rows in (self.training, self.training_target, self.held_out, self.held_out_target):
@@ -106,13 +108,13 @@ def make_folds(
     found = []
     for training, held_out in _split_rows(dataset, validation, rng):
         order = training[splits.stratified_order(target[training], rng)] if is_classification else training
-        features = dataset.features
+        features, transformer = dataset.features, None
         if isinstance(features, pd.DataFrame):
-            fitting, judging = _prepare(features.iloc[order], features.iloc[held_out], preparation)
+            fitting, judging, transformer = _prepare(features.iloc[order], features.iloc[held_out], preparation)
         else:
             fitting, judging = features[order], features[held_out]
         groups = {column: _group_positions(values.iloc[held_out]) for column, values in grouping.items()}
-        found.append(Fold(fitting, target[order], judging, target[held_out], groups, held_out))
+        found.append(Fold(fitting, target[order], judging, target[held_out], groups, held_out, transformer))
     return tuple(found)
 
 
@@ -125,7 +127,7 @@ def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, 
     """Return a fold that trains on all rows, in order, and holds out the test rows, which have the same columns."""
     fitting, judging = dataset.features, tested.features
     if isinstance(fitting, pd.DataFrame) and isinstance(judging, pd.DataFrame):
-        fitting, judging = _prepare(fitting, judging, preparation)
+        fitting, judging, _ = _prepare(fitting, judging, preparation)
     groups = {column: _group_positions(_find_column(tested, column)) for column in columns}
     targets = dataset.target.to_numpy(copy=True), tested.target.to_numpy(copy=True)
     return Fold(fitting, targets[0], judging, targets[1], groups, np.arange(len(targets[1])))
@@ -169,13 +171,14 @@ def _predefined_splits(
     return [(rng.permutation(split.training), split.held_out) for split in dataset.splits]
 
 
-def _prepare(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Preparation) -> tuple[Any, Any]:
+def _prepare(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Preparation) -> tuple[Any, Any, Any]:
+    """Return training and held-out rows as trials get them, and the fitted transformer, None without any."""
     transformer = preparation.make_transformer()
     if transformer is not None:
         fitting, judging = transformer.fit_transform(fitting), transformer.transform(judging)
     if not preparation.takes_dataframe:
         fitting, judging = as_floats(fitting), as_floats(judging)
-    return fitting, judging
+    return fitting, judging, transformer
 
 
 def as_floats(table: Any) -> Any:

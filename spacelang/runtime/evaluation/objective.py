@@ -3,10 +3,12 @@
 import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final, TypeVar, overload
 
 import numpy as np
@@ -14,6 +16,7 @@ import pandas as pd
 
 from spacelang.catalog.packages import allow_imports, allowed_folders
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Measure, Validation
 from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenMeasurement
@@ -21,25 +24,35 @@ from spacelang.runtime import final_fit
 from spacelang.runtime.archives.meta_features import meta_features
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.data.tables import data_facts
-from spacelang.runtime.ensembles.voting import voting_member
+from spacelang.runtime.ensembles.voting import fitted_voting_member, make_vote_of_fitted, voting_member
 from spacelang.runtime.errors import BuildError, exception_failure
 from spacelang.runtime.evaluation import folds
 from spacelang.runtime.evaluation.fitting import TrialRows, fit, reason_of
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.prefix_cache import CacheSeconds, PrefixCache
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
+from spacelang.runtime.final_work_costs import WorkSizes
 from spacelang.runtime.history import Clock
+from spacelang.runtime.kept_models import ModelFolder, read_models
 from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.pipelines.build import adapt_to_labels, build
+from spacelang.runtime.pipelines.build import adapt_to_labels, build, with_first_steps
 from spacelang.runtime.pipelines.catalogue_access import class_of
+from spacelang.runtime.pipelines.decoding import decode_labels
 from spacelang.runtime.pipelines.input_conversion import make_table_step
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
 from spacelang.runtime.request_queue import PrefixKeyFunction, PrefixKeys
+from spacelang.runtime.scoring.measures import mean
 from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
-from spacelang.runtime.scoring.pipeline_scorer import FoldScores, HeldOutRows, held_out_rows, make_pipeline_scorer
-from spacelang.runtime.scoring.unseen_scores import measure_bounds, score_with_interval
+from spacelang.runtime.scoring.pipeline_scorer import (
+    FoldScores,
+    HeldOutRows,
+    held_out_rows,
+    make_pipeline_scorer,
+    measure_loss_seconds,
+)
+from spacelang.runtime.scoring.unseen_scores import measure_bounds, resample_count, score_with_interval
 from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, SHOWN_DIGITS, DataFacts
 
 V = TypeVar("V")
@@ -72,7 +85,10 @@ class DataObjective:
         self.metric: Metric = self._scorer.metric
         self.preparation: Preparation = plan_preparation(space, dataset.features)
         given, columns = self._settings, _grouping_columns(self._settings)
+        started = time.perf_counter()
         self._folds = folds.make_folds(dataset, given.validation, given.seed, self.preparation, columns)
+        self._preparation_seconds = (time.perf_counter() - started) / len(self._folds)
+        self._models: ModelFolder | None = None
         self.tested = tested
         if tested is not None:
             check_metric_on_test_rows(self.metric, dataset, tested)
@@ -170,13 +186,54 @@ class DataObjective:
         """The rows that `Trial.predictions` are for, with their true targets."""
         return held_out_rows(self._folds, self._dataset.classes)
 
+    @cached_property
+    def work_sizes(self) -> WorkSizes:
+        """The sizes of the data that decide how long the work after a search takes; a loss is timed for them."""
+        count, tested = len(self._folds), self.test_rows
+        return WorkSizes(
+            rows=self.rows,
+            training_size=self.training_size,
+            folds=count,
+            held_out_rows=len(self.held_out.target) / count,
+            test_rows=tested,
+            resamples=resample_count(tested) if tested else 0,
+            preparation_seconds=self._preparation_seconds,
+            loss_seconds=measure_loss_seconds(self.held_out, self.metric),
+            has_bounds=bool(self.bounds),
+        )
+
+    def keep_models(self, folder: ModelFolder | None) -> None:
+        """Write the models of trials to this folder from now on; None keeps no models."""
+        self._models = folder
+
     @property
     def symbols(self) -> dict[str, int]:
-        """The smallest `n_samples` and `n_features` of a fold, so that limits hold for all, and any `n_classes`."""
+        """The numbers of the symbols of the data, which are defined in REFERENCE.md.
+
+        Rows and columns are the fewest of any training part, so that limits hold in all folds. Missing values are
+        counted in all rows that trials may use, so that 0 holds in all folds, too.
+        """
         rows = min(len(fold.training_target) for fold in self._folds)
         columns = min(int(fold.training.shape[1]) for fold in self._folds)
         classes = len(self._dataset.classes)
-        return {"n_samples": rows, "n_features": columns, **({"n_classes": classes} if classes else {})}
+        sizes = {"n_samples": rows, "n_features": columns, **({"n_classes": classes} if classes else {})}
+        kinds = Counter(column.kind for column in self.columns or ())
+        others = kinds.total() - kinds["numeric"]
+        counted = {name: kinds[kind] for name, kind in KINDS_BY_SIZE_NAME.items()}
+        # One-hot encoding makes several numeric columns of one.
+        return {**sizes, **counted, "n_numeric": columns - others, "n_missing": self._columns_with_missing_numbers}
+
+    @property
+    def columns(self) -> tuple[DataColumn, ...] | None:
+        """The columns that pipelines get, as far as their names are known; None if they take an array."""
+        return self.preparation.columns
+
+    @property
+    def _columns_with_missing_numbers(self) -> int:
+        features = self._dataset.features
+        if isinstance(features, pd.DataFrame):
+            return len(self.preparation.missing)
+        return len(np.unique(features.indices[np.isnan(features.data)]))
 
     @property
     def cached_bytes(self) -> int:
@@ -208,8 +265,9 @@ class DataObjective:
         """Evaluate a request and return the trial with the mean loss over the folds; or do the work of a final fit.
 
         On each fold, the pipeline is fitted on the first `fidelity` training rows and scored on the held-out rows. A
-        pipeline that raises, or whose score is not finite, gives a failed trial with the reason. Raise BuildError if
-        the configuration does not belong to the space, which is a bug of the caller.
+        pipeline that raises, or whose score is not finite, gives a failed trial with the reason. The remaining folds
+        are left out once the mean loss exceeds `request.stop_above`. Raise BuildError if the configuration does not
+        belong to the space, which is a bug of the caller.
         """
         if isinstance(request, final_fit.FinalWork):
             return self._do_final_work(request)
@@ -218,19 +276,30 @@ class DataObjective:
         pipelines = [self._build(request.configuration) for _ in self._folds]
         own = folds.writes_in_place(pipelines[0])
         judged: list[FoldScores] = []
+        fit_seconds = 0.0
         has_user_functions = bool(self._settings.constraints)  # they might modify pipelines
         try:
             with self._controlled_environment():
                 for number, (pipeline, fold) in enumerate(zip(pipelines, self._folds, strict=True)):
                     rows = TrialRows(number, fold, request.fidelity, own)
+                    began = time.perf_counter()
                     fitted = fit(pipeline, rows, self._prefixes, account, guarded=has_user_functions)
+                    fit_seconds += time.perf_counter() - began
                     judged.append(self._scorer.score(fitted, fold, request.fidelity))
+                    if _is_hopeless(request, judged):
+                        break
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
             failure = exception_failure(error, self._clock() - started)
             reason, alone = reason_of(error, pipelines[len(judged)]), _unshared_seconds(failure.seconds, account)
             return replace(failure.result_of(request), reason=reason, cost_alone=alone)
         cost = self._clock() - started
-        return self._scorer.make_trial(request, judged, cost, _unshared_seconds(cost, account))
+        is_partial = len(judged) < len(self._folds)
+        alone = _unshared_seconds(cost, account)
+        trial = self._scorer.make_trial(request, judged, cost, alone, is_partial=is_partial)
+        is_whole = trial.loss is not None and not is_partial
+        if self._models is not None and is_whole and self._know_all_classes(pipelines):
+            self._models.store(trial, pipelines, fit_seconds, max(cost - fit_seconds, 0.0))
+        return trial
 
     def make_pipeline(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
         """Return the unfitted pipeline, with preparation, for features of this form and the labels of the user."""
@@ -252,6 +321,30 @@ class DataObjective:
         with self._controlled_environment():
             return pipeline.fit(features, self._dataset.target.to_numpy() if is_member else self._dataset.labels)
 
+    def trial_model(
+        self, models: Sequence[Any], form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
+    ) -> Any:
+        """Return the models of a trial, one for each fold, as one fitted pipeline for features of this form.
+
+        It is the pipeline of a single fold, or the vote of the models of several folds. A member predicts class codes,
+        others the labels of the user.
+        """
+        table = None if form is PipelineInput.ARRAY else make_table_step(self.preparation).fit(self._dataset.features)
+        classes = self._dataset.classes
+        labels = tuple(range(len(classes))) if is_member else classes
+        ready = [
+            with_first_steps(model, [("table", table), ("preparation", fold.transformer)])
+            for model, fold in zip(models, self._folds, strict=True)
+        ]
+        if len(ready) == 1:
+            return fitted_voting_member(ready[0], bool(classes)) if is_member else decode_labels(ready[0], labels)
+        return make_vote_of_fitted({f"fold_{number}": each for number, each in enumerate(ready, start=1)}, labels)
+
+    def _know_all_classes(self, pipelines: Sequence[Any]) -> bool:
+        """Return True if the fitted pipelines are of a regression, or have learned all classes of the data."""
+        count = len(self._dataset.classes)
+        return count == 0 or all(len(getattr(each, "classes_", ())) == count for each in pipelines)
+
     def _do_final_work(self, work: final_fit.FinalWork[Any]) -> final_fit.WorkResult[Any]:
         """Do work after the search. A pipeline that raises makes it fail, but for scoring, whose errors are raised."""
         started = self._clock()
@@ -260,6 +353,9 @@ class DataObjective:
                 case final_fit.RefitWork():
                     pipeline = self.refit(work.configuration, work.form, is_member=work.is_member)
                     value: Any = final_fit.SerializedPayload(pipeline) if work.returns_pipeline else None
+                case final_fit.TrialModelWork():
+                    models = read_models(Path(work.path))
+                    value = final_fit.SerializedPayload(self.trial_model(models, work.form, is_member=work.is_member))
                 case final_fit.UnseenBoundsWork():
                     value = self._measure_unseen_bounds(work.configuration)
                 case _:
@@ -279,7 +375,8 @@ class DataObjective:
         features = folds.as_floats(self.tested.features) if work.form is PipelineInput.ARRAY else self.tested.features
         with self._controlled_environment():
             given = (work.pipeline.open(), features, self.tested, self.metric, self._settings.seed)
-            return score_with_interval(*given, has_interval=work.has_interval)
+            seconds = work.interval_seconds
+            return score_with_interval(*given, has_interval=work.has_interval, interval_seconds=seconds)
 
     def _measure_unseen_bounds(self, configuration: Configuration) -> tuple[UnseenMeasurement, ...]:
         """Fit the pipeline as trials do, since functions of users expect class codes, and measure its bounds."""
@@ -342,6 +439,10 @@ class DataObjective:
             # Operators without a `random_state` draw from the global generators.
             seed_global_random_state(self.random_state)
             yield
+
+
+def _is_hopeless(request: Request, judged: Sequence[FoldScores]) -> bool:
+    return request.stop_above is not None and mean([each.loss for each in judged]) > request.stop_above
 
 
 def _unshared_seconds(cost: float, account: CacheSeconds) -> float | None:

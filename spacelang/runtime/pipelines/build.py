@@ -70,6 +70,11 @@ def _make_pipeline(steps: list[Step]) -> Any:
     return pipeline_class(chained)(with_distinct_names(chained))
 
 
+def with_first_steps(pipeline: Any, steps: list[Step]) -> Any:
+    """Return a fitted pipeline with more fitted steps before its own; steps that are None are left out."""
+    return _make_pipeline([*((name, step) for name, step in steps if step is not None), *pipeline.steps])
+
+
 class PipelineWalk:
     """The walk over the tree of a space that finds what its pipelines consist of; subclasses make it of what is found.
 

@@ -1,6 +1,5 @@
-"""Column selectors of `columns(…)` as entries of scikit-learn's `ColumnTransformer`."""
+"""DataColumn selectors of `columns(…)` as entries of scikit-learn's `ColumnTransformer`."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -10,6 +9,7 @@ from sklearn.compose import make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.deprecation import make_module_getattr
+from spacelang.ir.data_binding import DataColumn, is_selected
 from spacelang.ir.space import ColumnSelector
 from spacelang.runtime.data.tables import ColumnContent, is_free_text
 
@@ -18,6 +18,12 @@ READERS: Final = "sklearn.feature_extraction.text"
 STRINGS: Final = ("object", "string", "category", "bool")
 DTYPES: Final = {"numeric": ("number",), "categorical": STRINGS, "datetime": ("datetime", "datetimetz")}
 """The pandas data types of the columns that each selector takes."""
+KINDS: Final = {
+    ColumnContent.NUMBER: "numeric",
+    ColumnContent.CATEGORY: "categorical",
+    ColumnContent.DATE: "datetime",
+}
+"""The word of selectors for the content of a column; text is marked by `TableColumn.is_text`."""
 Entry: TypeAlias = tuple[str, Any, Any]
 """A name, an unfitted transformer and its columns: an entry of scikit-learn's `ColumnTransformer`."""
 
@@ -33,22 +39,13 @@ class TableColumn:
 
     def is_selected_by(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> bool:
         """Return True if a selector takes the column; `others` are all selectors of the same `columns(…)`."""
-        match selector.kind:
-            case "numeric":
-                return self.content is ColumnContent.NUMBER
-            case "datetime":
-                return self.content is ColumnContent.DATE
-            case "text":
-                return self.is_text
-            case "categorical":
-                has_own = self.is_text and any(other.kind == "text" for other in others)
-                return self.content is ColumnContent.CATEGORY and not has_own
-            case "pattern":
-                return re.search(selector.pattern, self.name) is not None
-            case "rest":
-                return not any(self.is_selected_by(other, others) for other in others if other != selector)
-            case _:
-                return True
+        return bool(is_selected(self.column, selector, others))
+
+    @property
+    def column(self) -> DataColumn:
+        """The kind of the column, in the words of selectors, and its name."""
+        is_text = self.is_text and self.content is ColumnContent.CATEGORY
+        return DataColumn("text" if is_text else KINDS.get(self.content, self.content.value), self.name)
 
 
 def transformer_entries(

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from spacelang.catalog import Role
+from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.domain import Categorical, parts
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators, products
 from spacelang.runtime.data.tables import ColumnContent, Features, content_of, is_free_text
@@ -41,6 +42,8 @@ class Preparation:
 
     `table` describes the columns that the pipeline gets if it takes a DataFrame instead of an array. It does if it
     selects columns, or if text reaches it. In it, encoded columns are numbers with their own names.
+
+    `missing` are the numeric columns with missing values that the pipeline gets.
     """
 
     imputed: tuple[str, ...] = ()
@@ -49,6 +52,18 @@ class Preparation:
     dropped: tuple[str, ...] = ()
     numbered: tuple[str, ...] = ()
     table: tuple[TableColumn, ...] | None = None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[DataColumn, ...] | None:
+        """The columns that the pipeline gets, as far as their names are known; None if it takes an array.
+
+        A one-hot encoded column becomes several, whose names depend on the training rows.
+        """
+        if self.table is None:
+            return None
+        encoded = {*self.encoded}
+        return tuple(DataColumn("numeric") if each.name in encoded else each.column for each in self.table)
 
     @property
     def takes_dataframe(self) -> bool:
@@ -146,6 +161,7 @@ def plan_preparation(space: Space, features: Features) -> Preparation:
             if each not in imputed and _trace(space.root, _missing_value_flow_in_earlier_versions, each) is _Flow.BREAKS
         ),
         table=tuple(_prepared_column(column, encoded, imputed) for column in used) if keeps_table else None,
+        missing=_names(each for each in gappy if each not in imputed and each.content is ColumnContent.NUMBER),
     )
 
 

@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
 from spacelang.runtime.evaluation.splits import Rows
+from spacelang.runtime.final_work_costs import LossSeconds
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.scoring.constraints import Constraint, ConstraintError
 from spacelang.runtime.scoring.measures import CachedPredictions, defined_mean, mean, measure_bound
@@ -104,9 +106,15 @@ class PipelineScorer:
             )
 
     def make_trial(
-        self, request: Request, judgements: Sequence[FoldScores], cost: float, cost_alone: float | None = None
+        self,
+        request: Request,
+        judgements: Sequence[FoldScores],
+        cost: float,
+        cost_alone: float | None = None,
+        *,
+        is_partial: bool = False,
     ) -> Trial:
-        """Return the trial of a request from its scores on all folds.
+        """Return the trial of a request from its scores on all folds, or on some of them if `is_partial`.
 
         Each value is the mean over the folds in which it is defined. Predictions are concatenated fold by fold, or None
         if those of a fold are missing. If the mean loss is not finite, the trial has failed, and has no other
@@ -126,7 +134,8 @@ class PipelineScorer:
             cost_alone=cost_alone,
             metrics=tuple(zip((name for name, _ in self.scorers), metrics, strict=True)),
             training_loss=None if math.isnan(training_loss) else training_loss,
-            predictions=_concatenate([each.predictions for each in judgements]),
+            predictions=None if is_partial else _concatenate([each.predictions for each in judgements]),
+            folds=len(judgements) if is_partial else None,
         )
 
     @property
@@ -276,6 +285,28 @@ def make_batch_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -
         return lambda stack: np.array([judged(each) for each in stack])
     folds = _rows_by_fold(held_out)
     return lambda stack: np.mean([many(stack[:, rows], held_out.target[rows]) for rows in folds], axis=0)
+
+
+TIMED_MODELS: Final = 8  # The number of models whose losses are timed in one call
+TIMINGS: Final = 3  # The number of timings, of which the shortest counts: other programs delay the others
+
+
+def measure_loss_seconds(held_out: HeldOutRows, metric: Metric) -> LossSeconds:
+    """Return the seconds of losses of predictions for held-out rows, measured with random predictions."""
+    rows, rng = len(held_out.target), np.random.default_rng(0)
+    drawn = rng.random((TIMED_MODELS, rows, max(len(held_out.classes), 1)))
+    stack = drawn / drawn.sum(axis=2, keepdims=True) if held_out.classes else drawn[:, :, 0]
+    losses_of = make_batch_prediction_loss_function(held_out, metric)
+    losses_of(stack[:1])  # the first call may import what the metric needs
+    one, several = (min(_time_call(losses_of, stack[:count]) for _ in range(TIMINGS)) for count in (1, TIMED_MODELS))
+    of_row = max(several - one, 0.0) / (TIMED_MODELS - 1) / rows
+    return LossSeconds(max(one - rows * of_row, 0.0), of_row)
+
+
+def _time_call(losses_of: BatchPredictionLoss, stack: npt.NDArray[np.float64]) -> float:
+    started = perf_counter()
+    losses_of(stack)
+    return perf_counter() - started
 
 
 def _rows_by_fold(held_out: HeldOutRows) -> list[Rows]:

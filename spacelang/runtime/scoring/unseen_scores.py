@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from statistics import median
 from typing import Any, Final, assert_never
 
@@ -41,16 +42,24 @@ MAX_FUNCTION_SECONDS: Final = 10.0  # The seconds that a user's function may tak
 
 
 def score_with_interval(
-    pipeline: Any, features: Any, tested: Dataset, metric: Metric, seed: int, *, has_interval: bool = True
+    pipeline: Any,
+    features: Any,
+    tested: Dataset,
+    metric: Metric,
+    seed: int,
+    *,
+    has_interval: bool = True,
+    interval_seconds: float | None = None,
 ) -> TestScore:
     """Return the loss of a fitted pipeline on the test rows, with a 95 % percentile bootstrap interval.
 
     `features` are the features of the test rows in the form that the pipeline takes; the pipeline predicts labels as
     the user wrote them. It predicts once. Resamples are drawn with replacement from all of its predictions, without
-    stratification, so that the shares of classes may vary, too. Resamples without a defined loss are ignored. If the
-    pipeline raises, the score has a reason instead of a loss; this function does not raise.
+    stratification, so that the shares of classes may vary, too. Resamples without a defined loss are ignored. There is
+    no interval if it would take more than `interval_seconds` from the start of this function on. If the pipeline
+    raises, the score has a reason instead of a loss; this function does not raise.
     """
-    target, rows = tested.target.to_numpy(), len(tested.target)
+    started, target, rows = time.monotonic(), tested.target.to_numpy(), len(tested.target)
     answers = CachedPredictions(_CodePredictor(pipeline, tested.classes) if tested.classes else pipeline, features)
     try:
         loss = metric.loss(answers, features, target)
@@ -60,25 +69,39 @@ def score_with_interval(
         return TestScore(None, None, None, rows, f"the {metric.name} is {loss}")
     if not has_interval:
         return TestScore(loss, None, None, rows)
-    losses = resampled_losses(answers, target, metric, seed, len(tested.classes))
+    until = math.inf if interval_seconds is None else started + interval_seconds
+    losses = resampled_losses(answers, target, metric, seed, len(tested.classes), until)
+    if len(losses) < resample_count(rows):
+        return TestScore(loss, None, None, rows, "no interval: the time was up")
     low, high, reason = percentile_interval(losses, metric.name)
     return TestScore(loss, low, high, rows, reason)
 
 
-def resampled_losses(answers: CachedPredictions, target: Any, metric: Metric, seed: int, classes: int) -> Any:
-    """Return the losses on bootstrap resamples, nan if undefined; `answers` must have been asked for all rows."""
+def resampled_losses(
+    answers: CachedPredictions, target: Any, metric: Metric, seed: int, classes: int, until: float = math.inf
+) -> Any:
+    """Return the losses on bootstrap resamples, nan if undefined; `answers` must have been asked for all rows.
+
+    No further resample is evaluated once `time.monotonic()` has reached `until`.
+    """
     judged = _loss_of_rows(answers, target, metric, classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.array([judged(rows) for rows in bootstrap_rows(len(target), seed)])
+        resamples = takewhile(lambda _: time.monotonic() < until, bootstrap_rows(len(target), seed))
+        return np.array([judged(rows) for rows in resamples])
 
 
 def bootstrap_rows(count: int, seed: int, most: int | None = None) -> Iterator[Rows]:
     """Yield arrays of row positions: bootstrap resamples of `count` rows, at most `most`, determined by the seed."""
     rng = np.random.default_rng([seed, SEED_STREAM])
-    times = min(MAX_RESAMPLES, max(MIN_RESAMPLES, MAX_RESAMPLED_ROWS // count))
+    times = resample_count(count)
     for _ in range(times if most is None else min(times, most)):
         yield rng.integers(0, count, count)
+
+
+def resample_count(rows: int) -> int:
+    """Return the number of bootstrap resamples of `rows` test rows."""
+    return min(MAX_RESAMPLES, max(MIN_RESAMPLES, MAX_RESAMPLED_ROWS // max(rows, 1)))
 
 
 def percentile_interval(

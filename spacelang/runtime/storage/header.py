@@ -176,10 +176,13 @@ def _space_fields(space: Space) -> dict[str, str]:
 
 
 def space_identity(space: Space) -> str:
-    """Return a hash (64 digits) of what a search sees of a space, without source positions, names, titles and task."""
+    """Return a hash (64 digits) of what a search sees of a space.
+
+    Source positions, names, titles, the task, and what the space lost by binding do not count.
+    """
     from spacelang.serialization.definition import to_json
 
-    bare = _without_spans(replace(space, name="space", title="", task=None))
+    bare = _without_spans(replace(space, name="space", title="", task=None, dropped=()))
     return hashlib.sha256(_canonical_json(to_json(bare)).encode()).hexdigest()
 
 

@@ -7,7 +7,7 @@ tables have results of a run other than its trials.
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import count
@@ -80,6 +80,7 @@ PREDICTION_TABLE: Final = OptionalTable("predictions", records.PREDICTIONS)
 TEST_TABLE: Final = OptionalTable("test", records.TEST)
 TEST_BOUND_TABLE: Final = OptionalTable("test_bounds", records.TEST_BOUNDS)
 ENSEMBLE_TABLE: Final = OptionalTable("ensembles", records.ENSEMBLES)
+TIME_NOTE_TABLE: Final = OptionalTable("time_notes", records.TIME_NOTES)
 MAX_BYTES: Final = 10**9 - 10**4
 """The maximum size of predictions, in bytes: SQLite's longest row, minus the other columns."""
 
@@ -132,17 +133,38 @@ class StoredUnseenScore:
 
 def save_unseen_score(path: Path, test: StoredUnseenScore) -> None:
     """Store the score of a run that has ended, and replace an earlier one. Raises StoreError if that fails."""
-    check_store_exists(path)
     score = test.score
     numbers = map(real_or_none, (score.loss, score.low, score.high))
     row = records.with_digest((test.trial, *numbers, score.rows, escape_surrogates(score.reason)))
+    _replace_tables(path, {TEST_TABLE: [row], TEST_BOUND_TABLE: [*map(_bound_row, count(), score.constraints)]})
+
+
+def save_time_note(path: Path, note: str) -> None:
+    """Store a sentence on what did not fit into the time of a run that has ended; empty if everything did.
+
+    It replaces an earlier one. Raises StoreError if that fails.
+    """
+    _replace_tables(path, {TIME_NOTE_TABLE: [records.with_digest((0, note))] if note else []})
+
+
+def load_time_note(connection: sqlite3.Connection) -> str:
+    """Return the stored sentence, empty without one. Raises ValueError if it does not match its digest."""
+    for row in TIME_NOTE_TABLE.fetch(connection, "SELECT * FROM time_notes"):
+        _, note = records.without_digest(row, records.TIME_NOTE_TYPES, "the note on the time")
+        return str(note)
+    return ""
+
+
+def _replace_tables(path: Path, tables: Mapping[OptionalTable, Sequence[Row]]) -> None:
+    """Replace all rows of some tables in a store whose run has ended. Raises StoreError if that fails."""
+    check_store_exists(path)
     with convert_store_errors(path):
         store_file.roll_back_creation(path)
     with convert_store_errors(path), store_file.closing_on_error(path, "rw") as connection:
         store_file.check_kind(path, connection)
         store_file.acquire_write_lock(path, connection)
-        TEST_TABLE.replace_all(connection, row)
-        TEST_BOUND_TABLE.replace_all(connection, *map(_bound_row, count(), score.constraints))
+        for table, rows in tables.items():
+            table.replace_all(connection, *rows)
         connection.execute("COMMIT")
         store_file.merge_log(connection)
         connection.close()

@@ -109,7 +109,9 @@ TEST_BOUNDS: Final = (
 """The table of the bounds of the task, in order, as measured on the test rows; `bound` is JSON."""
 ENSEMBLES: Final = "CREATE TABLE ensembles (session INTEGER PRIMARY KEY, votes INTEGER NOT NULL, digest BLOB NOT NULL)"
 """The table of the ensembles that sessions were asked for, with their numbers of votes."""
-OPTIONAL_TABLES: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128, ENSEMBLES: 256}
+TIME_NOTES: Final = "CREATE TABLE time_notes (place INTEGER PRIMARY KEY, note TEXT NOT NULL, digest BLOB NOT NULL)"
+"""The table with at most one sentence, on what did not fit into the time of the run."""
+OPTIONAL_TABLES: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128, ENSEMBLES: 256, TIME_NOTES: 512}
 """The tables that are created when first needed, and the number that each one adds to the version."""
 LAYOUTS: Final = {
     version + sum(map(OPTIONAL_TABLES.__getitem__, more)): (*TABLES[:-1], create_statement(columns_of(version)), *more)
@@ -129,6 +131,7 @@ SESSION_TYPES: Final = (
     *(_MAYBE_TEXT, _MAYBE_TEXT, MAYBE_REAL, MAYBE_INTEGER, int, MAYBE_INTEGER),
 )
 ENSEMBLE_TYPES: Final = (int, int)
+TIME_NOTE_TYPES: Final = (int, str)
 TEST_TYPES: Final = (int, *(MAYBE_REAL,) * 3, int, str)
 TEST_BOUND_TYPES: Final = (int, str, *(MAYBE_INFINITE,) * 3, str)
 
@@ -170,6 +173,7 @@ def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
         None if found["cost_alone"] == found["cost"] else found["cost_alone"],
         parse_named_numbers(found["metrics"]),
         found["training_loss"],
+        folds=found["folds"],
     )
     return TrialRecord(trial=trial, proposal=proposal, **record_fields(row[: len(TRIAL_COLUMNS)]))
 

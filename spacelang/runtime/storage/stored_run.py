@@ -141,6 +141,12 @@ class StoredRun(Closeable):
             return optional_tables.load_unseen_score(self._connection)
 
     @property
+    def time_note(self) -> str:
+        """A sentence on what did not fit into the time of the run; empty if everything did."""
+        with convert_store_errors(self.path), report_damage(self.path):
+            return optional_tables.load_time_note(self._connection)
+
+    @property
     def requested_ensemble_votes(self) -> int | None:
         """The number of votes of the ensemble that was last requested; None without one."""
         with convert_store_errors(self.path), report_damage(self.path):

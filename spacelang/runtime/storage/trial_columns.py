@@ -147,6 +147,14 @@ TRIAL_COLUMNS: Final = (
         field="is_speculative",
         stored_as="early",
     ),
+    TrialColumn(
+        "folds",
+        MAYBE_INTEGER,
+        "the number of evaluated folds, if the others were left out because the trial was hopeless; missing for all",
+        "Int64",
+        lambda r: r.trial.folds,
+        since=9,
+    ),
 )
 """All columns in the order of the table of trials."""
 

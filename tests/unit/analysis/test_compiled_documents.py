@@ -60,7 +60,7 @@ def test_a_compiled_space_is_what_its_text_is() -> None:
         ({"version": 7}, "SL010"),
         ({"version": True}, "`version` is true, expected a number"),
         ({"bound": []}, "`bound` is not an object"),
-        ({"bound": {"n_rows": 3}}, "the symbols are `n_classes`, `n_features`, `n_samples`"),
+        ({"bound": {"n_rows": 3}}, "the symbols are `n_categorical`, `n_classes`, `n_datetime`,"),
         ({"bound": {"n_samples": 0}}, "`bound.n_samples` is 0, expected a whole number of at least 1"),
         ({"bound": {"n_samples": 10**16}}, "`bound.n_samples` is above"),
         ({"definition": []}, "`definition` is an empty list, expected an object"),

@@ -157,6 +157,9 @@ def test_the_document():
         "unfinished": 0,
         "unneeded": 0,
         "ensemble": None,
+        "time_note": "",
+        "parts": {},
+        "learners": {},
         "seconds": 4.0,
         "optimizer": "blds",
         "seed": 3,
@@ -199,6 +202,7 @@ def test_the_document_tells_what_became_of_the_best_on_all_rows():
         "configuration": configuration,
         "rows": 150,
         "seconds": 0.5,
+        "is_trial_model": False,
     }
     assert found["passed_over"] == [{"trial": 2, "status": "crash", "reason": "signal 11"}]
 

@@ -59,7 +59,7 @@ def test_defaults_are_marked_and_the_ending_is_of_them(name: str) -> None:
     assert "e.f.x  0.5  (default)" in text
     assert "e.f.n  6  (adjusted default)" in text
     assert "e      f\n" in text
-    assert "Not searched: the 2 hyperparameters of `ranges` are kept at their defaults; `--optimizer mosaic`" in text
+    assert "Not searched: the 2 hyperparameters of `ranges` are kept at their defaults; `--optimizer auto`" in text
     assert "every pipeline was tried, but only with its default hyperparameters." in text
     assert "nothing left to try" not in text
     found = document(outcome(), facts)
@@ -72,7 +72,7 @@ def test_what_is_drawn_once_is_marked_as_such(name: str) -> None:
     facts = replace(FACTS, searched=searched)
     text = printed(outcome(), facts)
     assert "e.f.x  0.5  (drawn once)" in text
-    assert "are drawn once for each pipeline; `--optimizer mosaic` searches them." in text
+    assert "are drawn once for each pipeline; `--optimizer auto` searches them." in text
     assert "every pipeline was tried, but only with the hyperparameters that were drawn for it." in text
     found = document(outcome(), facts)
     assert (found["hyperparameters"], found["at_defaults"]) == ("once", [])

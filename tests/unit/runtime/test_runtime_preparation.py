@@ -152,7 +152,8 @@ def test_categories_that_the_space_encodes_reach_it_in_a_table():
     table = [TableColumn(name, ColumnContent.NUMBER, lacks_values=name == "holes") for name in numbers]
     table += [TableColumn(name, ColumnContent.CATEGORY, lacks_values=name == "town") for name in categories]
     assert preparation.takes_dataframe
-    assert preparation == Preparation(kept=(*numbers, *categories), dropped=("void",), table=tuple(table))
+    kept = (*numbers, *categories)
+    assert preparation == Preparation(kept=kept, dropped=("void",), table=tuple(table), missing=("holes",))
     assert list(preparation.make_transformer().fit_transform(GAPS).columns) == list(preparation.kept)
 
 

@@ -133,7 +133,8 @@ def test_folds_are_those_of_the_same_numbers_in_a_table(validation):
 def test_trials_take_sparse_rows_and_fail_with_a_reason_where_they_cannot():
     dataset = check_labels(table(), "classification")
     objective = DataObjective(CLASSIFIERS, dataset, EvaluationSettings())
-    assert objective.symbols == {"n_samples": 42, "n_features": 40, "n_classes": 2}
+    columns = {"n_numeric": 40, "n_categorical": 0, "n_text": 0, "n_datetime": 0, "n_missing": 0}
+    assert objective.symbols == {"n_samples": 42, "n_features": 40, "n_classes": 2, **columns}
     assert objective.preparation.is_empty
     trials = {
         (scaler, estimator): objective.evaluate(Request(Configuration({"scaler": scaler, "estimator": estimator})))

@@ -8,6 +8,7 @@ from storing import header, stored, trial
 
 from spacelang.runtime.storage.records import ENSEMBLES, LAYOUTS, TABLES, with_digest
 from spacelang.runtime.storage.store import Store, StoreError
+from spacelang.runtime.storage.trial_columns import VERSION
 
 
 def votes(path: Path) -> int | None:
@@ -61,4 +62,4 @@ def test_what_is_no_number_of_votes_is_refused(tmp_path: Path, row: tuple[object
 
 
 def test_the_version_of_a_store_says_that_it_has_the_table() -> None:
-    assert {*LAYOUTS[8 + 256]} == {*TABLES, ENSEMBLES}
+    assert {*LAYOUTS[VERSION + 256]} == {*TABLES, ENSEMBLES}

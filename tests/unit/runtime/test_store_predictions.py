@@ -21,6 +21,7 @@ from spacelang.runtime.storage import optional_tables
 from spacelang.runtime.storage.exports import to_frame
 from spacelang.runtime.storage.records import PREDICTIONS, TABLES
 from spacelang.runtime.storage.store import Store, StoreError
+from spacelang.runtime.storage.trial_columns import VERSION
 
 ARRAYS = st.tuples(
     st.sampled_from([(3,), (4, 2), (2, 5), (1,), (0, 2)]), st.lists(st.floats(), min_size=10, max_size=10)
@@ -72,13 +73,13 @@ def test_arrays_of_every_order_and_type_are_64_bit_floats(tmp_path: Path) -> Non
 def test_a_store_without_predictions_is_as_it_always_was(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     made = stored(path, 3, "interrupted")
-    assert layout(path) == (8, list(TABLES))
+    assert layout(path) == (VERSION, list(TABLES))
     store = Store.open(path, made)
     assert store.predictions(2) is None
     store.append(trial(4, predictions=np.ones(3)))
     store.append(trial(5))
     store.end_session("budget", 1.0)
-    assert layout(path) == (24, [*TABLES, PREDICTIONS])
+    assert layout(path) == (VERSION + 16, [*TABLES, PREDICTIONS])
     with Store.read(path) as run:
         assert [run.predictions(number) is None for number in range(1, 6)] == [True, True, True, False, True]
         assert run.count == len(list(run.records())) == 5

@@ -11,6 +11,7 @@ from storing import header, read, stored, trial
 
 from spacelang.runtime.storage.records import LAYOUTS, PREDICTIONS, REQUESTS, TABLES, TEST, record_to_row, row_to_record
 from spacelang.runtime.storage.store import Store, StoreError
+from spacelang.runtime.storage.trial_columns import VERSION
 
 
 def version(path: Path) -> int:
@@ -45,13 +46,13 @@ def test_a_store_of_which_nothing_was_said_is_as_it_always_was(tmp_path: Path) -
     """So a run of an earlier spacelang goes on, and says from then on what it has to say."""
     path = tmp_path / "run.db"
     made = stored(path, 3, "interrupted")
-    assert version(path) == 8
+    assert version(path) == VERSION
     store = Store.open(path, made)
     store.append(trial(4, proposal=1, memo=(3.4,)))
     store.append(trial(5))
     store.append(trial(6, seconds=2.5, predictions=[0.5]))
     store.end_session("budget", 6.0)
-    assert version(path) == 8 + 16 + 64
+    assert version(path) == VERSION + 16 + 64
     with sqlite3.connect(path) as connection:
         tables = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         said = connection.execute("SELECT * FROM requests").fetchall()
@@ -105,6 +106,6 @@ def test_what_was_said_of_no_trial_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_version_is_a_sum_of_its_tables() -> None:
-    assert LAYOUTS[8] == TABLES
-    assert {*LAYOUTS[8 + 16 + 32 + 64]} == {*TABLES, PREDICTIONS, TEST, REQUESTS}
-    assert {*LAYOUTS[8 + 64]} == {*TABLES, REQUESTS}
+    assert LAYOUTS[VERSION] == TABLES
+    assert {*LAYOUTS[VERSION + 16 + 32 + 64]} == {*TABLES, PREDICTIONS, TEST, REQUESTS}
+    assert {*LAYOUTS[VERSION + 64]} == {*TABLES, REQUESTS}

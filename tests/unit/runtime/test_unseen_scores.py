@@ -32,6 +32,7 @@ from spacelang.runtime.scoring.metric import default_metric, named_metric
 from spacelang.runtime.scoring.unseen_scores import score_with_interval
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.trial_columns import VERSION
 
 HEADER = header()
 SPACE = sl.parse("stage e = GaussianNB | DecisionTreeClassifier\n")
@@ -252,7 +253,7 @@ class TestStores:
     def test_a_run_without_bounds_has_the_tables_that_it_always_had(self, store: Path) -> None:
         save_unseen_score(store, StoredUnseenScore(7, self.SCORE))
         with sqlite3.connect(store) as connection:
-            assert connection.execute("PRAGMA user_version").fetchone() == (8 + 32,)
+            assert connection.execute("PRAGMA user_version").fetchone() == (VERSION + 32,)
         connection.close()
 
     @given(st.lists(reaching(), max_size=4), st.lists(reaching(), max_size=2))

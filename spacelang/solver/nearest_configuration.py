@@ -7,9 +7,8 @@ from functools import partial
 from math import isnan
 from typing import Final
 
-from spacelang.analysis.domains import nearest_value
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Domain, NotFound, members, parts
+from spacelang.ir.domain import Domain, NotFound, members, nearest_value, parts
 from spacelang.ir.membership import Exclusion, all_exclusions, first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, are_same, is_number

@@ -1,0 +1,205 @@
+"""The default optimizer: a portfolio, a race on growing data, and a model of improvement per second.
+
+See spacelang/optimizers/README.md, section "AUTO".
+"""
+
+from bisect import insort
+from collections import deque
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, TypeAlias
+
+from numpy.random import Generator
+
+from spacelang.encodings.rows import unencodable_domains
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search
+from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers._draws import UniqueConfigurations
+from spacelang.optimizers._fidelity import fidelity
+from spacelang.optimizers._idle_workers import lazy_request
+from spacelang.optimizers._improvement_per_second import ImprovementPerSecond, ModelKind
+from spacelang.optimizers._portfolio import BUNDLED, load_portfolio, suggested_members
+from spacelang.optimizers._race import Race, race_rungs
+from spacelang.plugins import option
+from spacelang.solver.counting import Structures
+from spacelang.targets.blds import DiscrepancyTree
+from spacelang.targets.mosaic import StructuralTree
+
+Part: TypeAlias = Literal["initial", "portfolio", "race", "model", "chance"]
+"""The part of the search that a trial comes from: the memo of its request."""
+MIN_MEASURED_ROWS: Final = 500  # With fewer rows the costs of the defaults are not measured before they are ordered
+MEASURED_PART: Final = 10  # The costs are measured on one part in `MEASURED_PART` of the rows
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """A portfolio of good configurations, a race on growing data, and a model of expected improvement per second."""
+
+    paper: ClassVar[str] = "Feurer et al., Auto-sklearn 2.0: Hands-free AutoML via Meta-Learning, JMLR 2022"
+
+    portfolio: str = option(
+        BUNDLED, "configurations to start with: `bundled` with the space, a file of `archive --portfolio`, or `none`"
+    )
+    race: bool = option(True, "compare configurations on few rows first; false: train each on all rows")
+    model: Literal["chosen", "forest", "gp", "none"] = option(
+        "chosen", "the model of losses: `forest`, `gp`, `none`, or `chosen` by the space"
+    )
+    random_fraction: float = option(0.25, "the share of new configurations that are always drawn at random")
+    b: int = option(0, "rows of a configuration's first training; 0: chosen by measured cost, all below 2,000 rows")
+    eta: float = option(3.0, settings.ETA)
+
+    draws_configurations: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        settings.check_fidelity_grid(max(self.b, 1), self.eta)
+        settings.check_option(self, "b", self.b >= 0, "must be at least 1 row, or 0 to choose it by measured cost")
+        is_share = 0 <= self.random_fraction <= 1
+        settings.check_option(self, "random_fraction", is_share, "is a share: choose a value from 0 to 1")
+
+    def rungs(self, size: int) -> tuple[int, ...]:
+        """Return the numbers of rows of the race for `size` rows, ascending; `size` alone without a race."""
+        return race_rungs(size, self.b, self.eta) if self.race else (size,)
+
+    def search(self, problem: Problem) -> Search:
+        """Evaluate the portfolio, then proposals of the model and random draws, on as many rows as the race decides.
+
+        Without a portfolio, the search starts with the default of each alternative of the first decision, the cheapest
+        one first by a training on few rows. A finite space is exhausted: in the end every configuration was trained on
+        all rows. Raises OptionError for a portfolio that cannot be read.
+        """
+        structures = Structures(problem.space)
+        if structures.count:
+            yield from _Run(self, problem, structures).run()
+
+
+class _Run:
+    def __init__(self, options: Auto, problem: Problem, structures: Structures) -> None:
+        self._size = problem.size
+        self._tree = StructuralTree(structures)
+        self._race = Race(options.rungs(problem.size), options.eta, problem.budget)
+        kind: ModelKind = "none" if any(unencodable_domains(problem.space)) else options.model
+        # Costs are measured, so a search depends on its seed alone unless they matter.
+        has_time = problem.budget.seconds is not None
+        self._model = ImprovementPerSecond(self._tree, int(problem.rng.integers(1 << 63)), kind, has_time)
+        self._initial = deque(problem.initial)
+        portfolio = load_portfolio(options.portfolio, problem.space)
+        suggested = [] if portfolio is None else suggested_members(portfolio, structures)
+        self._portfolio = deque(each for each in suggested if each not in problem.initial)
+        self._unmeasured = deque[Configuration]()
+        self._measured_rows: int | None = None
+        """The number of rows on which the costs of the defaults are measured; None if they are ordered as they are."""
+        if not suggested:
+            self._start_with_defaults(options, has_time=has_time)
+        self._measured: list[tuple[float, int, Configuration]] = []
+        """The defaults whose cost is known, cheapest first, before they are started."""
+        self._random_fraction = options.random_fraction
+        self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
+        self._next_draw: Configuration | None = None
+        self._seen = {*self._initial, *self._portfolio, *self._unmeasured}
+        """The configurations that were started, or will be before any other one."""
+        self._new_count = 0
+        """How many configurations were proposed by the model or drawn."""
+        self._has_new_proposals = True
+        """False once the model proposed a configuration that was started before, as it knew no other one."""
+
+    def run(self) -> Search:
+        idle, running = (yield Ask()).idle_workers, dict[Request | LazyRequest, _Training]()
+        while True:
+            begin: list[Request | LazyRequest] = []
+            while len(begin) < max(idle, not running) and (found := self._next_training()) is not None:
+                request, training = found
+                begin.append(request)
+                running[request] = training
+            if not running:
+                return
+            told = yield Ask(tuple(begin))
+            idle = told.idle_workers
+            if told.finished is not None and told.request is not None:
+                self._record(running.pop(told.request), told.finished)
+
+    def _next_training(self) -> "tuple[Request | LazyRequest, _Training] | None":
+        race = self._race
+        if self._initial:
+            return self._start(self._initial.popleft(), race.last, "initial")
+        if (promoted := race.promotion()) is not None:
+            return self._start(*promoted, "race")
+        if self._unmeasured:
+            return self._measure(self._unmeasured.popleft())
+        if self._measured:
+            return self._start(self._measured.pop(0)[-1], race.first_rung(), "portfolio")
+        if self._portfolio:
+            return self._start(self._portfolio.popleft(), race.first_rung(), "portfolio")
+        return self._next_new_training()
+
+    def _next_new_training(self) -> "tuple[Request | LazyRequest, _Training] | None":
+        """Return a proposal of the model or a random draw; if none is left, the best one not trained on all rows."""
+        if self._next_draw is None or self._next_draw in self._seen:
+            self._next_draw = next((each for each in self._drawn if each not in self._seen), None)
+        if self._next_draw is None:
+            remaining = self._race.remaining()
+            return None if remaining is None else self._start(*remaining, "race")
+        self._new_count += 1
+        before, now = ((self._new_count - back) * self._random_fraction for back in (1, 0))
+        if int(before) == int(now) and self._has_new_proposals and self._model.is_ready:
+            return self._propose(self._race.first_rung())
+        return self._start(self._next_draw, self._race.first_rung(), "chance")
+
+    def _start(self, configuration: Configuration, rung: int, part: Part) -> "tuple[Request, _Training]":
+        self._seen.add(configuration)
+        self._race.start(configuration, rung)
+        return self._request(configuration, rung, part, self._race.hopeless_loss()), _Training(rung)
+
+    def _propose(self, rung: int) -> "tuple[LazyRequest, _Training]":
+        hopeless, training = self._race.hopeless_loss(), _Training(rung)
+
+        def propose(_: Generator) -> Request:
+            ranked = self._model.ranked_configurations(self._race.rungs[rung] / self._size)
+            new = (each for each in ranked if each not in self._seen)
+            return self._request(next(new, next(iter(self._seen))), rung, "model", hopeless)
+
+        def start(_: LazyRequest, request: Request) -> None:
+            if request.configuration in self._seen:
+                self._has_new_proposals, training.is_repeated = False, True
+            else:
+                self._seen.add(request.configuration)
+                self._race.start(request.configuration, rung)
+
+        return lazy_request(propose, start), training
+
+    def _measure(self, configuration: Configuration) -> "tuple[Request, _Training]":
+        if self._measured_rows is None:
+            return self._start(configuration, 0, "portfolio")
+        rows = self._measured_rows
+        return Request(configuration, rows, memo=("portfolio",)), _Training(None)
+
+    def _request(self, configuration: Configuration, rung: int, part: Part, hopeless: float | None) -> Request:
+        return Request(configuration, fidelity(self._race.rungs[rung], self._size), memo=(part,), stop_above=hopeless)
+
+    def _record(self, training: "_Training", trial: Trial) -> None:
+        if training.rung is None:
+            insort(self._measured, (trial.cost, len(self._measured), trial.request.configuration))
+        elif not training.is_repeated:
+            self._race.record(training.rung, trial)
+            self._model.record(trial, self._race.rungs[training.rung] / self._size)
+
+    def _start_with_defaults(self, options: Auto, *, has_time: bool) -> None:
+        """Queue the defaults; with a time budget and enough rows their costs are measured first, unless by the race."""
+        tops = [(branch,) for branch in self._tree.actions(())]
+        defaults = dict.fromkeys(self._tree.default_completion(top) for top in ((), *tops))
+        new = [each for each in defaults if each not in self._initial]
+        if self._race.first_rung() < self._race.last:
+            self._unmeasured.extend(new)
+        elif has_time and options.b == 0 and self._size >= MIN_MEASURED_ROWS:
+            self._unmeasured.extend(new)
+            self._measured_rows = self._size // MEASURED_PART
+        else:
+            self._portfolio.extend(new)
+
+
+@dataclass(slots=True)
+class _Training:
+    """A running training: its rung, None for a measurement of costs; `is_repeated` if it was started before."""
+
+    rung: int | None
+    is_repeated: bool = False

@@ -1,0 +1,80 @@
+"""Portfolios as JSON documents: configurations that together did well on many tables, in the order to try them."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from spacelang.files import os_error_text
+from spacelang.ir.configuration import Configuration
+from spacelang.serialization import codec, json_documents
+from spacelang.serialization.codec import ObjectCodec, ObjectKey
+from spacelang.serialization.json_documents import DefinitionError, expect_integer, expect_string
+
+KIND: Final = "portfolio"
+VERSION: Final = 1  # The version of the document's format
+REMEDY: Final = "recreate it with `spacelang archive --portfolio N`"
+
+
+@dataclass(frozen=True, slots=True)
+class Portfolio:
+    """Lists of configurations for the space called `space`, each in the order in which they are tried.
+
+    A search uses the first list whose alternatives all exist in its space, and the last one if there is none. So a
+    space whose learners depend on installed packages can have one list for each set of packages.
+    """
+
+    space: str
+    lists: tuple[tuple[Configuration, ...], ...]
+
+
+def _kind(value: object, path: str) -> str:
+    if expect_string(value, path) != KIND:
+        raise DefinitionError(path, f"is `{value}`, but must be `{KIND}`")
+    return KIND
+
+
+def _version(value: object, path: str) -> int:
+    if expect_integer(value, path, 1) != VERSION:
+        what = f"is {value}, but this version of spacelang reads only version {VERSION}"
+        raise DefinitionError(path, what, "upgrade spacelang")
+    return VERSION
+
+
+PORTFOLIO_CODEC: Final = ObjectCodec(
+    "A portfolio, as `spacelang archive --portfolio` writes it and the option `portfolio` of the optimizer `auto` "
+    "reads it.",
+    (
+        ObjectKey("kind", codec.ScalarCodec(_kind, {"const": KIND}), "The kind of the document."),
+        ObjectKey("version", codec.ScalarCodec(_version, {"const": VERSION}), "The version of the format."),
+        ObjectKey("space", codec.NAME, "The name of the space, for users."),
+        ObjectKey(
+            "lists",
+            codec.ArrayCodec(
+                codec.ArrayCodec(codec.CONFIGURATION, least=1, noun="configurations"), least=1, noun="lists"
+            ),
+            "Lists of configurations. The first list is used whose alternatives all exist in the space.",
+        ),
+    ),
+    lambda parts, _, __: Portfolio(parts["space"], parts["lists"]),
+    lambda _: {"kind": KIND, "version": VERSION},
+)
+
+
+def write_portfolio(portfolio: Portfolio, path: Path) -> None:
+    """Write a portfolio to a file, one configuration a line; raises OSError."""
+    document: Any = PORTFOLIO_CODEC.write(portfolio, json_documents.WritingContext())
+    lists = ",\n".join("[\n" + ",\n".join(map(json.dumps, each)) + "\n]" for each in document.pop("lists"))
+    head = json.dumps(document).removesuffix("}")
+    path.write_text(f'{head}, "lists": [\n{lists}\n]}}\n', encoding="utf-8")
+
+
+def read_portfolio(path: Path) -> Portfolio:
+    """Return the portfolio in a file; raise DefinitionError, whose path begins with the name of the file."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DefinitionError(str(path), f"cannot be read: {os_error_text(error)}", REMEDY) from error
+    except (ValueError, RecursionError) as error:
+        raise DefinitionError(str(path), "is not JSON", REMEDY) from error
+    return PORTFOLIO_CODEC.read(document, "portfolio", json_documents.ReadingContext())

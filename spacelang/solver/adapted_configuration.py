@@ -1,0 +1,94 @@
+"""Configurations of an unbound space, or of a space for other data, as members of a space that is bound to its data."""
+
+from collections.abc import Iterable
+
+from spacelang.frozen import frozen
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.membership import Exclusion, member_or_exclusion
+from spacelang.ir.space import Choice, Context, Space
+from spacelang.solver.counting import Structures
+from spacelang.solver.nearest_configuration import KeyChange, nearest_member
+
+
+@frozen
+class AdaptedConfiguration:
+    """A member of a bound space, made from another configuration.
+
+    `dropped` are the keys that were taken away because they have no meaning for the data. `changes` are the other keys
+    that differ; they are empty if the rest of the configuration is a member.
+    """
+
+    member: Configuration
+    dropped: tuple[str, ...] = ()
+    changes: tuple[KeyChange, ...] = ()
+
+
+def keys_without_meaning(space: Space, configuration: Configuration) -> tuple[str, ...]:
+    """Return the sorted keys of a configuration that the space lost when it was bound to its data.
+
+    Of a key that several alternatives share, only the use counts whose alternatives the configuration takes.
+    """
+    if not space.dropped:
+        return ()
+    keys = {each.address: each.key for each in space.dropped}
+    keys |= {address: variable.key for address, variable in space.variables.items()}
+    lost = {
+        each.key
+        for each in space.dropped
+        if each.address not in space.variables
+        and all(configuration.view.get(keys[address]) == branch for address, branch in each.owners)
+    }
+    return tuple(sorted(lost & _inactive_keys(space, configuration)))
+
+
+def dropped_keys_sentence(keys: Iterable[str]) -> str:
+    """Return the sentence for users that keys of configurations were ignored."""
+    return f"ignored keys that have no meaning for this data: {', '.join(f'`{key}`' for key in keys)}"
+
+
+def _inactive_keys(space: Space, configuration: Configuration) -> set[str]:
+    """Return the keys of a configuration that belong to nothing that it reaches in the space."""
+    reached: set[str] = set()
+    waiting: list[Context] = [()]
+    while waiting:
+        for variable in space.by_context.get(waiting.pop(), ()):
+            reached.add(variable.key)
+            branch = configuration.view.get(variable.key)
+            if isinstance(variable.node, Choice) and isinstance(branch, str):
+                waiting.append((*variable.owners, (variable.address, branch)))
+    return {key for key in configuration if key not in reached}
+
+
+def without_dropped_keys(space: Space, configuration: Configuration) -> tuple[Configuration, tuple[str, ...]]:
+    """Return the configuration without the keys that have no meaning for the data of the space, and these keys."""
+    dropped = keys_without_meaning(space, configuration)
+    if not dropped:
+        return configuration, ()
+    return Configuration({key: value for key, value in configuration.items() if key not in dropped}), dropped
+
+
+def adapted_member(space: Space, configuration: Configuration) -> AdaptedConfiguration | Exclusion:
+    """Return the configuration as a member of the space without such keys, or why the rest of it is no member."""
+    rest, dropped = without_dropped_keys(space, configuration)
+    member = member_or_exclusion(space, rest)
+    return member if isinstance(member, Exclusion) else AdaptedConfiguration(member, dropped)
+
+
+def adapt(structures: Structures, configuration: Configuration) -> AdaptedConfiguration:
+    """Return the nearest member of a bound space to a configuration of the unbound space, or of one for other data.
+
+    Keys that have no meaning for the data are taken away. If the rest is no member, such as a number outside of a range
+    that depends on the data, it is changed as little as possible (see `nearest_member`). Raises ValueError for an empty
+    space.
+
+    >>> from spacelang.solver.counting import Structures
+    >>> import spacelang as sl
+    >>> space = sl.parse("pipeline = columns(numeric: PCA { n_components : int[1, n_numeric] }, text: TfidfVectorizer "
+    ...                  "{ min_df : int[1, 5] }) -> Ridge", bind={"n_numeric": 4, "n_text": 0})
+    >>> found = adapt(space.counted, sl.Configuration({"PCA.n_components": 9, "TfidfVectorizer.min_df": 2}))
+    >>> found.member.to_dict(), found.dropped
+    ({'PCA.n_components': 4}, ('TfidfVectorizer.min_df',))
+    """
+    rest, dropped = without_dropped_keys(structures.space, configuration)
+    found = nearest_member(structures, rest)
+    return AdaptedConfiguration(found.member, dropped, found.changes)

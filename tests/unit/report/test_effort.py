@@ -1,0 +1,37 @@
+"""What the trials and the time of a run went into."""
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Request, Trial
+from spacelang.report.effort import Effort, describe_efforts, effort_by_learner, effort_by_part
+from spacelang.runtime.history import TrialRecord
+
+
+def record(index: int, learner: str, part: str, cost: float) -> TrialRecord:
+    request = Request(Configuration({"estimator": learner}), memo=(part,) if part else ())
+    return TrialRecord(index, Trial(request, 0.5, cost), 0.0, cost)
+
+
+RECORDS = [
+    record(1, "linear", "", 1.0),
+    record(2, "linear", "portfolio", 2.0),
+    record(3, "forest", "model", 4.0),
+    record(4, "forest", "model", 8.0),
+]
+
+
+def test_trials_and_seconds_are_counted_by_part_and_by_learner() -> None:
+    parts, learners = effort_by_part("auto", RECORDS), effort_by_learner("estimator", RECORDS)
+    assert parts == {"initial": Effort(1, 1.0), "portfolio": Effort(1, 2.0), "model": Effort(2, 12.0)}
+    assert [*learners.items()] == [("forest", Effort(2, 12.0)), ("linear", Effort(2, 3.0))]
+    assert sum(each.trials for each in parts.values()) == sum(each.trials for each in learners.values()) == 4
+    assert describe_efforts(parts, learners) == [
+        "Trials: 1 given at the start, 1 from the portfolio, 2 proposed by the model.",
+        "Time of trials: forest 12.0 s, linear 3.0 s.",
+    ]
+
+
+def test_other_optimizers_have_no_parts_and_other_spaces_no_learners() -> None:
+    assert effort_by_part("random", RECORDS) == {}
+    assert effort_by_learner("", RECORDS) == {}
+    assert describe_efforts({}, {}) == []
+    assert effort_by_learner("scaler", RECORDS) == {"other": Effort(4, 15.0)}

@@ -45,7 +45,12 @@ class TabularData(EvaluationData):
         """
         space, objective = experiment.space, self._objective(experiment)
         bound = bind_sizes(space, objective.symbols, objective.columns if self.matches_names else None)
-        return (space, objective) if bound is space else (bound, objective.with_domains(bound.checked))
+        if bound is space:
+            return space, objective
+        if space.selects_columns and not bound.selects_columns:
+            # No alternative with `columns(…)` is left, so the table is prepared as an array, as for a stored run.
+            return bound, self._objective(replace(experiment, space=bound))
+        return bound, objective.with_domains(bound.checked)
 
     def stored_options(self, experiment: Experiment) -> Mapping[str, str]:
         """Return the column of labels, the share of test rows, and how the file was read."""

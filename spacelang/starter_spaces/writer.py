@@ -71,7 +71,8 @@ def _imputer(data: Profile) -> str:
         return ""
     shares = [f"{each.name} {each.missing:.1%}" for each in sorted(lacking, key=lambda column: -column.missing)]
     said = f"Missing numbers: {_listed(shares, 3)}. Braces list the values to choose from, and the value after `=` "
-    said += "is the default. `add_indicator` adds columns that mark missing values."
+    said += "is the default. `add_indicator` adds columns that mark missing values. Without missing numbers "
+    said += "(`n_missing`) there is nothing to search here."
     return as_comment(said) + stage_text.IMPUTER
 
 

@@ -26,7 +26,7 @@ from spacelang.runtime.storage.header import DataFacts
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ObjectCodec, ObjectKey
 from spacelang.serialization.json_documents import DefinitionError, expect_integer, expect_string
-from spacelang.solver.adapted_configuration import AdaptedConfiguration, adapted_member, dropped_keys_sentence
+from spacelang.solver.adapted_configuration import adapted_member, dropped_keys_sentence
 
 KIND: Final = "archive"
 VERSION: Final = 1  # The version of the document's format
@@ -261,9 +261,8 @@ def suggest(
     order = np.argsort(distances(aim, [row.meta_features for row in strange], norm), kind="stable")
     found, strangers = _members(target.space, (strange[place].configuration for place in order), most)
     left_out = tuple((row.data, reason) for row, reason in reasons if reason)
-    dropped = tuple(sorted({key for each in found for key in each.dropped}))
-    members = tuple(dict.fromkeys(each.member for each in found))
-    return ArchiveSuggestions(archive.name, members, left_out, strangers, len(archive.rows) - len(rows), dropped)
+    dropped = tuple(sorted({key for keys in found.values() for key in keys}))
+    return ArchiveSuggestions(archive.name, tuple(found), left_out, strangers, len(archive.rows) - len(rows), dropped)
 
 
 def _relevant_rows(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
@@ -290,9 +289,12 @@ def _most_common(names: Iterable[str]) -> str:
 
 def _members(
     space: Space, configurations: Iterable[Configuration], most: int
-) -> tuple[tuple[AdaptedConfiguration, ...], tuple[Exclusion, ...]]:
-    """Return the first `most` distinct members of the space, and the exclusions of the configurations before them."""
-    found: dict[Configuration, AdaptedConfiguration] = {}
+) -> tuple[dict[Configuration, set[str]], tuple[Exclusion, ...]]:
+    """Return the first `most` distinct members of the space, and the exclusions of the configurations before them.
+
+    Each member comes with the keys of its configurations that have no meaning for the data.
+    """
+    found: dict[Configuration, set[str]] = {}
     strangers: dict[Configuration, Exclusion] = {}
     for each in configurations:
         if len(found) == most:
@@ -301,8 +303,8 @@ def _members(
         if isinstance(adapted, Exclusion):
             strangers[each] = adapted
         else:
-            found.setdefault(adapted.member, adapted)
-    return tuple(found.values()), tuple(strangers.values())
+            found.setdefault(adapted.member, set()).update(adapted.dropped)
+    return found, tuple(strangers.values())
 
 
 def _same_data_reason(row: ArchiveRow, target: UpcomingRun) -> str:

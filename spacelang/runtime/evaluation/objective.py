@@ -241,7 +241,7 @@ class DataObjective:
         return self._prefixes.bytes
 
     def with_domains(self, space: Space) -> "DataObjective":
-        """Return the objective over the same space with other domains; data, folds and cache are shared."""
+        """Return the objective over the same space bound to its data; data, folds and cache are shared."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), _space=space)
         vars(other).pop("route", None)

@@ -1,6 +1,6 @@
 """Cheap functions with known minima, on which optimizers are compared with random search."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log10
 from typing import Any, Final
@@ -49,21 +49,27 @@ class BenchmarkFunction:
 
 def regret(optimizer: Any, function: BenchmarkFunction, seed: int, trials: int = TRIALS) -> float:
     """Return the value, less the minimum, of the configuration with the smallest loss of a number of trials."""
-    space = sl.parse(function.text).checked
+    return regrets(optimizer, function, seed, (trials,))[0]
+
+
+def regrets(optimizer: Any, function: BenchmarkFunction, seed: int, counts: Sequence[int]) -> tuple[float, ...]:
+    """Return the regrets after each of several numbers of trials, of a run with the largest of them."""
+    trials, space = max(counts), sl.parse(function.text).checked
 
     def evaluate(request: Request) -> Trial:
         return Trial(request, function.loss(request.configuration), 1.0)
 
     search = optimizer.search(Problem(space, 1, default_rng(seed), budget=TotalBudget(trials=trials)))
     outcome = run(search, Here(evaluate), Budget(trials=trials), clock=lambda: 0.0, seed=seed)
-    best = min((record.trial for record in outcome.records), key=lambda trial: trial.loss)
-    return function.value(best.request.configuration) - function.minimum
+    best = [min((each.trial for each in outcome.records[:count]), key=lambda trial: trial.loss) for count in counts]
+    return tuple(function.value(each.request.configuration) - function.minimum for each in best)
 
 
 def bowl(configuration: Mapping[str, Any]) -> float:
-    """Return the mean squared distance to an optimum on the unit interval of each hyperparameter, plus 0.1.
+    """Return the mean squared distance of four hyperparameters to their optimum, plus 0.1.
 
-    The optimum is at 0.3, 0.75, 0.2 and 10^-2. `ccp_alpha` has a log scale from 10^-6 to 1.
+    The optimum is `max_features=0.3`, `max_samples=0.75`, `min_weight_fraction_leaf=0.1`, `ccp_alpha=0.01`. A distance
+    over the whole range of a hyperparameter is about 1; `ccp_alpha` has a log scale.
     """
     forest = {name.rpartition(".")[2]: value for name, value in configuration.items()}
     scaled = (log10(forest["ccp_alpha"]) + 6.0) / 6.0

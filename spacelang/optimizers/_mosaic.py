@@ -49,6 +49,10 @@ class Surrogate:
         """The best known reward; 0 if there is none."""
         return max(self._rewards, default=0.0)
 
+    def reward_range(self) -> tuple[float, float]:
+        """Return the smallest and the largest reward of the successful trials; 0 for both if there is none."""
+        return min(self._rewards, default=0.0), self.best_reward
+
     def record(self, configuration: Configuration, reward: float) -> None:
         """Add the reward of a successful trial."""
         group = self._tree.prefix_of(configuration)[:2]
@@ -197,7 +201,6 @@ class _CompressedRows:
 
 NodePrediction: TypeAlias = Callable[[Sequence[Prefix]], Array]
 """A function that predicts the mean rewards below n prefixes, shape (n,)."""
-RewardRule: TypeAlias = Literal["published", "rescaled"]
 BackupRule: TypeAlias = Literal["median", "best"]
 ROUNDING_ERROR: Final = 1e-9  # The tolerance for powers of integers that are slightly below the integer they should be
 
@@ -277,8 +280,8 @@ class Policy:
 
     `actions` returns the branches that may follow a prefix. `predict` predicts the mean reward below prefixes. `c_ucb`
     is the weight of exploration. A node with n visits has at most n^`pw` children. The value of a node is its median or
-    its best reward (`backup`). With `rewards="rescaled"` values and predictions are replaced by their ranks among all
-    rewards of the run, from 0 to 1.
+    its best reward (`backup`). `reward_range` returns the smallest and the largest reward, which become 0 and 1 in
+    values and predictions; without it, rewards are used as they are.
     """
 
     nodes: SearchTree
@@ -286,8 +289,8 @@ class Policy:
     predict: NodePrediction
     c_ucb: float
     pw: float
-    rewards: RewardRule = "published"
     backup: BackupRule = "median"
+    reward_range: Callable[[], tuple[float, float]] | None = None
 
     def descend(self) -> Prefix | None:
         """Return the prefix for the next playout; None if the whole tree is exhausted.
@@ -323,8 +326,9 @@ class Policy:
         quality = np.array([self._value(child, self._value(node)) for child in children])
         visits = np.array([child.visits for child in children])
         promise = self.predict([child.prefix for child in children])
-        if self.rewards == "rescaled":
-            quality, promise = (relative_ranks(each, self.nodes.root.rewards) for each in (quality, promise))
+        if self.reward_range is not None:
+            known = self.reward_range()
+            quality, promise = rescale(quality, known), rescale(promise, known)
         return children[int(puct_scores(quality, promise, visits, node.visits, self.c_ucb).argmax())]
 
     def _value(self, node: Node, otherwise: float = 0.0) -> float:
@@ -337,16 +341,13 @@ def puct_scores(quality: Array, promise: Array, visits: Array, parent: int, c_uc
     return np.asarray(quality + c_ucb * shares / shares.sum() * sqrt(parent) / (1 + visits))
 
 
-def relative_ranks(values: Array, rewards: Sequence[float]) -> Array:
-    """Return the relative ranks of n values, (n,), among rewards in ascending order, from 0 to 1; 1/2 without rewards.
+def rescale(values: Array, rewards: tuple[float, float]) -> Array:
+    """Return n values, (n,), on the scale on which the smallest and the largest reward are 0 and 1, clipped to [0, 1].
 
-    It is the share of smaller rewards plus half the share of equal ones, so that a monotone change of all rewards and
-    values changes nothing.
+    They are all 1/2 if the rewards are equal.
     """
-    if not rewards:
-        return np.full(len(values), 0.5)
-    smaller, at_most = (np.searchsorted(rewards, values, side) for side in ("left", "right"))
-    return np.asarray((smaller + at_most) / (2 * len(rewards)))
+    low, high = rewards
+    return np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else np.full(len(values), 0.5)
 
 
 def max_children(visits: int, pw: float) -> int:

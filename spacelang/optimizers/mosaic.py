@@ -49,7 +49,7 @@ class Mosaic:
     trees: int = option(60, "the number of trees of the forest")
     features: float = option(0.5, "the share of features that each split of a tree considers")
     rewards: Literal["published", "rescaled"] = option(
-        "published", "select structures by rewards, or by their ranks (from 0 to 1) among all rewards of the run"
+        "published", "select structures by their rewards, or rescale these so that those of the run are from 0 to 1"
     )
     backup: Literal["median", "best"] = option("median", "the value of a structure: the median or the best reward")
 
@@ -104,8 +104,8 @@ class _Run:
             self._surrogate.predict_nodes,
             options.c_ucb,
             options.pw,
-            options.rewards,
             options.backup,
+            self._surrogate.reward_range if options.rewards == "rescaled" else None,
         )
         self._best: dict[Prefix, tuple[float, Configuration]] = {}
         """For each prefix the best reward below it and its configuration, even if the prefix is no node yet."""

@@ -20,7 +20,7 @@ from spacelang.optimizers._mosaic import (
     max_children,
     order_by_improvement,
     puct_scores,
-    relative_ranks,
+    rescale,
 )
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
@@ -163,7 +163,7 @@ def test_what_is_exhausted_is_not_selected_again() -> None:
 
 
 rewards_of_arms = st.lists(
-    st.lists(st.integers(0, 1_000).map(lambda n: n / 1_000), min_size=1, max_size=5), min_size=2, max_size=4
+    st.lists(st.integers(0, 1_024).map(lambda n: n / 1_024), min_size=1, max_size=5), min_size=2, max_size=4
 )
 
 
@@ -179,17 +179,25 @@ def visited(arms: list[list[float]]) -> SearchTree:
 def policy_of(arms: list[list[float]], backup: Literal["median", "best"], *, c_ucb: float = 1.3) -> Policy:
     nodes = visited(arms)
     names = tuple(str(arm) for arm in range(len(arms)))
-    return Policy(nodes, lambda prefix: () if prefix else names, equal, c_ucb, 0.6, "rescaled", backup)
+    known = nodes.root.rewards
+    return Policy(
+        nodes, lambda prefix: () if prefix else names, equal, c_ucb, 0.6, backup, lambda: (known[0], known[-1])
+    )
 
 
 @LAW
-@given(rewards_of_arms, st.sampled_from(["median", "best"]), st.floats(0.01, 0.5), st.floats(0, 0.5))
+@given(
+    rewards_of_arms,
+    st.sampled_from(["median", "best"]),
+    st.sampled_from([0.5, 0.25, 0.125]),
+    st.sampled_from([0.0, 0.25, 0.5]),
+)
 def test_rescaled_rewards_select_the_same_on_any_scale(
     arms: list[list[float]], backup: Literal["median", "best"], width: float, origin: float
 ) -> None:
-    odd = [rewards if len(rewards) % 2 else rewards[1:] for rewards in arms]  # then a median is one of the rewards
-    scaled = [[origin + width * reward for reward in rewards] for rewards in odd]
-    assert policy_of(odd, backup).descend() == policy_of(scaled, backup).descend()
+    """The numbers are sums of powers of two, so that nothing is rounded."""
+    scaled = [[origin + width * reward for reward in rewards] for rewards in arms]
+    assert policy_of(arms, backup).descend() == policy_of(scaled, backup).descend()
 
 
 def test_the_best_reward_counts_instead_of_the_median() -> None:
@@ -198,10 +206,9 @@ def test_the_best_reward_counts_instead_of_the_median() -> None:
     assert policy_of(arms, "median", c_ucb=0.0).descend() == ("1",)
 
 
-def test_a_relative_rank_is_the_share_of_smaller_rewards_and_half_of_the_equal_ones() -> None:
-    found = relative_ranks(np.array([0.0, 0.2, 0.3, 0.9]), [0.1, 0.2, 0.2, 0.4])
-    assert found.tolist() == [0.0, 0.5, 0.75, 1.0]
-    assert relative_ranks(np.array([0.3]), []).tolist() == [0.5]
+def test_rescaled_values_are_between_the_worst_and_the_best_reward() -> None:
+    assert rescale(np.array([0.0, 0.2, 0.3, 0.9]), (0.2, 0.4)).tolist() == pytest.approx([0.0, 0.0, 0.5, 1.0])
+    assert rescale(np.array([0.3, 0.9]), (0.3, 0.3)).tolist() == [0.5, 0.5]
 
 
 # ---- the surrogate

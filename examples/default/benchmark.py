@@ -188,7 +188,8 @@ class Settings:
         if self.trials is not None:
             options["trials"] = self.trials
         if contender.name == "auto" and self.portfolios is not None:
-            options["optimizer_options"] = {"portfolio": str(portfolio_path(self.portfolios, table))}
+            path = portfolio_path(self.portfolios, table)
+            options["optimizer_options"] = {"portfolio": str(path) if path.exists() else "none"}
         return options
 
 
@@ -312,8 +313,8 @@ def list_runs(
     ]
 
 
-def check_files(tables: Iterable[str], contenders: Iterable[Contender], settings: Settings) -> None:
-    """Exit with a message if a table does not exist, or a portfolio that `auto` needs."""
+def check_files(tables: Sequence[str], contenders: Iterable[Contender], settings: Settings) -> None:
+    """Exit with a message if a table does not exist, or if there is no portfolio for `auto`."""
     missing = [str(path) for name in tables if not (path := settings.datasets / f"{name}.csv.gz").exists()]
     if missing:
         sys.exit(f"these files do not exist: {', '.join(missing)}")
@@ -324,9 +325,11 @@ def check_files(tables: Iterable[str], contenders: Iterable[Contender], settings
             "`auto` needs --portfolios: its own portfolio was made with the tables of this benchmark; give a folder of "
             "portfolios that were made without a table and its siblings"
         )
-    missing = [str(path) for name in tables if not (path := portfolio_path(settings.portfolios, name)).exists()]
-    if missing:
-        sys.exit(f"these portfolios do not exist: {', '.join(missing)}")
+    without = [name for name in tables if not portfolio_path(settings.portfolios, name).exists()]
+    if len(without) == len(tables):
+        sys.exit(f"{settings.portfolios} has no portfolio for these tables: {', '.join(without)}")
+    if without:
+        print(f"`auto` starts with the defaults, without a portfolio, on {', '.join(without)}")
 
 
 def _read_part(text: str) -> tuple[int, int]:

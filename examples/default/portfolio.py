@@ -4,7 +4,7 @@
 
 The pool of a kind of task holds the default of each learner, configurations that are usual in practice (`USUAL`), and
 `DRAWS` random configurations of the everyday space, with the learners of xgboost and lightgbm. Each is evaluated on
-each table, on at most 10,000 rows and for at most 20 seconds; a third of these rows is held out. A fifth of the rows of
+each table, on at most 5,000 rows and for at most 20 seconds; a third of these rows is held out. A fifth of the rows of
 a table is never used. The losses and the seconds are written to OUTPUT, one JSON file for each table.
 
 The same command resumes what was interrupted. Several processes can share the work: each takes the tables of its
@@ -15,6 +15,7 @@ import argparse
 import json
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -23,6 +24,7 @@ import pandas as pd
 
 import spacelang as sl
 from spacelang.api.search_data import choose_default_space
+from spacelang.ir.configuration import Configuration
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.data.profile import guess_task_kind
 from spacelang.solver.counting import Structures
@@ -30,7 +32,7 @@ from spacelang.solver.nearest_configuration import nearest_member
 from spacelang.targets.mosaic import StructuralTree
 
 PACKAGES: Final = ("lightgbm", "xgboost")
-ROWS: Final = 10_000
+ROWS: Final = 5_000
 TRIAL_LIMIT: Final = "20s"
 LEAST_PER_CLASS: Final = 10  # Rows of rarer classes are left out
 MAX_CLASSES: Final = 50  # A table with more different labels is one for regression
@@ -144,19 +146,41 @@ def learner_defaults(space: sl.Space) -> list[Any]:
     return [tree.default_completion((branch,)) for branch in tree.actions(())]
 
 
-def bound_space(features: Any, target: Any) -> sl.Space:
-    """Return the everyday space for a table, with bounds that hold for its training rows."""
-    table = make_table(features, target)
-    rows, columns = len(target) // 2, features.shape[1]
-    return choose_default_space(table, PACKAGES).space.bind(n_samples=rows, n_features=columns)
+def pool_search(features: Any, target: Any, trials: int, **options: Any) -> sl.Result:
+    """Return the result of a search in the everyday space by random draws, on a third of the rows."""
+    return sl.search(
+        None,
+        features,
+        target,
+        optimizer="random",
+        trials=trials,
+        allow=PACKAGES,
+        seed=0,
+        trial_limit=TRIAL_LIMIT,
+        validate="holdout(0.33)",
+        ensemble=0,
+        progress=False,
+        **options,
+    )
 
 
-def pool(space: sl.Space, kind: str) -> list[Any]:
+@cache
+def generic_space(kind: str) -> sl.Space:
+    """Return the everyday space for a kind of task with all of its parts."""
+    return choose_default_space(example_table(kind), PACKAGES).space.bind(n_samples=3_000, n_features=20)
+
+
+@cache
+def generic_pool(kind: str) -> list[Configuration]:
+    """Return the configurations of the pool as members of the generic space."""
+    return pool(generic_space(kind), kind)
+
+
+def pool(space: sl.Space, kind: str) -> list[Configuration]:
     """Return the configurations of the pool as members of a bound space; the random ones do not depend on the table."""
     structures = Structures(space.checked)
-    generic = choose_default_space(example_table(kind), PACKAGES).space.bind(n_samples=3_000, n_features=20)
-    given = [*USUAL[kind], *(dict(each) for each in generic.sample(DRAWS, seed=0))]
-    return [*learner_defaults(space), *(nearest_member(structures, sl.Configuration(each)).member for each in given)]
+    given = [*USUAL[kind], *(dict(each) for each in generic_space(kind).sample(DRAWS, seed=0))]
+    return [*learner_defaults(space), *(nearest_member(structures, Configuration(each)).member for each in given)]
 
 
 def evaluate(options: argparse.Namespace) -> None:
@@ -168,24 +192,11 @@ def evaluate(options: argparse.Namespace) -> None:
             continue
         some, labels = subsample(features, target, ROWS, name)
         kind = guess_task_kind(make_table(some, labels)).kind
-        members = pool(bound_space(some, labels), kind)
+        members = pool(pool_search(some, labels, 1).experiment.prepare().space, kind)
         distinct = [*dict.fromkeys(members)]
-        found = sl.search(
-            None,
-            some,
-            labels,
-            optimizer="random",
-            trials=len(distinct),
-            initial=[dict(each) for each in distinct],
-            allow=PACKAGES,
-            seed=0,
-            trial_limit=TRIAL_LIMIT,
-            validate="holdout(0.33)",
-            ensemble=0,
-            progress=False,
-            store=options.output / f"{name}.db",
-            resume=True,
-        )
+        initial = [dict(each) for each in distinct]
+        store = options.output / f"{name}.db"
+        found = pool_search(some, labels, len(distinct), initial=initial, store=store, resume=True)
         known = {each.trial.request.configuration: each.trial for each in found.outcome.records}
         trials = [[known[each].loss, round(known[each].cost, 4), str(known[each].status)] for each in members]
         document = {"kind": kind, "trials": trials}

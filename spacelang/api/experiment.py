@@ -374,7 +374,8 @@ class PreparedExperiment:
         if isinstance(executor, HasSimulatedClock):
             # Continue at the end of the earlier session, so that the times equal those of an uninterrupted run exactly.
             executor.now, clock = journal.seconds, executor.clock
-        of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault)
+        fidelities = tuple(getattr(objective, "fidelities", ()))
+        of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault, fidelities)
         problem = Problem(space, size, default_rng(seed), *of_run)
         return steps(
             with_initial_trials(optimizer, problem),
@@ -452,10 +453,10 @@ def check_rungs(prepared: PreparedExperiment) -> None:
     """Raise InputError if an optimizer will request fidelities that the objective does not have.
 
     The rungs are those of the grid of `b` and `eta`, or those that the method `rungs` of the optimizer returns. Other
-    optimizers are not checked in advance.
+    optimizers are not checked in advance, such as those that take the fidelities from the problem.
     """
     optimizer, objective = prepared.optimizer.plugin, prepared.objective
-    if not isinstance(objective, FixedFidelitySetObjective):
+    if not isinstance(objective, FixedFidelitySetObjective) or getattr(optimizer, "takes_fidelities", False):
         return
     size, names = objective.training_size, {option.name for option in OPTIMIZERS.options(type(optimizer))}
     if hasattr(optimizer, "rungs"):

@@ -259,6 +259,9 @@ class Problem:
         A function that receives full sentences about the course of the search, to be shown to the user. The caller
         shows each sentence once. A resumed run must produce the same remarks, so remarks may depend on received
         events only, not on the results of lazy requests.
+    fidelities
+        The only fidelities that can be evaluated, ascending, with `size` as the last one; empty if every number of
+        training rows can be.
     """
 
     space: Space
@@ -268,3 +271,4 @@ class Problem:
     budget: TotalBudget = TotalBudget()
     bounds: tuple[AnyBound, ...] = ()
     remark: Callable[[str], None] = ignore_remark
+    fidelities: tuple[int, ...] = ()

@@ -6,6 +6,7 @@ See spacelang/optimizers/README.md, section "AUTO: model".
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -26,13 +27,19 @@ if TYPE_CHECKING:
 ModelKind: TypeAlias = Literal["chosen", "forest", "gp", "none"]
 MAX_GAUSSIAN_COLUMNS: Final = 30  # With more columns, `chosen` is a forest, otherwise a Gaussian process
 DRAWS: Final = 1_000  # The number of random candidates of a model
-INCUMBENTS: Final = 5  # The number of best configurations around which candidates are searched
-STEPS: Final = 6  # The maximum number of steps of a local search
+KEPT_DRAWS: Final = 100  # So many of the best random candidates can be proposed
+INCUMBENTS: Final = 3  # The number of best configurations, and of best draws, at which local searches start
+STEPS: Final = 4  # The maximum number of steps of a local search
 FIRST_DEVIATION: Final = 0.2
 """The standard deviation of the first step of a local search on the unit interval; each further one has half of it."""
-REFIT_DIVISOR: Final = 20  # A model is made anew when the trials have grown by one part in `REFIT_DIVISOR`
 TREES: Final = 50
 FEATURES: Final = 0.7
+MIN_SUCCESSES: Final = 4  # The minimum number of successful trials of a model
+MODEL_SHARE: Final = 0.03  # The share of the seconds of trials that models may take
+SECONDS: Final = 0.2  # The usual seconds of a new model with its candidates
+SECONDS_PER_TRIAL: Final = 0.0006  # The usual growth of these seconds with each trial
+GROWTH_DIVISOR: Final = 10  # Without times, a model is made anew after one trial more in `GROWTH_DIVISOR`
+MIN_SECONDS: Final = 1e-6  # Fewer seconds of a trial count as these
 MIN_COST_SHARE: Final = 0.1  # A cost below this share of the median cost counts as this share of it
 LOSS_MARGIN: Final = 0.05
 """Losses are logarithms of their distance from the best one, plus this share of the distance of the median."""
@@ -49,8 +56,7 @@ class Posterior(Protocol):
 class ImprovementPerSecond:
     """A model of losses and one of costs, fitted to the trials on all rungs; it proposes configurations.
 
-    Proposals are a function of the seed and of the trials that the model is fitted to, so that a resumed search makes
-    the same ones.
+    Proposals are a function of the seed and of the recorded trials, so that a resumed search makes the same ones.
     """
 
     tree: StructuralTree
@@ -60,40 +66,64 @@ class ImprovementPerSecond:
     """True if costs matter; otherwise candidates are ranked by expected improvement alone."""
     _features: list[Array] = field(default_factory=list)
     _losses: list[float | None] = field(default_factory=list)
+    """The losses of all trials; None for one that failed or violates a bound."""
     _costs: list[float] = field(default_factory=list)
     _shares: list[float] = field(default_factory=list)
     """The logarithms of the shares of all rows, 0 for all of them."""
     _configurations: list[Configuration] = field(default_factory=list)
-    _ranked: tuple[int, list[Configuration]] | None = None
+    _fitted: "_FittedTrials | None" = None
+    _unused_seconds: float = 0.0
+    """The seconds of the trials since the model was made anew."""
+    _ranked: list[Configuration] | None = None
+    """The candidates of the current model; None if they are not known yet."""
 
-    def record(self, trial: Trial, share: float) -> None:
-        """Add a finished trial on a share of all rows."""
+    def record(self, trial: Trial, share: float, first_share: float) -> None:
+        """Add a finished trial on a share of all rows; new configurations will be trained on `first_share` of them."""
         configuration = trial.request.configuration
         self._configurations.append(configuration)
         self._features.append(self.tree.features([configuration])[0])
-        self._losses.append(trial.loss)
-        self._costs.append(max(trial.unshared_seconds, 1e-6))
+        self._losses.append(trial.loss if trial.is_feasible else None)
+        self._costs.append(max(trial.unshared_seconds, MIN_SECONDS))
         self._shares.append(float(np.log(share)))
+        self._unused_seconds += trial.unshared_seconds
+        if self._is_model_due():
+            self._fitted = _FittedTrials(len(self._losses), float(np.log(first_share)))
+            self._unused_seconds, self._ranked = 0.0, None
 
     @property
     def is_ready(self) -> bool:
-        """True if there are enough successful trials for a model."""
-        return self.kind != "none" and sum(loss is not None for loss in self._losses) >= MIN_SUCCESSES
+        """True if there were enough successful trials for a model."""
+        return self._fitted is not None
 
-    def ranked_configurations(self, first_share: float) -> list[Configuration]:
+    def ranked_configurations(self) -> list[Configuration]:
         """Return candidates, the largest expected improvement per second first.
 
-        The improvement is that on all rows, and the seconds are those of a training on `first_share` of them.
+        The improvement is that on all rows, and the seconds are those on the share of rows of a first training.
         """
-        from spacelang.surrogates.gaussian_process import size_at_last_fit
-
-        size = size_at_last_fit(len(self._losses), REFIT_DIVISOR)
-        if self._ranked is None or self._ranked[0] != size:
+        if self._fitted is None:
+            raise ValueError("there are not enough successful trials for a model")
+        if self._ranked is None:
             with one_thread():
-                self._ranked = size, self._rank(size, float(np.log(first_share)))
-        return self._ranked[1]
+                self._ranked = self._rank(self._fitted)
+        return self._ranked
 
-    def _rank(self, size: int, share: float) -> list[Configuration]:
+    def _is_model_due(self) -> bool:
+        """Return True if a new model is worth its seconds, or trials have doubled; without times, if they have grown.
+
+        So models take a small share of the time, and each is a function of the recorded trials.
+        """
+        size = len(self._losses)
+        if self.kind == "none" or sum(loss is not None for loss in self._losses) < MIN_SUCCESSES:
+            return False
+        if self._fitted is None:
+            return True
+        if not self.has_time:
+            return size >= self._fitted.count + max(self._fitted.count // GROWTH_DIVISOR, 1)
+        is_paid = self._unused_seconds * MODEL_SHARE >= SECONDS + SECONDS_PER_TRIAL * size
+        return is_paid or size >= 2 * self._fitted.count
+
+    def _rank(self, fitted: "_FittedTrials") -> list[Configuration]:
+        size = fitted.count
         rng = default_rng([self.seed, size])
         values = transform_losses(self._losses[:size])
         points = np.column_stack([np.array(self._features[:size]), self._shares[:size]])
@@ -103,27 +133,26 @@ class ImprovementPerSecond:
         known = {each: row for row, each in enumerate(self._configurations[:size])}
         rows = np.fromiter(known.values(), int)
         at_all, _ = losses.posterior(_with_share(points[rows, :-1], 0.0))
-        best = float(at_all.min())
-        scoring = _Scoring(losses, costs, best, least, share)
-        distinct = [*known]
-        found = self._draws(rng)
-        features = self.tree.features(found)
-        scores = scoring(features)
-        order = np.argsort(-scores, kind="stable")
-        drawn = found if isinstance(found, list) else found.configurations()
-        ranked = {drawn[place]: float(scores[place]) for place in order.tolist()}
+        scoring = _Scoring(losses, costs, float(at_all.min()), least, fitted.first_share)
+        distinct, draws = [*known], self._draws(rng)
+        scores = scoring(self.tree.features(draws))
+        order = np.argsort(-scores, kind="stable").tolist()
+        drawn = draws if isinstance(draws, list) else draws.configurations()
+        new = ((drawn[place], float(scores[place])) for place in order if drawn[place] not in known)
+        ranked: dict[Configuration, float] = {}
+        while len(ranked) < KEPT_DRAWS and (following := next(new, None)) is not None:
+            ranked.setdefault(*following)
         starts = [distinct[place] for place in np.argsort(at_all, kind="stable")[:INCUMBENTS].tolist()]
-        starts += [drawn[place] for place in order[:INCUMBENTS].tolist()]
-        ranked |= self._local_search(starts, scoring, rng)
+        ranked |= self._local_search([*starts, *islice(ranked, INCUMBENTS)], scoring, rng)
         return sorted((each for each in ranked if each not in known), key=lambda each: -ranked[each])
 
     def _local_search(
         self, starts: Sequence[Configuration], scoring: "_Scoring", rng: Generator
     ) -> dict[Configuration, float]:
-        """Return the neighbours on the paths from some configurations to better ones, with their scores."""
-        found: dict[Configuration, float] = {}
+        """Return the configurations on the paths from some configurations to better ones, with their scores."""
         scores = scoring(self.tree.features(starts))
         paths = [*zip(starts, scores.tolist(), strict=True)]
+        found = dict(paths)
         for step in range(STEPS):
             deviation = FIRST_DEVIATION / 2**step
             around = [self.tree.neighbours(centre, (), rng, deviation) for centre, _ in paths]
@@ -131,14 +160,12 @@ class ImprovementPerSecond:
             if not flat:
                 break
             values = scoring(self.tree.features(flat)).tolist()
-            found |= dict(zip(flat, values, strict=True))
             moved, start = [], 0
-            for (centre, score), some in zip(paths, around, strict=True):
+            for path, some in zip(paths, around, strict=True):
                 own = values[start : start + len(some)]
                 start += len(some)
-                top = max(range(len(own)), key=own.__getitem__, default=None)
-                is_better = top is not None and own[top] > score
-                moved.append((some[top], own[top]) if is_better and top is not None else (centre, score))
+                moved.append(max([path, *zip(some, own, strict=True)], key=lambda each: each[1]))
+            found |= dict(moved)
             paths = [*dict(moved).items()]
         return found
 
@@ -161,7 +188,12 @@ class ImprovementPerSecond:
             return [self.tree.default_completion(())]
 
 
-MIN_SUCCESSES: Final = 4
+@dataclass(frozen=True, slots=True)
+class _FittedTrials:
+    """The first trials, to which a model is fitted, and the logarithm of the share of rows of a first training."""
+
+    count: int
+    first_share: float
 
 
 def transform_losses(losses: Sequence[float | None]) -> Array:

@@ -39,13 +39,15 @@ def load_portfolio(name: str, space: Space) -> Portfolio | None:
 def suggested_members(portfolio: Portfolio, structures: Structures) -> list[Configuration]:
     """Return the configurations of a portfolio as members of a space, without repetitions.
 
-    Decisions and hyperparameters that the space does not have are dropped, a number outside of its range becomes the
-    nearest one, and what is missing takes its default. A configuration is left out if its alternatives are not in the
-    space, or only together with another one.
+    They are those of the first list whose alternatives are all in the space. Decisions and hyperparameters that the
+    space does not have are dropped, a number outside of its range becomes the nearest one, and what is missing takes
+    its default. A configuration is left out if its alternatives are not in the space, which can be so in a portfolio of
+    one list, or only together with another one.
     """
     space = structures.space
     complete = (each for each in portfolio.lists if all(_has_alternatives(space, one) for one in each))
-    chosen = next(complete, portfolio.lists[-1])
+    only = portfolio.lists[0] if len(portfolio.lists) == 1 else ()
+    chosen = next(complete, only)
     found = (_adapt(structures, each) for each in chosen if _has_alternatives(space, each))
     return [*dict.fromkeys(each for each in found if each is not None)]
 

@@ -6,35 +6,43 @@ See spacelang/optimizers/README.md, section "AUTO: race".
 from dataclasses import dataclass, field
 from math import floor, log
 from statistics import median
-from typing import Final
+from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import TotalBudget
-from spacelang.ir.trial import SortKey, Trial, sort_key
+from spacelang.ir.trial import Trial
+from spacelang.optimizers._fidelity import divided_rungs, rungs
 
 MIN_ROWS: Final = 2_000  # With fewer training rows every configuration is trained on all rows
-MIN_FIRST_ROWS: Final = 500  # The minimum number of rows of the first rung
+MIN_FIRST_ROWS: Final = 2_000  # The minimum number of rows of the first rung
 EARLY_SHARE: Final = 0.5  # The share of the remaining time that one of the first trainings on all rows may take
 MIN_TRAINED_ON_ALL: Final = 3  # So many configurations are trained on all rows before others are compared
 MIN_RESULTS: Final = 8  # With fewer results on all rows no evaluation is hopeless
-EVALUATIONS: Final = 60
+EVALUATIONS: Final = 20
 """A new configuration gets the largest number of rows with which so many of them fit into the budget."""
-SEARCH_SHARE: Final = 0.65  # The share of a time budget that is certainly left for trials, apart from final fits
+SEARCH_SHARE: Final = 0.75  # The share of a time budget that is certainly left for trials, apart from final fits
 PRIOR_EXPONENT: Final = 0.8  # The assumed growth of cost with rows before a configuration was trained on two rungs
 WORTHWHILE_EXPONENT: Final = 0.3
 """Between two rungs with a smaller growth of cost, fewer rows save hardly any time: a fit is mostly overhead."""
 
+RaceKey: TypeAlias = tuple[bool, float, float]
+"""A sort key: (trial failed, violation of the bounds, loss). The better of two trials has the smaller key."""
+
+
+def race_key(trial: Trial) -> RaceKey:
+    """Return a sort key: trials that satisfy the bounds come before others by loss, and failures come last."""
+    return (True, 0.0, 0.0) if trial.loss is None else (False, trial.excess, trial.loss)
+
 
 def race_rungs(size: int, b: int, eta: float) -> tuple[int, ...]:
-    """Return the numbers of rows of a race, ascending: size, size / eta, ..., at least `b` rows; `size` alone if few.
+    """Return the numbers of rows of a race for `size` rows, ascending.
 
-    With `b` = 0 the first rung has at least `MIN_FIRST_ROWS` rows, and there is one rung below `MIN_ROWS` rows.
+    With `b` > 0 these are the rungs of the fidelity grid. Otherwise they are size, size / eta, ..., at least
+    `MIN_FIRST_ROWS`, and `size` alone below `MIN_ROWS`; from there on there are two at least.
     """
-    if b == 0 and size < MIN_ROWS:
-        return (size,)
-    least = b or MIN_FIRST_ROWS
-    count = floor(log(size / least) / log(eta) + 1e-9) if size > least else 0
-    return tuple(dict.fromkeys(max(1, round(size / eta**power)) for power in range(count, -1, -1)))
+    if b:
+        return rungs(size, b, eta)
+    return (size,) if size < MIN_ROWS else divided_rungs(size, min(MIN_FIRST_ROWS, size / eta), eta)
 
 
 @dataclass(slots=True)
@@ -49,14 +57,15 @@ class CostByRows:
     _costs: dict[Configuration, dict[int, float]] = field(default_factory=dict)
     _exponents: list[float] = field(default_factory=list)
     _exponents_by_rung: dict[int, list[float]] = field(default_factory=dict)
-    _typical: list[tuple[float, int]] = field(default_factory=list)
-    """The cost and the rung of the latest trial of each configuration, in the order of their first trials."""
+    _typical: dict[int, float] = field(default_factory=dict)
+    """The typical costs by rung, as far as they are known since the last trial."""
 
     def record(self, configuration: Configuration, rung: int, seconds: float) -> None:
-        """Record the seconds of a successful trial on a rung."""
+        """Record the seconds, more than 0, of a successful trial on a rung."""
+        self._typical.clear()
         known = self._costs.setdefault(configuration, {})
         below = max((other for other in known if other < rung), default=None)
-        if below is not None and seconds > 0 and known[below] > 0:
+        if below is not None:
             growth = log(seconds / known[below]) / log(self.rungs[rung] / self.rungs[below])
             self._exponents.append(min(max(growth, 0.0), 2.0))
             self._exponents_by_rung.setdefault(below, []).append(self._exponents[-1])
@@ -74,17 +83,19 @@ class CostByRows:
 
     def typical(self, rung: int) -> float | None:
         """Return the median over all configurations of their cost on a rung; None without any."""
-        found = [self._scaled(known, rung) for known in self._costs.values()]
-        return median(found) if found else None
+        if rung not in self._typical and self._costs:
+            exponent = self.exponent
+            self._typical[rung] = median(self._scaled(known, rung, exponent) for known in self._costs.values())
+        return self._typical.get(rung)
 
     def predict(self, configuration: Configuration, rung: int) -> float | None:
         """Return the cost of a configuration on a rung, from its own trials, else the typical one; None without any."""
         known = self._costs.get(configuration)
-        return self.typical(rung) if known is None else self._scaled(known, rung)
+        return self.typical(rung) if known is None else self._scaled(known, rung, self.exponent)
 
-    def _scaled(self, known: dict[int, float], rung: int) -> float:
+    def _scaled(self, known: dict[int, float], rung: int, exponent: float) -> float:
         nearest = min(known, key=lambda other: (abs(other - rung), -other))
-        growth: float = (self.rungs[rung] / self.rungs[nearest]) ** self.exponent
+        growth: float = (self.rungs[rung] / self.rungs[nearest]) ** exponent
         return known[nearest] * growth
 
 
@@ -101,7 +112,7 @@ class Race:
         self._trials = budget.trials
         self.costs = CostByRows(rungs)
         self._spent = 0.0
-        self._results: list[dict[Configuration, SortKey]] = [{} for _ in rungs]
+        self._results: list[dict[Configuration, RaceKey]] = [{} for _ in rungs]
         self._started: list[set[Configuration]] = [set() for _ in rungs]
 
     @property
@@ -116,10 +127,14 @@ class Race:
     def record(self, rung: int, trial: Trial) -> None:
         """Record a finished training on a rung."""
         configuration = trial.request.configuration
-        self._spent += trial.cost
-        self._results[rung][configuration] = sort_key(trial)
-        if trial.loss is not None:
+        self.spend(trial)
+        self._results[rung][configuration] = race_key(trial)
+        if trial.loss is not None and trial.unshared_seconds > 0:
             self.costs.record(configuration, rung, trial.unshared_seconds)
+
+    def spend(self, trial: Trial) -> None:
+        """Take the cost of a trial from the time that is left."""
+        self._spent += trial.cost
 
     def first_rung(self) -> int:
         """Return the rung on which a new configuration is trained first.
@@ -128,7 +143,7 @@ class Race:
         is mostly overhead. Without a budget, it is the first one. If only the number of trials is limited, it is the
         last one, because fewer rows save nothing then.
         """
-        if self._seconds is None and self._trials is not None:
+        if not self.last or (self._seconds is None and self._trials is not None):
             return self.last
         if self._seconds is None:
             return 0
@@ -143,9 +158,10 @@ class Race:
     def hopeless_loss(self) -> float | None:
         """Return the loss on all rows above which an evaluation need not be completed; None for few results.
 
-        It is as far above the median of all results as the best one is below it.
+        It is as far above the median of all results that satisfy the bounds as the best one is below it.
         """
-        known = [loss for has_failed, loss in self._results[self.last].values() if not has_failed]
+        keys = self._results[self.last].values()
+        known = [loss for has_failed, excess, loss in keys if not has_failed and excess == 0]
         if len(known) < MIN_RESULTS:
             return None
         middle = median(known)
@@ -188,7 +204,7 @@ class Race:
 
     def _successes(self, rung: int) -> list[Configuration]:
         results = self._results[rung]
-        return sorted((each for each, (has_failed, _) in results.items() if not has_failed), key=lambda e: results[e])
+        return sorted((each for each, (has_failed, *_) in results.items() if not has_failed), key=lambda e: results[e])
 
     def _is_beyond(self, configuration: Configuration, rung: int) -> bool:
         return any(configuration in self._started[higher] for higher in range(rung + 1, len(self.rungs)))

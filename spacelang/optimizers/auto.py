@@ -6,6 +6,7 @@ See spacelang/optimizers/README.md, section "AUTO".
 from bisect import insort
 from collections import deque
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from numpy.random import Generator
@@ -50,6 +51,8 @@ class Auto:
     eta: float = option(3.0, settings.ETA)
 
     draws_configurations: ClassVar[bool] = True
+    takes_fidelities: ClassVar[bool] = True
+    """The rungs are the fidelities of the problem, if it has a fixed set of them."""
 
     def __post_init__(self) -> None:
         settings.check_fidelity_grid(max(self.b, 1), self.eta)
@@ -57,9 +60,11 @@ class Auto:
         is_share = 0 <= self.random_fraction <= 1
         settings.check_option(self, "random_fraction", is_share, "is a share: choose a value from 0 to 1")
 
-    def rungs(self, size: int) -> tuple[int, ...]:
-        """Return the numbers of rows of the race for `size` rows, ascending; `size` alone without a race."""
-        return race_rungs(size, self.b, self.eta) if self.race else (size,)
+    def race_rungs(self, problem: Problem) -> tuple[int, ...]:
+        """Return the numbers of rows of the race, ascending; the number of all rows alone without a race."""
+        if not self.race:
+            return (problem.size,)
+        return problem.fidelities or race_rungs(problem.size, self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
         """Evaluate the portfolio, then proposals of the model and random draws, on as many rows as the race decides.
@@ -77,7 +82,7 @@ class _Run:
     def __init__(self, options: Auto, problem: Problem, structures: Structures) -> None:
         self._size = problem.size
         self._tree = StructuralTree(structures)
-        self._race = Race(options.rungs(problem.size), options.eta, problem.budget)
+        self._race = Race(options.race_rungs(problem), options.eta, problem.budget)
         kind: ModelKind = "none" if any(unencodable_domains(problem.space)) else options.model
         # Costs are measured, so a search depends on its seed alone unless they matter.
         has_time = problem.budget.seconds is not None
@@ -91,7 +96,7 @@ class _Run:
         """The number of rows on which the costs of the defaults are measured; None if they are ordered as they are."""
         if not suggested:
             self._start_with_defaults(options, has_time=has_time)
-        self._measured: list[tuple[float, int, Configuration]] = []
+        self._measured: list[tuple[float, Configuration]] = []
         """The defaults whose cost is known, cheapest first, before they are started."""
         self._random_fraction = options.random_fraction
         self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
@@ -154,8 +159,7 @@ class _Run:
         hopeless, training = self._race.hopeless_loss(), _Training(rung)
 
         def propose(_: Generator) -> Request:
-            ranked = self._model.ranked_configurations(self._race.rungs[rung] / self._size)
-            new = (each for each in ranked if each not in self._seen)
+            new = (each for each in self._model.ranked_configurations() if each not in self._seen)
             return self._request(next(new, next(iter(self._seen))), rung, "model", hopeless)
 
         def start(_: LazyRequest, request: Request) -> None:
@@ -178,10 +182,15 @@ class _Run:
 
     def _record(self, training: "_Training", trial: Trial) -> None:
         if training.rung is None:
-            insort(self._measured, (trial.cost, len(self._measured), trial.request.configuration))
+            self._race.spend(trial)
+            insort(self._measured, (trial.cost, trial.request.configuration), key=itemgetter(0))
         elif not training.is_repeated:
             self._race.record(training.rung, trial)
-            self._model.record(trial, self._race.rungs[training.rung] / self._size)
+            first, share = self._share(self._race.first_rung()), self._share(training.rung)
+            self._model.record(trial, share, first)
+
+    def _share(self, rung: int) -> float:
+        return self._race.rungs[rung] / self._size
 
     def _start_with_defaults(self, options: Auto, *, has_time: bool) -> None:
         """Queue the defaults; with a time budget and enough rows their costs are measured first, unless by the race."""

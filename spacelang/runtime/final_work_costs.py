@@ -48,7 +48,7 @@ FIT_MARGIN: Final = 1.15  # The factor on predicted fits before the first final 
 FIXED_SECONDS: Final = 0.3  # The seconds of starting workers again, of writing code and of the end of the process
 FIXED_SHARE: Final = 0.1
 """The share of the seconds before the search that is added: both consist of imports and of starting processes."""
-MAX_SHARE: Final = 0.35  # The largest share of the time that is reserved
+MAX_SHARE: Final = 0.25  # The largest share of the time that is reserved
 PRIOR_SHARE: Final = 0.1  # The largest share of the time that is reserved before the first successful trial
 INTERVAL_SHARE: Final = 0.05  # The largest share of the time that is reserved for the interval of one score
 READ_BYTES_PER_SECOND: Final = 2.0e8  # The bytes of models that are read, sent to this process and unpickled a second

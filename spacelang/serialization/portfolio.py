@@ -20,8 +20,9 @@ REMEDY: Final = "recreate it with `spacelang archive --portfolio N`"
 class Portfolio:
     """Lists of configurations for the space called `space`, each in the order in which they are tried.
 
-    A search uses the first list whose alternatives all exist in its space, and the last one if there is none. So a
-    space whose learners depend on installed packages can have one list for each set of packages.
+    A search uses the first list whose alternatives all exist in its space, so a space whose learners depend on
+    installed packages can have one list for each set of packages. If there is none, it uses the rest of the only list,
+    or no portfolio if there are several.
     """
 
     space: str

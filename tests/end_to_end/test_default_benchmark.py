@@ -1,5 +1,6 @@
 """The benchmark in `examples/default`: its results file, its analysis, and runs of it on small tables."""
 
+import json
 import os
 import subprocess
 import sys
@@ -19,18 +20,24 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import spacelang as sl
+from spacelang.api.search_data import choose_default_space
+from spacelang.optimizers._portfolio import suggested_members
+from spacelang.runtime.archives.portfolio import Evaluation
 from spacelang.runtime.data.labels import check_labels
-from spacelang.runtime.data.loading import load_dataset
+from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.data.profile import guess_task_kind
 from spacelang.runtime.scoring.metric import constant_prediction_loss, default_metric
+from spacelang.serialization.portfolio import read_portfolio
+from spacelang.solver.counting import Structures
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "datasets"
 sys.path.insert(0, str(EXAMPLES))
-MODULES = ("analysis", "benchmark", "candidates", "peers", "results", "siblings", "single_run", "tables")
-analysis, benchmark, candidates, peers, results, siblings, single_run, tables = (
+MODULES = ("analysis", "benchmark", "candidates", "peers", "portfolio", "portfolio_choice", "results", "siblings")
+analysis, benchmark, candidates, peers, portfolio, portfolio_choice, results, siblings = (
     import_module(f"default.{name}") for name in MODULES
 )
+single_run, tables = import_module("default.single_run"), import_module("default.tables")
 sys.path.remove(str(EXAMPLES))
 
 LOADERS = {"cancer": load_breast_cancer, "progression": load_diabetes, "iris": load_iris}
@@ -358,11 +365,73 @@ def test_auto_needs_portfolios_without_the_table(tmp_path: Path) -> None:
     settings = replace(settings, portfolios=tmp_path)
     (tmp_path / "one.json").touch()
     benchmark.check_files(["one"], [auto], settings)
-    with pytest.raises(SystemExit, match=r"these portfolios do not exist: .*two\.json"):
-        benchmark.check_files(["one", "two"], [auto], settings)
+    with pytest.raises(SystemExit, match="has no portfolio for these tables: two"):
+        benchmark.check_files(["two"], [auto], settings)
+    benchmark.check_files(["one", "two"], [auto], settings)
+    assert settings.options(auto, "two")["optimizer_options"] == {"portfolio": "none"}
     options = settings.options(auto, "one")
     assert options["optimizer_options"] == {"portfolio": str(tmp_path / "one.json")}
     assert "optimizer_options" not in settings.options(benchmark.CONTENDERS["random"], "one")
+
+
+# ---- portfolios
+
+
+@pytest.fixture(scope="module")
+def pool() -> list[Any]:
+    """The measured pool of configurations."""
+    return portfolio_choice.read_pool(EXAMPLES / "default" / "portfolio_pool.csv")
+
+
+def test_a_measured_pool_is_read(pool: list[Any], tmp_path: Path) -> None:
+    assert {table.kind for table in pool} == {"classification", "regression"}
+    for table in pool:
+        assert [*table.evaluations] == [*range(len(portfolio.generic_pool(table.kind)))], table.name
+    document = {"kind": "regression", "trials": [[0.25, 1.5, "success"], [None, 20.0, "timeout"]]}
+    (tmp_path / "one.json").write_text(json.dumps(document))
+    portfolio_choice.collect(tmp_path, tmp_path / "pool.csv")
+    (found,) = portfolio_choice.read_pool(tmp_path / "pool.csv")
+    assert (found.name, found.kind) == ("one", "regression")
+    assert found.evaluations == {0: Evaluation(0.25, 1.5), 1: Evaluation(None, 20.0)}
+
+
+def test_a_portfolio_does_not_depend_on_the_table_that_is_left_out(pool: list[Any]) -> None:
+    left_out = next(table for table in pool if table.name == "kc1")
+    others = portfolio_choice.tables_without(pool, left_out)
+    assert not {"kc1", "pc4", "jm1"} & {table.name for table in others}
+    assert {table.kind for table in others} == {"classification"}
+    assert len(others) == sum(table.kind == "classification" for table in pool) - 3
+
+
+def test_the_shipped_portfolio_is_that_of_the_pool(pool: list[Any]) -> None:
+    for kind in portfolio_choice.SHIPPED:
+        made = portfolio_choice.make_portfolio([table for table in pool if table.kind == kind], kind)
+        assert read_portfolio(EXAMPLES.parent / "spaces" / f"{made.space}.portfolio.json") == made
+        lists = (("lightgbm", "xgboost"), ("lightgbm",), ("xgboost",), ())
+        for packages, place in zip(lists, (0, 1, None, None), strict=True):
+            table = make_table(*(each.head(150) for each in load_iris(return_X_y=True, as_frame=True)))
+            bound = choose_default_space(table, packages).space.bind(n_samples=100, n_features=4)
+            members = suggested_members(made, Structures(bound.checked))
+            wanted = [] if place is None else [each["estimator"] for each in made.lists[place]]
+            assert [each["estimator"] for each in members] == wanted
+
+
+def test_the_smallest_loss_is_that_of_what_fits_into_the_seconds() -> None:
+    losses = {0: Evaluation(0.5, 1.0), 1: Evaluation(None, 1.0), 2: Evaluation(0.2, 2.0), 3: Evaluation(0.1, 9.0)}
+    table = portfolio_choice.PoolTable("some", "classification", losses)
+    found = [portfolio_choice.best_loss(table, [0, 1, 2, 3], seconds) for seconds in (0.5, 1.0, 4.0, 12.9, 13.0)]
+    assert found == [None, 0.5, 0.2, 0.2, 0.1]
+
+
+def test_the_order_without_a_portfolio_begins_with_the_cheapest_default(pool: list[Any]) -> None:
+    table = next(table for table in pool if table.kind == "classification")
+    order = portfolio_choice.order_without_portfolio(table, ())
+    members = portfolio.generic_pool(table.kind)
+    learners = [members[each]["estimator"] for each in order]
+    assert not {"lightgbm", "xgboost"} & {*learners}
+    assert len({*learners}) == len({*learners[: len({*learners})]}), "each learner's default comes first"
+    seconds = [table.evaluations[each].seconds for each in order[: len({*learners})]]
+    assert seconds == sorted(seconds)
 
 
 def test_peers_have_a_function_and_a_requirements_file() -> None:

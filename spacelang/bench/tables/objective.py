@@ -123,6 +123,11 @@ class TableObjective:
             return ""
         return f"the table `{self.table.name}` has only default hyperparameters, but this configuration has others"
 
+    @property
+    def fidelities(self) -> tuple[int, ...]:
+        """The numbers of training rows for which the table has trials, ascending."""
+        return tuple(sorted(self._rungs))
+
     def check_fidelities(self, sizes: tuple[int, ...]) -> None:
         """Raise InputError unless the table has trials for all these numbers of training rows."""
         lacking = [f"{rows:,}" for rows in sizes if rows not in self._rungs]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 K = TypeVar("K")
 Floats = npt.NDArray[np.float64]
+SHORTEST: Final = 1e-3  # Shorter evaluations count as these seconds in a geometric mean
 MIN_SECONDS: Final = 0.05  # A faster evaluation counts as if it took so long, which is what a trial costs besides
 
 
@@ -25,7 +26,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class PortfolioStep(Generic[K]):
-    """A chosen configuration, its mean seconds, and the mean regret of the portfolio with it."""
+    """A chosen configuration, the geometric mean of its seconds, and the mean regret of the portfolio with it."""
 
     configuration: K
     seconds: float
@@ -37,7 +38,8 @@ def choose_portfolio(tables: Sequence[Mapping[K, Evaluation]], size: int) -> lis
 
     The regret of a configuration on a table is 0 for the smallest loss there, 1 for the median loss and more, and 1 for
     a failure or without evaluation. The regret of a portfolio on a table is the smallest one of its configurations.
-    The gain is the decrease of the mean over all tables, beginning with 1. Of equal gains the first is chosen.
+    The gain is the decrease of the mean over all tables, beginning with 1. The seconds of a configuration are their
+    geometric mean over the tables that have it. Of equal gains the first is chosen.
     """
     names = [*dict.fromkeys(each for table in tables for each in table)]
     regrets = np.ones((len(names), len(tables)))
@@ -51,7 +53,7 @@ def choose_portfolio(tables: Sequence[Mapping[K, Evaluation]], size: int) -> lis
             seconds[row, column] = found.seconds
             if found.loss is not None:
                 regrets[row, column] = _regret(found.loss, known)
-    cost = np.maximum(np.nanmean(seconds, axis=1), MIN_SECONDS)
+    cost = np.maximum(np.exp(np.nanmean(np.log(np.maximum(seconds, SHORTEST)), axis=1)), MIN_SECONDS)
     chosen: list[PortfolioStep[K]] = []
     left, current = [*range(len(names))], np.ones(len(tables))
     while left and len(chosen) < size:

@@ -14,7 +14,8 @@ from numpy.random import default_rng
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, TotalBudget
-from spacelang.ir.trial import Request, Trial
+from spacelang.ir.task import FunctionBound
+from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.optimizers._improvement_per_second import ImprovementPerSecond, encode_for_distances, transform_losses
 from spacelang.optimizers._portfolio import load_portfolio, suggested_members
 from spacelang.optimizers._race import MIN_ROWS, CostByRows, Race, race_rungs
@@ -61,16 +62,25 @@ def numbered(count: int) -> list[Configuration]:
     [
         (MIN_ROWS - 1, 0, (MIN_ROWS - 1,)),
         (2_000, 0, (667, 2_000)),
-        (9_000, 0, (1_000, 3_000, 9_000)),
+        (9_000, 0, (3_000, 9_000)),
+        (40_000, 0, (4_444, 13_333, 40_000)),
         (81, 1, (1, 3, 9, 27, 81)),
         (1, 0, (1,)),
         (10, 100, (10,)),
+        (5_000, 100, (100, 300, 900, 2_700, 5_000)),
     ],
 )
 def test_rungs(size: int, b: int, expected: tuple[int, ...]) -> None:
+    whole = Problem(SPACE.checked, size, default_rng(0))
     assert race_rungs(size, b, 3.0) == expected
-    assert Auto(b=b).rungs(size) == expected
-    assert Auto(b=b, race=False).rungs(size) == (size,)
+    assert Auto(b=b).race_rungs(whole) == expected
+    assert Auto(b=b, race=False).race_rungs(whole) == (size,)
+
+
+def test_fidelities_that_are_given_are_the_rungs() -> None:
+    given = Problem(SPACE.checked, 81, default_rng(0), fidelities=(1, 10, 81))
+    log = drive(Auto(b=2).search(given), loss_of, 40)
+    assert {each.request.fidelity for each in log.trials} == {1, 10, None}
 
 
 def test_costs_grow_with_the_power_that_was_measured() -> None:
@@ -94,7 +104,7 @@ def test_a_rung_on_which_trainings_are_overhead_is_not_used() -> None:
     assert race.first_rung() == 1
 
 
-@pytest.mark.parametrize(("seconds", "rung"), [(6_000.0, 2), (600.0, 1), (10.0, 0)])
+@pytest.mark.parametrize(("seconds", "rung"), [(2_000.0, 2), (150.0, 1), (10.0, 0)])
 def test_a_larger_budget_begins_with_more_rows(seconds: float, rung: int) -> None:
     race = Race((1_000, 3_000, 9_000), 3.0, TotalBudget(seconds))
     race.record(0, trial(numbered(1)[0], 0.5, 2.0))
@@ -123,6 +133,18 @@ def test_the_best_third_is_promoted_and_failures_never() -> None:
         race.start(*found)
         promoted.append(found)
     assert promoted == [(configurations[place], 1) for place in (2, 3, 4)]
+
+
+def test_what_violates_a_bound_comes_after_everything_else() -> None:
+    race, configurations = Race((100, 300), 3.0, TotalBudget()), numbered(6)
+    slow = Measurement(FunctionBound("latency", 1.0), 2.0)
+    for place, each in enumerate(configurations):
+        race.start(each, 0)
+        bad = (slow,) if place < 2 else ()
+        race.record(0, Trial(Request(each), place / 10, 1.0, constraints=bad))
+    found = race.promotion()
+    assert found is not None
+    assert found[0] == configurations[2]
 
 
 def test_three_are_trained_on_all_rows_early() -> None:
@@ -176,11 +198,21 @@ def test_the_model_prefers_what_is_better_and_cheaper(kind: str) -> None:
     for each in SPACE.sample(40, seed=0):
         configuration = Configuration(dict(each))
         cost = 50.0 if each["estimator"] == "net" else 1.0
-        model.record(trial(configuration, loss_of(Request(configuration)), cost), 1.0)
+        model.record(trial(configuration, loss_of(Request(configuration)), cost), 1.0, 1.0)
     assert model.is_ready
-    best = model.ranked_configurations(1.0)[:10]
+    best = model.ranked_configurations()[:10]
     assert Counter(str(each["estimator"]) for each in best).most_common(1)[0][0] == "tree"
-    assert model.ranked_configurations(1.0)[:10] == best
+    assert model.ranked_configurations()[:10] == best
+
+
+@pytest.mark.parametrize(("cost", "most"), [(0.01, 8), (1.0, 50), (100.0, 197)])
+def test_models_take_a_small_share_of_the_time(cost: float, most: int) -> None:
+    model, made = ImprovementPerSecond(StructuralTree(Structures(SPACE.checked)), 0, "forest"), 0
+    for number, each in enumerate(SPACE.sample(200, seed=0)):
+        earlier = model._fitted
+        model.record(trial(Configuration(dict(each)), number / 200, cost), 1.0, 1.0)
+        made += model._fitted is not earlier
+    assert 1 < made <= most
 
 
 # ---- the search
@@ -210,10 +242,12 @@ def test_every_fourth_new_configuration_is_drawn() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
-def test_a_resumed_search_makes_the_same_requests(workers: int) -> None:
-    whole = drive(Auto(model="forest").search(problem()), loss_of, 30, workers=workers)
+@pytest.mark.parametrize("budget", [{}, {"seconds": 400.0}])
+def test_a_resumed_search_makes_the_same_requests(workers: int, budget: dict[str, float]) -> None:
+    whole = drive(Auto(model="forest").search(problem(**budget)), loss_of, 30, workers=workers)
     for stop in (9, 24):
-        again = drive(Auto(model="forest").search(problem()), loss_of, 30, known=whole.trials[:stop], workers=workers)
+        search = Auto(model="forest").search(problem(**budget))
+        again = drive(search, loss_of, 30, known=whole.trials[:stop], workers=workers)
         assert again.trials == whole.trials
 
 
@@ -250,6 +284,10 @@ def test_the_first_list_that_fits_is_used(tmp_path: Path) -> None:
         tmp_path / "p.json", [{"estimator": "boosting"}, {"estimator": "tree"}], [{"estimator": "line"}]
     )
     assert [each["estimator"] for each in suggested_members(found, Structures(SPACE.checked))] == ["line"]
+    found = write_and_load(
+        tmp_path / "q.json", [{"estimator": "boosting"}, {"estimator": "tree"}], [{"estimator": "no"}]
+    )
+    assert not suggested_members(found, Structures(SPACE.checked)), "of several lists none fits"
 
 
 def test_a_search_starts_with_its_portfolio(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_fit_that_takes_too_long_is_not_reserved_if_there_is_a_model() -> None
     without = costs.reserve([Candidate(slow)], workers=1, votes=None)
     assert without == pytest.approx(FIXED_SECONDS + costs.fit_seconds(slow, None)), "else there would be no answer"
     assert costs.reserve([Candidate(slow, kept())] * 9, workers=1, votes=32) == pytest.approx(FIXED_SECONDS)
-    members = [Candidate(trial(1.0), kept()), *[Candidate(trial(5.0), kept())] * 9]
+    members = [Candidate(trial(1.0), kept()), *[Candidate(trial(3.0), kept())] * 9]
     assert costs.reserve(members, workers=1, votes=32) == pytest.approx(MAX_SHARE * 60)
 
 

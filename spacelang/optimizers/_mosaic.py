@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import sqrt
 from statistics import median
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, default_rng
@@ -48,6 +48,10 @@ class Surrogate:
     def best_reward(self) -> float:
         """The best known reward; 0 if there is none."""
         return max(self._rewards, default=0.0)
+
+    def reward_range(self) -> tuple[float, float]:
+        """Return the smallest and the largest reward of the successful trials; 0 for both if there is none."""
+        return min(self._rewards, default=0.0), self.best_reward
 
     def record(self, configuration: Configuration, reward: float) -> None:
         """Add the reward of a successful trial."""
@@ -197,6 +201,7 @@ class _CompressedRows:
 
 NodePrediction: TypeAlias = Callable[[Sequence[Prefix]], Array]
 """A function that predicts the mean rewards below n prefixes, shape (n,)."""
+BackupRule: TypeAlias = Literal["median", "best"]
 ROUNDING_ERROR: Final = 1e-9  # The tolerance for powers of integers that are slightly below the integer they should be
 
 
@@ -218,6 +223,10 @@ class Node:
     def median_reward(self, otherwise: float = 0.0) -> float:
         """Return the median of the rewards; `otherwise` if there are none."""
         return median(self.rewards) if self.rewards else otherwise
+
+    def best_reward(self, otherwise: float = 0.0) -> float:
+        """Return the largest reward; `otherwise` if there are none."""
+        return self.rewards[-1] if self.rewards else otherwise
 
     def __iter__(self) -> Iterator["Node"]:
         """Yield the node and all nodes below it, parents before their children."""
@@ -267,10 +276,12 @@ class SearchTree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """The tree policy: PUCT with medians as values, and progressive widening.
+    """The tree policy: PUCT and progressive widening.
 
     `actions` returns the branches that may follow a prefix. `predict` predicts the mean reward below prefixes. `c_ucb`
-    is the weight of exploration. A node with n visits has at most n^`pw` children.
+    is the weight of exploration. A node with n visits has at most n^`pw` children. The value of a node is its median or
+    its best reward (`backup`). `reward_range` returns the smallest and the largest reward, which become 0 and 1 in
+    values and predictions; without it, rewards are used as they are.
     """
 
     nodes: SearchTree
@@ -278,6 +289,8 @@ class Policy:
     predict: NodePrediction
     c_ucb: float
     pw: float
+    backup: BackupRule = "median"
+    reward_range: Callable[[], tuple[float, float]] | None = None
 
     def descend(self) -> Prefix | None:
         """Return the prefix for the next playout; None if the whole tree is exhausted.
@@ -310,16 +323,31 @@ class Policy:
     def _best_child(self, node: Node) -> Node:
         """Return the child with the highest score that is not exhausted, the first of equal ones."""
         children = [child for child in node.children.values() if not child.is_exhausted]
-        quality = np.array([child.median_reward(node.median_reward()) for child in children])
+        quality = np.array([self._value(child, self._value(node)) for child in children])
         visits = np.array([child.visits for child in children])
         promise = self.predict([child.prefix for child in children])
+        if self.reward_range is not None:
+            known = self.reward_range()
+            quality, promise = rescale(quality, known), rescale(promise, known)
         return children[int(puct_scores(quality, promise, visits, node.visits, self.c_ucb).argmax())]
+
+    def _value(self, node: Node, otherwise: float = 0.0) -> float:
+        return node.best_reward(otherwise) if self.backup == "best" else node.median_reward(otherwise)
 
 
 def puct_scores(quality: Array, promise: Array, visits: Array, parent: int, c_ucb: float) -> Array:
     """Return the PUCT scores of n children, (n,), of a node with `parent` visits, by a softmax of `promise`."""
     shares = np.exp(promise - promise.max())
     return np.asarray(quality + c_ucb * shares / shares.sum() * sqrt(parent) / (1 + visits))
+
+
+def rescale(values: Array, rewards: tuple[float, float]) -> Array:
+    """Return n values, (n,), on the scale on which the smallest and the largest reward are 0 and 1, clipped to [0, 1].
+
+    They are all 1/2 if the rewards are equal.
+    """
+    low, high = rewards
+    return np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else np.full(len(values), 0.5)
 
 
 def max_children(visits: int, pw: float) -> int:

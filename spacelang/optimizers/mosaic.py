@@ -48,6 +48,10 @@ class Mosaic:
     )
     trees: int = option(60, "the number of trees of the forest")
     features: float = option(0.5, "the share of features that each split of a tree considers")
+    rewards: Literal["published", "rescaled"] = option(
+        "published", "select structures by their rewards, or rescale these so that those of the run are from 0 to 1"
+    )
+    backup: Literal["median", "best"] = option("median", "the value of a structure: the median or the best reward")
 
     def __post_init__(self) -> None:
         is_weight = isfinite(self.c_ucb) and self.c_ucb >= 0
@@ -94,7 +98,15 @@ class _Run:
         self._surrogate = Surrogate(self._tree, seed, trees=options.trees, features=options.features, draws=options.n_s)
         self._candidates = PlayoutCandidates(self._tree, self._surrogate, options.n_r)
         self._nodes = SearchTree()
-        self._policy = Policy(self._nodes, self._tree.actions, self._surrogate.predict_nodes, options.c_ucb, options.pw)
+        self._policy = Policy(
+            self._nodes,
+            self._tree.actions,
+            self._surrogate.predict_nodes,
+            options.c_ucb,
+            options.pw,
+            options.backup,
+            self._surrogate.reward_range if options.rewards == "rescaled" else None,
+        )
         self._best: dict[Prefix, tuple[float, Configuration]] = {}
         """For each prefix the best reward below it and its configuration, even if the prefix is no node yet."""
         self._remaining = UniqueConfigurations(DiscrepancyTree(structures), problem.rng)

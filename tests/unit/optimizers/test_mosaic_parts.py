@@ -1,7 +1,7 @@
 """The parts of MOSAIC: its policy, its surrogate and its playouts, by the numbers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from spacelang.optimizers._mosaic import (
     max_children,
     order_by_improvement,
     puct_scores,
+    rescale,
 )
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
@@ -159,6 +160,55 @@ def test_what_is_exhausted_is_not_selected_again() -> None:
     assert sorted(leaves) == sorted(tree.iter_leaves())
     assert all(node.is_exhausted for node in nodes.root)
     assert not nodes.exhaust((), 0.5), "a last visit is counted once"
+
+
+rewards_of_arms = st.lists(
+    st.lists(st.integers(0, 1_024).map(lambda n: n / 1_024), min_size=1, max_size=5), min_size=2, max_size=4
+)
+
+
+def visited(arms: list[list[float]]) -> SearchTree:
+    nodes = SearchTree()
+    for arm, rewards in enumerate(arms):
+        for reward in rewards:
+            nodes.start_visit((str(arm),))
+            nodes.finish_visit((str(arm),), reward)
+    return nodes
+
+
+def policy_of(arms: list[list[float]], backup: Literal["median", "best"], *, c_ucb: float = 1.3) -> Policy:
+    nodes = visited(arms)
+    names = tuple(str(arm) for arm in range(len(arms)))
+    known = nodes.root.rewards
+    return Policy(
+        nodes, lambda prefix: () if prefix else names, equal, c_ucb, 0.6, backup, lambda: (known[0], known[-1])
+    )
+
+
+@LAW
+@given(
+    rewards_of_arms,
+    st.sampled_from(["median", "best"]),
+    st.sampled_from([0.5, 0.25, 0.125]),
+    st.sampled_from([0.0, 0.25, 0.5]),
+)
+def test_rescaled_rewards_select_the_same_on_any_scale(
+    arms: list[list[float]], backup: Literal["median", "best"], width: float, origin: float
+) -> None:
+    """The numbers are sums of powers of two, so that nothing is rounded."""
+    scaled = [[origin + width * reward for reward in rewards] for rewards in arms]
+    assert policy_of(arms, backup).descend() == policy_of(scaled, backup).descend()
+
+
+def test_the_best_reward_counts_instead_of_the_median() -> None:
+    arms = [[0.1, 0.2, 0.9], [0.4, 0.5, 0.6]]
+    assert policy_of(arms, "best", c_ucb=0.0).descend() == ("0",)
+    assert policy_of(arms, "median", c_ucb=0.0).descend() == ("1",)
+
+
+def test_rescaled_values_are_between_the_worst_and_the_best_reward() -> None:
+    assert rescale(np.array([0.0, 0.2, 0.3, 0.9]), (0.2, 0.4)).tolist() == pytest.approx([0.0, 0.0, 0.5, 1.0])
+    assert rescale(np.array([0.3, 0.9]), (0.3, 0.3)).tolist() == [0.5, 0.5]
 
 
 # ---- the surrogate

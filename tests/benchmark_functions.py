@@ -124,16 +124,16 @@ CONDITIONAL: Final = BenchmarkFunction(
 
 
 STAGES: Final = ("first", "second", "third", "fourth")
-ALTERNATIVES: Final = "abcdef"
+ALTERNATIVES: Final = "abcdefg"
 
 
 def pipelines(configuration: Mapping[str, Any]) -> float:
     """Return 0.1 plus the mean over stages of a number from 0 to 1, which each alternative has in each stage."""
     places = (
-        (5 * ALTERNATIVES.index(str(configuration[stage])) + 2 * place + 1) % len(ALTERNATIVES)
+        (3 * ALTERNATIVES.index(str(configuration[stage])) + 2 * place + 1) % len(ALTERNATIVES)
         for place, stage in enumerate(STAGES)
     )
-    return 0.1 + float(np.mean(np.square([place / 5.0 for place in places])))
+    return 0.1 + float(np.mean(np.square([place / 6.0 for place in places])))
 
 
 PIPELINES: Final = BenchmarkFunction(
@@ -143,4 +143,11 @@ PIPELINES: Final = BenchmarkFunction(
     pipelines,
     0.1,
 )
-"""Pipelines without hyperparameters, for optimizers that only select pipelines."""
+"""2,401 pipelines without hyperparameters, for optimizers that only select pipelines."""
+
+FUNCTIONS: Final[Mapping[str, BenchmarkFunction]] = {
+    "bowl": BOWL,
+    "conditional": CONDITIONAL,
+    "noisy": NOISY,
+    "pipelines": PIPELINES,
+}

@@ -57,6 +57,7 @@ EXCLUDED: Final = {
         ("examples/default/benchmark.py", "examples/default/analysis.py", "examples/default/peers/"),
         "hours, and other tools; tests/end_to_end/test_default_benchmark.py runs the scripts on less",
     ),
+    "python examples/default/portfolio.py": "hours; tests/end_to_end/test_default_benchmark.py runs parts on less",
 }
 """The commands of `sh` blocks that are not run, by what stands in them, and why."""
 

@@ -5,7 +5,8 @@ Both search with the same seed; the one with the smaller regret is ahead. Runs d
 In the full form an optimizer has 100 trials and must be ahead for at least 8 of 10 seeds, on a noisy function for at
 least 5. In the reduced form it must be ahead for at least 2 of 3 seeds. `REDUCED` holds optimizers that take long: they
 search fewer functions, with fewer trials or a smaller model. Its cases are ahead for all 3 seeds where they were
-chosen, so that another processor may lose one. In both forms the median regret must be smaller than that of random search.
+chosen, so that another processor may lose one. In both forms the median regret must be smaller than that of random
+search.
 
 A new optimizer takes part by itself, with 100 trials on the bowl and on the conditional function, unless it is listed
 in `WITHOUT_MODEL`.

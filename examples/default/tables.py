@@ -4,21 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 TABLES: Final = (
-    *("adult", "ailerons", "bank_marketing", "churn_modelling", "cpu_act", "fried"),
-    *(
-        "hypothyroid",
-        "jm1",
-        "jungle_chess",
-        "kr_vs_kp",
-        "mammography",
-        "mv",
-        "nomao",
-        "nursery",
-        "pendigits",
-        "pol",
-        "puma32H",
-    ),
-    *("pollen", "puma32H", "segment", "wine_quality_rare"),
+    *("adult", "ailerons", "bank_marketing", "churn_modelling", "cpu_act", "fried", "hypothyroid", "jm1"),
+    *("jungle_chess", "kr_vs_kp", "mammography", "mv", "nomao", "nursery", "pendigits", "pol", "pollen", "puma32H"),
+    *("segment", "wine_quality_rare"),
 )
 """The tables that are used by default: 2,000 to 70,000 rows, no two of one group of siblings, none tuned on."""
 

@@ -1,6 +1,6 @@
 """Cheap functions with known minima, on which optimizers are compared with random search."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import log10
 from typing import Any, Final
@@ -49,20 +49,15 @@ class BenchmarkFunction:
 
 def regret(optimizer: Any, function: BenchmarkFunction, seed: int, trials: int = TRIALS) -> float:
     """Return the value, less the minimum, of the configuration with the smallest loss of a number of trials."""
-    return regrets(optimizer, function, seed, (trials,))[0]
-
-
-def regrets(optimizer: Any, function: BenchmarkFunction, seed: int, counts: Sequence[int]) -> tuple[float, ...]:
-    """Return the regrets after each of several numbers of trials, of a run with the largest of them."""
-    trials, space = max(counts), sl.parse(function.text).checked
+    space = sl.parse(function.text).checked
 
     def evaluate(request: Request) -> Trial:
         return Trial(request, function.loss(request.configuration), 1.0)
 
     search = optimizer.search(Problem(space, 1, default_rng(seed), budget=TotalBudget(trials=trials)))
     outcome = run(search, Here(evaluate), Budget(trials=trials), clock=lambda: 0.0, seed=seed)
-    best = [min((each.trial for each in outcome.records[:count]), key=lambda trial: trial.loss) for count in counts]
-    return tuple(function.value(each.request.configuration) - function.minimum for each in best)
+    best = min((record.trial for record in outcome.records), key=lambda trial: trial.loss)
+    return function.value(best.request.configuration) - function.minimum
 
 
 def bowl(configuration: Mapping[str, Any]) -> float:

@@ -130,7 +130,8 @@ def _run_loop(
     if isinstance(executor, HasSimulatedClock):
         # Continue at the end of the earlier session, so that the times equal those of an uninterrupted run exactly.
         executor.now, clock = journal.seconds, executor.clock
-    fidelities = tuple(getattr(objective, "fidelities", ()))
+    known: tuple[int, ...] = getattr(objective, "fidelities", ())
+    fidelities = tuple(sorted({*known, size})) if known else ()
     of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault, fidelities)
     problem = Problem(space, size, default_rng(seed), *of_run)
     return steps(

@@ -41,7 +41,9 @@ SECONDS_PER_TRIAL: Final = 0.0006  # The usual growth of these seconds with each
 GROWTH_DIVISOR: Final = 10  # Without times, a model is made anew after one trial more in `GROWTH_DIVISOR`
 MIN_SECONDS: Final = 1e-6  # Fewer seconds of a trial count as these
 LOSS_MARGIN: Final = 0.05
-"""Losses are logarithms of their distance from the best one, plus this share of the distance of the median."""
+"""A forest predicts logarithms of distances from the best loss, plus this share of the distance of the median."""
+MAX_DISTANCE: Final = 2.0
+"""A Gaussian process predicts losses, at most so many distances of the median from the best loss above the median."""
 
 
 class Posterior(Protocol):
@@ -90,9 +92,9 @@ class ImprovementPerSecond:
             self._unused_seconds, self._ranked = 0.0, None
 
     @property
-    def is_ready(self) -> bool:
-        """True if there were enough successful trials for a model."""
-        return self._fitted is not None
+    def fitted_count(self) -> int:
+        """The number of trials to which the current model is fitted; 0 as long as there is no model."""
+        return 0 if self._fitted is None else self._fitted.count
 
     def ranked_configurations(self) -> list[Configuration]:
         """Return candidates, the largest expected improvement per second first.
@@ -124,9 +126,8 @@ class ImprovementPerSecond:
     def _rank(self, fitted: "_FittedTrials") -> list[Configuration]:
         size = fitted.count
         rng = default_rng([self.seed, size])
-        values = transform_losses(self._losses[:size])
         points = np.column_stack([np.array(self._features[:size]), self._shares[:size]])
-        losses = self._fit(points, values, rng)
+        losses = self._fit(points, self._losses[:size], rng)
         costs = Forest(TREES // 2, FEATURES).fit(points, np.log(self._costs[:size]), rng) if self.has_time else None
         mean_cost = float(np.log(np.mean(self._costs[:size])))
         known = {each: row for row, each in enumerate(self._configurations[:size])}
@@ -168,16 +169,16 @@ class ImprovementPerSecond:
             paths = [*dict(moved).items()]
         return found
 
-    def _fit(self, points: Array, values: Array, rng: Generator) -> Posterior:
+    def _fit(self, points: Array, losses: Sequence[float | None], rng: Generator) -> Posterior:
         is_small = len(self.tree.feature_names) <= MAX_GAUSSIAN_COLUMNS
         if self.kind == "forest" or (self.kind == "chosen" and not is_small):
-            return Forest(TREES, FEATURES).fit(points, values, rng)
+            return Forest(TREES, FEATURES).fit(points, transform_losses(losses), rng)
         from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
 
         columns = [len(choice.branches) for choice in self.tree.decisions]
         encode = partial(encode_for_distances, columns)
         coded = encode(points)
-        model = IncrementalGaussianProcess().model(coded, values, np.empty((0, coded.shape[1])))
+        model = IncrementalGaussianProcess().model(coded, clip_losses(losses), np.empty((0, coded.shape[1])))
         return _GaussianPosterior(encode, model)
 
     def _draws(self, rng: Generator) -> "Batch | list[Configuration]":
@@ -197,12 +198,26 @@ class _FittedTrials:
 
 def transform_losses(losses: Sequence[float | None]) -> Array:
     """Return the logarithms of the distances of losses from a bound below the best one; a failure is the worst loss."""
-    known = np.array([loss for loss in losses if loss is not None])
-    best, middle = known.min(), np.median(known)
-    margin = LOSS_MARGIN * (middle - best) or abs(best) * 1e-9 or 1e-12
-    worst = known.max()
-    filled = np.array([worst if loss is None else loss for loss in losses])
+    filled, best, median = _fill_failures(losses)
+    margin = LOSS_MARGIN * (median - best) or abs(best) * 1e-9 or 1e-12
     return np.asarray(np.log(filled - best + margin))
+
+
+def clip_losses(losses: Sequence[float | None]) -> Array:
+    """Return losses without their differences far above the median; a failure is the worst loss.
+
+    The logarithm of `transform_losses` is not used for a Gaussian process: near the best loss, it would make noise
+    larger than the differences that the process has to learn.
+    """
+    filled, best, median = _fill_failures(losses)
+    return np.minimum(filled, median + MAX_DISTANCE * (median - best)) if median > best else filled
+
+
+def _fill_failures(losses: Sequence[float | None]) -> tuple[Array, float, float]:
+    """Return the losses with the worst one for failures, the best, and the median of the others."""
+    known = np.array([loss for loss in losses if loss is not None])
+    filled = np.array([known.max() if loss is None else loss for loss in losses])
+    return filled, float(known.min()), float(np.median(known))
 
 
 @dataclass(frozen=True, slots=True)

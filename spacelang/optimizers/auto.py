@@ -61,10 +61,15 @@ class Auto:
         settings.check_option(self, "random_fraction", is_share, "is a share: choose a value from 0 to 1")
 
     def race_rungs(self, problem: Problem) -> tuple[int, ...]:
-        """Return the numbers of rows of the race, ascending; the number of all rows alone without a race."""
+        """Return the numbers of rows of the race, ascending; the number of all rows alone without a race.
+
+        If only some fidelities can be evaluated, these are the ones from `b` on.
+        """
         if not self.race:
             return (problem.size,)
-        return problem.fidelities or race_rungs(problem.size, self.b, self.eta)
+        if problem.fidelities:
+            return tuple(each for each in problem.fidelities if each >= min(self.b, problem.size))
+        return race_rungs(problem.size, self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
         """Evaluate the portfolio, then proposals of the model and random draws, on as many rows as the race decides.
@@ -105,8 +110,8 @@ class _Run:
         """The configurations that were started, or will be before any other one."""
         self._new_count = 0
         """How many configurations were proposed by the model or drawn."""
-        self._has_new_proposals = True
-        """False once the model proposed a configuration that was started before, as it knew no other one."""
+        self._used_up_count = 0
+        """The number of trials of the latest model all of whose candidates were started; 0 before."""
 
     def run(self) -> Search:
         idle, running = (yield Ask()).idle_workers, dict[Request | LazyRequest, _Training]()
@@ -146,7 +151,7 @@ class _Run:
             return None if remaining is None else self._start(*remaining, "race")
         self._new_count += 1
         before, now = ((self._new_count - back) * self._random_fraction for back in (1, 0))
-        if int(before) == int(now) and self._has_new_proposals and self._model.is_ready:
+        if int(before) == int(now) and self._model.fitted_count > self._used_up_count:
             return self._propose(self._race.first_rung())
         return self._start(self._next_draw, self._race.first_rung(), "chance")
 
@@ -164,7 +169,7 @@ class _Run:
 
         def start(_: LazyRequest, request: Request) -> None:
             if request.configuration in self._seen:
-                self._has_new_proposals, training.is_repeated = False, True
+                self._used_up_count, training.is_repeated = self._model.fitted_count, True
             else:
                 self._seen.add(request.configuration)
                 self._race.start(request.configuration, rung)

@@ -5,6 +5,7 @@ See spacelang/optimizers/README.md, section "AUTO".
 
 import json
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,23 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
-from spacelang.optimizers._improvement_per_second import ImprovementPerSecond, encode_for_distances, transform_losses
+from spacelang.optimizers._improvement_per_second import (
+    MODEL_SHARE,
+    SECONDS,
+    SECONDS_PER_TRIAL,
+    ImprovementPerSecond,
+    clip_losses,
+    encode_for_distances,
+    transform_losses,
+)
 from spacelang.optimizers._portfolio import load_portfolio, suggested_members
 from spacelang.optimizers._race import MIN_ROWS, CostByRows, Race, race_rungs
 from spacelang.optimizers.auto import Auto
 from spacelang.plugins import OptionError
 from spacelang.runtime.archives.portfolio import Evaluation, choose_portfolio
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.executors.here import Here
+from spacelang.runtime.loop import run
 from spacelang.serialization.portfolio import Portfolio, read_portfolio, write_portfolio
 from spacelang.solver.counting import Structures
 from spacelang.targets.mosaic import StructuralTree
@@ -79,8 +91,9 @@ def test_rungs(size: int, b: int, expected: tuple[int, ...]) -> None:
 
 def test_fidelities_that_are_given_are_the_rungs() -> None:
     given = Problem(SPACE.checked, 81, default_rng(0), fidelities=(1, 10, 81))
-    log = drive(Auto(b=2).search(given), loss_of, 40)
-    assert {each.request.fidelity for each in log.trials} == {1, 10, None}
+    for b, expected in ((0, {1, 10, None}), (2, {10, None}), (999, {None})):
+        log = drive(Auto(b=b).search(given), loss_of, 40)
+        assert {each.request.fidelity for each in log.trials} == expected
 
 
 def test_costs_grow_with_the_power_that_was_measured() -> None:
@@ -185,6 +198,11 @@ def test_losses_are_spread_near_the_best_one() -> None:
     assert np.isfinite(transform_losses([1.0, 1.0])).all()
 
 
+def test_only_losses_far_above_the_median_are_clipped() -> None:
+    assert clip_losses([0.1, 0.2, 0.3, 9.0, None]).tolist() == pytest.approx([0.1, 0.2, 0.3, 0.55, 0.55])
+    assert clip_losses([0.1, 0.1, 0.1, 0.4]).tolist() == [0.1, 0.1, 0.1, 0.4], "the median is the best loss"
+
+
 def test_decisions_are_coded_without_an_order() -> None:
     rows = np.array([[0.0, 0.2, -1.0], [2.0, -1.0, 0.7]])
     assert encode_for_distances([3], rows).tolist() == [[1, 0, 0, 0.2, 0.5], [0, 0, 1, 0.5, 0.7]]
@@ -194,25 +212,31 @@ def test_decisions_are_coded_without_an_order() -> None:
 def test_the_model_prefers_what_is_better_and_cheaper(kind: str) -> None:
     tree = StructuralTree(Structures(SPACE.checked))
     model = ImprovementPerSecond(tree, 0, kind)  # type: ignore[arg-type]
-    assert not model.is_ready
+    assert not model.fitted_count
     for each in SPACE.sample(40, seed=0):
         configuration = Configuration(dict(each))
         cost = 50.0 if each["estimator"] == "net" else 1.0
         model.record(trial(configuration, loss_of(Request(configuration)), cost), 1.0, 1.0)
-    assert model.is_ready
+    assert model.fitted_count
     best = model.ranked_configurations()[:10]
     assert Counter(str(each["estimator"]) for each in best).most_common(1)[0][0] == "tree"
     assert model.ranked_configurations()[:10] == best
 
 
-@pytest.mark.parametrize(("cost", "most"), [(0.01, 8), (1.0, 50), (100.0, 197)])
-def test_models_take_a_small_share_of_the_time(cost: float, most: int) -> None:
-    model, made = ImprovementPerSecond(StructuralTree(Structures(SPACE.checked)), 0, "forest"), 0
-    for number, each in enumerate(SPACE.sample(200, seed=0)):
-        earlier = model._fitted
-        model.record(trial(Configuration(dict(each)), number / 200, cost), 1.0, 1.0)
-        made += model._fitted is not earlier
-    assert 1 < made <= most
+@pytest.mark.parametrize("cost", [0.01, 1.0, 100.0])
+def test_models_take_a_small_share_of_the_time(cost: float) -> None:
+    model, count = ImprovementPerSecond(StructuralTree(Structures(SPACE.checked)), 0, "forest"), 200
+    fitted = []
+    for number, each in enumerate(SPACE.sample(count, seed=0)):
+        model.record(trial(Configuration(dict(each)), number / count, cost), 1.0, 1.0)
+        fitted.append(model.fitted_count)
+    made = sorted({*fitted} - {0})
+    doubled = sum(after >= 2 * before for before, after in pairwise(made))
+    seconds = sum(SECONDS + SECONDS_PER_TRIAL * each for each in made)
+    assert seconds <= MODEL_SHARE * cost * count + (1 + doubled) * (SECONDS + SECONDS_PER_TRIAL * count)
+    assert doubled or len(made) == count - made[0] + 1, (
+        "a model for each trial if trials take long, else at each doubling"
+    )
 
 
 # ---- the search
@@ -239,6 +263,22 @@ def test_every_fourth_new_configuration_is_drawn() -> None:
     new = [part for part in parts if part != "portfolio"]
     assert new[:4] == ["chance"] * 1 + new[1:4], "there is no model before there are enough successes"
     assert new.count("chance") == pytest.approx(len(new) / 4, abs=2)
+
+
+@pytest.mark.parametrize("budget", [{}, {"seconds": 1e9}])
+def test_the_model_proposes_until_the_end(budget: dict[str, float]) -> None:
+    """Trials without costs use up the candidates of a model before the next one is made."""
+    free = sl.parse("space free\npipeline = Ridge { alpha : float[1e-3, 1e3] log, tol : float[1e-6, 1e-1] log }")
+    given = Problem(free.checked, 500, default_rng(0), budget=TotalBudget(**budget))  # type: ignore[arg-type]
+
+    def evaluate(request: Request) -> Trial:
+        return trial(request.configuration, float(str(request.configuration["Ridge.tol"])), 1e-4)
+
+    search = Auto(model="forest").search(given)
+    records = run(search, Here(evaluate), Budget(trials=600), clock=lambda: 0.0, seed=0).records
+    parts = [each.trial.request.memo[0] for each in records]
+    assert parts[100:].count("chance") > parts[100:].count("model") / 3 - 3, "a quarter is drawn at least"
+    assert min(parts[start : start + 200].count("model") for start in (0, 200, 400)) >= 60
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])

@@ -132,6 +132,8 @@ BOOSTING: Final = (
     "max_leaf_nodes    : int[7, 127] log = 31",
     "min_samples_leaf  : int[2, 100] log = 20",
     "l2_regularization : {0.0} | float[1e-6, 10] log = 0.0",
+    # By default it stops early from 10,000 rows on. Trials on fewer rows would say nothing about the fit on all rows.
+    "early_stopping    = false",
 )
 TREES: Final = ("n_estimators = 200", "max_features     : float[0.1, 1] = 0.5", "min_samples_leaf : int[1, 30] log = 1")
 FOREST: Final = (*TREES, "bootstrap        : bool = true", "max_samples      : float[0.3, 1] = 1.0 when bootstrap")

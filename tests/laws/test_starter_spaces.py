@@ -90,6 +90,23 @@ def test_what_is_drawn_fits(label: str) -> None:
     assert found.outcome.failed == 0
 
 
+def test_boosting_is_trained_alike_on_few_and_on_many_rows() -> None:
+    """Above 10,000 rows, scikit-learn would stop early: with small labels like these after 10 of 100 iterations."""
+    rng = np.random.default_rng(0)
+    features = pd.DataFrame({"one": rng.normal(size=10_500), "two": rng.normal(size=10_500)})
+    target = pd.Series(1e-4 * (features["one"] * features["two"] + 0.1 * rng.normal(size=10_500)), name="target")
+    for rows in (9_000, 10_500):
+        some, labels = features.head(rows), target.head(rows)
+        space = sl.parse(starter_space(profile(make_table(some, labels)), "a.csv"))
+        configuration = {**space.default(), "estimator": "boosting"}
+        assert configuration == dict(space.default()), "boosting is the default"
+        fitted = space.build(configuration).fit(some, labels)
+        assert fitted[-1].n_iter_ == 100, rows
+    for name in ("tabular_classification", "tabular_regression"):
+        bound = sl.load(name).bind(n_samples=20_000, n_features=2)
+        assert bound.build(bound.default())[-1].get_params()["early_stopping"] is False
+
+
 def test_dates_are_selected_by_themselves() -> None:
     table = pd.DataFrame({name: COLUMNS[name] for name in ("when", "empty")})
     space = sl.parse(starter_space(profile(make_table(table, pd.Series(LABELS["two"]))), "a.csv"))

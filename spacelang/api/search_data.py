@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.experiment import EvaluationData, Experiment
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
-from spacelang.ir.task import CrossValidation, Fidelity, Goal, PredefinedSplits, Task, Validation
+from spacelang.ir.task import Fidelity, Goal, Task
 from spacelang.ir.trial import LossScale
+from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation, excluded_columns
 from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
@@ -30,6 +31,10 @@ class TabularData(EvaluationData):
     table: "Table"
     matches_names: bool = True
     """False if patterns of `columns(…)` are not matched with the names of columns, as for a table of losses."""
+    splitter: Any = None
+    """A splitter of scikit-learn, which splits the rows that trials may use; None for a validation by name."""
+    group_name: str | None = None
+    """The name of the groups of the table if they are not one of its columns; None without such groups."""
     has_rows = True
 
     def bind_space(self, experiment: Experiment) -> "tuple[Space, DataObjective]":
@@ -49,16 +54,37 @@ class TabularData(EvaluationData):
             return bound, self._objective(replace(experiment, space=bound))
         return bound, objective.with_domains(bound.checked)
 
-    def stored_options(self, experiment: Experiment) -> Mapping[str, str]:
-        """Return the column of labels, the share of test rows, and how the file was read."""
+    def stored_options(self, experiment: Experiment, aim: ObjectiveInfo) -> Mapping[str, str]:
+        """Return the column of labels, the share of test rows, how the file was read, and splits that it lacks."""
         from spacelang.runtime.data.read_options import DataOptions
+        from spacelang.runtime.data.stored_splits import splits_as_texts
+        from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import share_of
 
-        table = self.table
-        return DataOptions(str(table.target.name), share_of(experiment.test), table.reading).as_texts
+        table, dataset = self.table, aim.dataset if isinstance(aim, DataObjective) else None
+        given = DataOptions(str(table.target.name), share_of(experiment.test), table.reading).as_texts
+        splits = () if self.splitter is None or dataset is None else dataset.splits
+        return given | splits_as_texts(splits, table.relations)
+
+    def related_table(self, experiment: Experiment) -> "tuple[Table, Validation | None]":
+        """Return the table with the groups or times of its rows, and the validation; None if the data decides it.
+
+        A given validation takes precedence over that of the table, and that over the task.
+        """
+        from spacelang.runtime.data.related_columns import relate_rows
+
+        task, table = experiment.space.task, self.table
+        said = experiment.validation or table.validation or (None if task is None else task.validation)
+        if self.splitter is not None:
+            return table, None
+        if self.group_name is not None and isinstance(said, Holdout | CrossValidation):
+            said = replace(said, group=self.group_name)
+        return relate_rows(table, said), said
 
     def _objective(self, experiment: Experiment) -> "DataObjective":
         from spacelang.runtime.data.labels import check_labels
+        from spacelang.runtime.data.related_columns import without_columns
+        from spacelang.runtime.data.splitters import split_by
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, read_test_rows, split_off_test_rows
@@ -68,10 +94,14 @@ class TabularData(EvaluationData):
         check_buildable(space.checked.root)
         kind = task_kind(space.checked.root)
         task = space.task or Task(kind)
-        table, others = split_off_test_rows(self.table, read_test_rows(experiment.test, self.table), kind, seed)
+        related, said = self.related_table(experiment)
+        table, others = split_off_test_rows(related, read_test_rows(experiment.test, self.table), kind, seed)
         goal = task.goal if experiment.metric is None else Goal("maximize", experiment.metric)
-        said = experiment.validation or table.validation or task.validation
         dataset = check_labels(table, kind, folds=_rows_needed_per_class(said))
+        if self.splitter is not None:
+            dataset = split_by(self.splitter, dataset, seed)
+            said = dataset.validation
+        others = None if others is None else without_columns(others, excluded_columns(said))
         tested = None if others is None else make_test_dataset(others, table, dataset)
         recorded = replace(
             experiment.recorded,
@@ -79,7 +109,8 @@ class TabularData(EvaluationData):
             predictions=experiment.recorded.predictions or experiment.ensemble is not None,
         )
         beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
-        settings = EvaluationSettings(goal, said or default_validation(dataset), task.bounds, seed, **beside)
+        said = said or default_validation(dataset, self.group_name)
+        settings = EvaluationSettings(goal, said, task.bounds, seed, **beside)
         return DataObjective(space.checked, dataset, settings, tested=tested)
 
 
@@ -100,7 +131,7 @@ def bind_sizes(space: Space, sizes: Mapping[str, int], columns: "tuple[DataColum
 def _rows_needed_per_class(validation: Validation | None) -> int:
     """Return how many rows each class needs: one for each part that the rows are split into."""
     match validation:
-        case CrossValidation(folds):
+        case CrossValidation(folds, group=None):
             return folds
         case PredefinedSplits():
             return 1  # predefined splits are used as they are

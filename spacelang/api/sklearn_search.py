@@ -18,8 +18,9 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from spacelang.api.experiment import PreparedExperiment
 from spacelang.api.space import Space
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import NEGATED_PREFIX, CrossValidation, Holdout
+from spacelang.ir.task import NEGATED_PREFIX
 from spacelang.ir.trial import Trial
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import stratified_order

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
     from spacelang.api.run_options import BindingOptions, ReadingOptions, RunOptions, StoreOptions
     from spacelang.ir.configuration import Configuration
-    from spacelang.ir.task import Validation
+    from spacelang.ir.validation import Validation
     from spacelang.report.summary import RunFacts
     from spacelang.runtime.answer_time import AnswerTime
     from spacelang.runtime.executors import Executor, WorkerSettings
@@ -101,7 +101,7 @@ def parse_seconds(time: str | float | None) -> float | None:
 
 def parse_validation_option(validate: str | None) -> "Validation | None":
     """Return the validation of `--validate`, or None. Ends the program if the text is not a validation."""
-    from spacelang.runtime.evaluation.splits import parse_validation
+    from spacelang.ir.validation import parse_validation
 
     with exit_on_value_error():
         return None if validate is None else parse_validation(validate)

@@ -10,11 +10,9 @@ from spacelang.ir.task import (
     BYTES,
     SECONDS,
     Bound,
-    CrossValidation,
     Fidelity,
     FunctionBound,
     Goal,
-    Holdout,
     Limits,
     Measure,
     Task,
@@ -24,6 +22,7 @@ from spacelang.ir.task import (
     task_lines,
     to_base_unit,
 )
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_file
 from spacelang.syntax.parser import parse

@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.ir.task import CrossValidation, Holdout, describe_validation
+from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, parse_validation
 from spacelang.runtime.evaluation.splits import (
-    parse_validation,
     plain_folds,
     plain_holdout,
     stratified_folds,

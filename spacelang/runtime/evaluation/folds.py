@@ -221,7 +221,7 @@ def _related_splits(
     relations, rows = dataset.relations, len(dataset.target)
     codes = dataset.target.to_numpy() if dataset.kind == "classification" else np.zeros(rows, dtype=np.int64)
     column = time_column(validation) or group_column(validation)
-    what = f"the column `{column}`" if column is not None else "the rows"
+    what = f"the column `{column}`" if column is not None else "`groups`"
     if relations.times is None:
         needed = validation.folds if isinstance(validation, CrossValidation) else 2
         check_groups(relations, codes, dataset.classes, needed, what)

@@ -115,13 +115,13 @@ def _smallest_removable(order: Rows, counts: npt.NDArray[np.float64]) -> int:
 def check_groups(relations: RowRelations, codes: Rows, classes: tuple[object, ...], folds: int, what: str) -> None:
     """Raise DataError for fewer groups than `folds`, and for a class that a single group has.
 
-    `what` names the groups in messages. `classes` are the labels of the codes, empty for a regression.
+    `what` names the groups in messages, in the singular. `classes` are the labels of the codes, empty for a regression.
     """
     assert relations.groups is not None
     count = len(np.unique(relations.groups))
     if count < folds:
         have = "1 group" if count == 1 else f"{count} groups"
-        raise DataError(f"{what} form {have}, but the split needs at least {folds}", OTHER_GROUPS_HELP)
+        raise DataError(f"{what} forms {have}, but the split needs at least {folds}", OTHER_GROUPS_HELP)
     for code, label in enumerate(classes):
         if len(np.unique(relations.groups[codes == code])) == 1:
             problem = f"only one group of {what} has the class `{label}`, so it cannot be trained on and held out"

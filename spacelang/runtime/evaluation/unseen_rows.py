@@ -89,7 +89,7 @@ def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Row
     elif relations.groups is not None:
         codes = np.zeros(len(target), dtype=np.int64) if dataset.kind == "regression" else target
         # Each class needs groups for the test rows and for both sides of a later split.
-        check_groups(relations, codes, dataset.classes, MIN_GROUPS, "the rows")
+        check_groups(relations, codes, dataset.classes, MIN_GROUPS, "the column of groups")
         kept, drawn = grouped_holdout(codes, relations.groups, share, rng)
     elif dataset.kind == "regression":
         kept, drawn = plain_holdout(len(target), share, rng)

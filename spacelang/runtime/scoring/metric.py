@@ -107,6 +107,18 @@ def _dummy_loss(metric: Metric, model: Any, training: Any, held_out: Any) -> flo
         return metric.loss(model.fit(seen, training), unseen, held_out)
 
 
+def check_metric_on_folds(metric: Metric, dataset: Dataset, folds: "Sequence[Fold]") -> None:
+    """Raise MetricError if a metric is undefined on the held-out rows of a fold, because they lack a class."""
+    for place, fold in enumerate(folds, start=1):
+        found = np.unique(fold.held_out_target)
+        if dataset.kind == "regression" or len(found) == len(dataset.classes):
+            continue
+        if math.isnan(_mean_dummy_loss(metric, "DummyClassifier", "prior", [fold])):
+            held = f"`{dataset.classes[int(found[0])]}` alone" if len(found) == 1 else f"only {len(found)} classes"
+            what = f"the metric `{metric.name}` is undefined on split {place} of {len(folds)}, which holds out {held}"
+            raise MetricError(what, "use a metric such as `--metric accuracy`, fewer folds, or another validation")
+
+
 def _is_regression_metric(name: str) -> bool:
     """Return True for scikit-learn's regression metrics, which would silently accept class codes as numbers."""
     from sklearn.metrics import get_scorer

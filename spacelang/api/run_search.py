@@ -14,7 +14,13 @@ from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperim
 from spacelang.api.experiment_run import run_experiment
 from spacelang.api.result import Result, check_success, positive_class_of
 from spacelang.api.run_options import RunOptions, SearchOptions, options_of, takes_options
-from spacelang.api.search_data import BlackBoxData, TabularData, choose_default_space, default_space_note
+from spacelang.api.search_data import (
+    BlackBoxData,
+    TabularData,
+    choose_default_space,
+    default_space_note,
+    split_warnings,
+)
 from spacelang.api.space import Space, open_space
 from spacelang.api.stored_spaces import choose_resumed_space
 from spacelang.errors import remedy_in_python
@@ -99,6 +105,8 @@ def search(
         space=loaded, data=data, budget=budget, workers=workers, chosen=chosen, **described
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
     prepared = experiment.prepare()
+    for message in split_warnings(prepared.objective, experiment.seed):
+        warnings.warn(remedy_in_python(message), stacklevel=3)
     first = prepared.initial_configurations(_warn_of_nonmembers)
     if (ignored := unenforced_limits_warning(experiment.workers)) is not None:
         warnings.warn(ignored, stacklevel=3)

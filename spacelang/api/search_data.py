@@ -114,6 +114,25 @@ class TabularData(EvaluationData):
         return DataObjective(space.checked, dataset, settings, tested=tested)
 
 
+def split_warnings(objective: ObjectiveInfo, seed: int) -> list[str]:
+    """Return warnings about rows split at random: columns by which to split them, and rows on both sides."""
+    from spacelang.runtime.data.profile import hints_of
+    from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_rows_message
+    from spacelang.runtime.evaluation.folds import split_rows
+    from spacelang.runtime.evaluation.objective import DataObjective
+
+    validation = objective.validation
+    if not isinstance(objective, DataObjective) or not isinstance(validation, Holdout | CrossValidation):
+        return []
+    data = objective.dataset
+    if data.relations.times is not None:
+        return []
+    share = repeated_held_out_share(data.features, split_rows(data, validation, seed))
+    found = [repeated_rows_message(share, "the held-out rows are also training rows")] if share else []
+    hints = () if data.relations.groups is not None else hints_of(data.features, data.target, data.kind)
+    return [*(hint.message for hint in hints), *found]
+
+
 def bind_sizes(space: Space, sizes: Mapping[str, int], columns: "tuple[DataColumn, ...] | None" = None) -> Space:
     """Return the space with its unbound symbols bound to the numbers in `sizes`, as far as they are known.
 

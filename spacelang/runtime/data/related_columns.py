@@ -29,7 +29,7 @@ def relate_rows(table: Table, validation: Validation | None) -> Table:
     if time is not None and relations.groups is not None:
         raise DataError(f"a split by the times in `{time}` cannot keep groups together", "leave one of them out")
     if time is not None and relations.times is None:
-        relations = replace(relations, times=_time_ranks(_column(table, time, "by"), f"the column `{time}`"))
+        relations = replace(relations, times=time_ranks(_column(table, time, "by"), f"the column `{time}`"))
     related = replace(table, relations=relations)
     return without_columns(related, excluded_columns(validation))
 
@@ -69,6 +69,13 @@ def group_codes(values: Any, what: str) -> "np.ndarray[Any, np.dtype[np.int64]]"
     return np.asarray(codes, dtype=np.int64)
 
 
+def time_ranks(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """Return the rank of each value in time, equal for equal times; raise DataError for values without an order."""
+    _check_no_missing(values.isna().to_numpy(), what, "a time")
+    ordered = _as_times(values, what)
+    return np.unique(ordered.to_numpy(), return_inverse=True)[1].astype(np.int64)
+
+
 def _column(table: Table, name: str, option: str) -> "pd.Series[Any]":
     features = table.features
     if name == str(table.target.name):
@@ -93,12 +100,6 @@ def _check_no_missing(missing: Any, what: str, lacking: str) -> None:
         have = f"row {row:,} has" if count == 1 else f"{count:,} rows have"
         where = "" if count == 1 else f" (first in row {row:,})"
         raise DataError(f"{what} is incomplete: {have} no value{where}", f"give each row {lacking}, or drop such rows")
-
-
-def _time_ranks(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    _check_no_missing(values.isna().to_numpy(), what, "a time")
-    ordered = _as_times(values, what)
-    return np.unique(ordered.to_numpy(), return_inverse=True)[1].astype(np.int64)
 
 
 def _as_times(values: "pd.Series[Any]", what: str) -> "pd.Series[Any]":

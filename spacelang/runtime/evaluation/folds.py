@@ -164,9 +164,9 @@ def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) 
     return (training if codes is None else training[splits.stratified_order(codes, rng)]), None
 
 
-def first_fold_training_rows(dataset: Dataset, validation: Validation, seed: int) -> Rows:
-    """Return the numbers of the training rows in the first fold of `make_folds`, in no particular order."""
-    return _split_rows(dataset, validation, np.random.default_rng(seed))[0][0]
+def split_rows(dataset: Dataset, validation: Validation, seed: int) -> list[tuple[Rows, Rows]]:
+    """Return the numbers of the training and the held-out rows of each fold of `make_folds`, in no particular order."""
+    return _split_rows(dataset, validation, np.random.default_rng(seed))
 
 
 def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, columns: Iterable[str] = ()) -> Fold:

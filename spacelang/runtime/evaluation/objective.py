@@ -132,7 +132,7 @@ class DataObjective:
     def meta_features(self) -> Mapping[str, float]:
         """The meta-features of the unprepared training rows of the first fold. Labels of held-out rows are not used."""
         data = self._dataset
-        rows = folds.first_fold_training_rows(data, self._settings.validation, self._settings.seed)
+        rows = folds.split_rows(data, self._settings.validation, self._settings.seed)[0][0]
         features = data.features.iloc[rows] if isinstance(data.features, pd.DataFrame) else data.features[rows]
         is_classification = data.kind == "classification"
         return meta_features(features, data.target.iloc[rows], is_classification=is_classification)

@@ -33,7 +33,8 @@ def _is_space(value: object) -> bool:
 
 def is_validation(value: object) -> bool:
     """Return True if the value is a text, or has the methods of a splitter of scikit-learn."""
-    return isinstance(value, str) or all(callable(getattr(value, name, None)) for name in ("split", "get_n_splits"))
+    is_splitter = all(callable(getattr(value, name, None)) for name in ("split", "get_n_splits"))
+    return isinstance(value, str) or (is_splitter and not isinstance(value, type))
 
 
 def is_iterable(value: object) -> bool:

@@ -177,7 +177,8 @@ def _task(data: Profile) -> str:
     hint = data.split_hint
     lines = [f"  validate {validate if hint is None else hint.text}\n"]
     if hint is not None:
-        lines.insert(0, as_comment(f"{hint.finding}, and {hint.reason}.", "  "))
+        role = "It is no feature." if hint.is_group else "It is a feature only with `, keep` after its name."
+        lines.insert(0, as_comment(f"{hint.finding}, and {hint.reason}. {role}", "  "))
     for other in data.split_hints:
         if other is not hint:
             when = "such rows belong together" if other.is_group else "later rows are to be predicted"

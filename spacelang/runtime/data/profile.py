@@ -27,6 +27,7 @@ DECISIVE_SHARE: Final = 0.95  # The share of these values that must have a forma
 MIN_ROWS_FOR_UNIQUE: Final = 20  # With fewer rows, all values may differ by chance, so nothing is suspected
 MIN_ROWS: Final = 6
 """With fewer rows, a starter space cannot be used: too few to hold some out and fit nearest neighbours to the rest."""
+UNUSABLE: Final = frozenset({ColumnContent.EMPTY, ColumnContent.OTHER})  # Contents that no pipeline can use
 MAX_NAMES: Final = 6  # The maximum number of columns that a message names
 NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
 DATE: Final = re.compile(
@@ -121,15 +122,16 @@ class Profile:
     @property
     def warnings(self) -> list[str]:
         """Sentences on columns that may not be what their types suggest and on misleading splits, with remedies."""
-        split = [hint.note for hint in self.split_hints]
+        split = [hint.note if hint is self.split_hint else hint.message for hint in self.split_hints]
         if self.repeated_share:
             split.append(repeated_rows_message(self.repeated_share, "the rows occur more than once"))
         return [*_warnings(self.without_split_columns.columns), *split]
 
     @property
     def split_hint(self) -> SplitHint | None:
-        """The hint by which a starter space splits the rows; None for a random split."""
-        return next((hint for hint in self.split_hints if hint.is_sure and len(self.columns) > 1), None)
+        """The hint by which a starter space splits the rows; None for a random split, or if no feature is left."""
+        usable = {each.name for each in self.columns if each.content not in UNUSABLE}
+        return next((hint for hint in self.split_hints if hint.is_sure and usable - {hint.column}), None)
 
     @property
     def without_split_columns(self) -> "Profile":
@@ -166,7 +168,7 @@ def profile(table: Table) -> Profile:
     hints = () if refused else hints_of(table.features, table.target, kind)
     repeated = repeated_share(table.features)
     found = Profile(table.name, rows, columns, label, kind, classes, is_sparse, tuple(refused), hints, repeated)
-    if all(column.content in {ColumnContent.EMPTY, ColumnContent.OTHER} for column in found.columns):
+    if all(column.content in UNUSABLE for column in found.columns):
         raise DataError(f"no column of `{table.name}` holds numbers, categories, text or dates", "add such columns")
     return found
 

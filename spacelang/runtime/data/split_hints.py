@@ -26,9 +26,11 @@ from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Rows
 
 ENTITY_NAME: Final = re.compile(
-    r"(^|[_\W])(id|uuid|guid)s?$|[a-z](ID|Id)$|(^|[_\W])(subject|patient|participant|respondent|person|customer|client|user"
-    r"|member|employee|student|player|speaker|donor|animal|household|family|account|device|sensor|session)s?"
-    r"([_\W]?(id|nr|no|number|key|code))?$",
+    r"^(?!(n|nb|num|number|count|total)[_\W]).*?("
+    r"(^|[_\W])(id|uuid|guid)s?|[a-z](ID|Id)"
+    r"|(^|[_\W])(subject|patient|participant|respondent|person|customer|client|user|member|employee|student|player"
+    r"|speaker|donor|animal|household|family|account|device|sensor|session)s?([_\W]?(id|nr|no|number|key|code))?"
+    r")$",
     re.IGNORECASE,
 )
 """Matches names of columns that identify what several rows can be about."""
@@ -40,7 +42,7 @@ SURE_SIMILARITY: Final = 0.5  # The least share of variance between groups by wh
 MAX_COMPARED: Final = 50  # The most columns of a kind in which rows of a group are compared
 MIN_TIMES: Final = 10  # With fewer different dates, a column is a category rather than a time
 MIN_REPEATED_SHARE_OF_ROWS: Final = 0.02  # The least share of repeated rows that is worth a warning
-CHANCE_FACTOR: Final = 5
+EXPECTED_FACTOR: Final = 5
 """Rows of few values repeat by chance. A warning is due if they repeat this many times as often as by chance."""
 SMALL_ROWS: Final = 1_000  # The most rows for which a cross-validation is suggested instead of a holdout
 FOLDS: Final = 5
@@ -71,10 +73,8 @@ class SplitHint:
 
     @property
     def note(self) -> str:
-        """A sentence for a starter space, which has the split if it is sure, else in a comment."""
-        if self.is_sure:
-            return f"{self.finding}, and {self.reason}: the space has `validate {self.text}`"
-        return self.message
+        """A sentence for a starter space that has the split, because the hint is sure."""
+        return f"{self.finding}, and {self.reason}: the space has `validate {self.text}`"
 
     @property
     def message(self) -> str:
@@ -102,7 +102,7 @@ def split_hints(
 
 def _group_hints(features: pd.DataFrame, target: "pd.Series[Any]", kind: Kind) -> Iterator[SplitHint]:
     for name in features.columns:
-        if ENTITY_NAME.search(str(name)) is None or not _is_identifier(features[name]):
+        if ENTITY_NAME.match(str(name)) is None or not _is_identifier(features[name]):
             continue
         codes, distinct = pd.factorize(features[name])
         if codes.min() < 0:
@@ -180,21 +180,21 @@ def _explained(codes: Rows, values: npt.NDArray[np.float64]) -> float:
 # ---- dates
 
 
-def _time_hints(features: pd.DataFrame, dates: Collection[str]) -> list[SplitHint]:
+def _time_hints(features: pd.DataFrame, dates: Collection[str]) -> Iterator[SplitHint]:
+    """Yield a hint for the first column of dates; it is not sure if there are several."""
     found = [(str(name), ranks) for name in dates if (ranks := _date_ranks(features[name])) is not None]
-    small = len(features) <= SMALL_ROWS
-    hints = []
-    for name, ranks in found:
-        validation = TimeSeriesSplits(FOLDS, name) if small else Holdout(0.3, by=name)
-        steps = np.diff(ranks)
-        is_ordered = bool((steps >= 0).all() or (steps <= 0).all())
-        reason = (
-            f"the rows are in the order of `{name}`" if is_ordered else f"the rows are not in the order of `{name}`"
-        )
-        if len(found) > 1:
-            reason = "there are several columns of dates"
-        hints.append(SplitHint(name, validation, is_ordered and len(found) == 1, f"`{name}` holds dates", reason))
-    return hints
+    if not found:
+        return
+    name, ranks = found[0]
+    validation = TimeSeriesSplits(FOLDS, name) if len(features) <= SMALL_ROWS else Holdout(0.3, by=name)
+    if len(found) > 1:
+        names = ", ".join(f"`{each}`" for each, _ in found)
+        yield SplitHint(name, validation, False, f"{names} hold dates", "it is not clear which of them orders the rows")
+        return
+    steps = np.diff(ranks)
+    is_ordered = bool((steps >= 0).all() or (steps <= 0).all())
+    reason = f"the rows are {'in' if is_ordered else 'not in'} the order of `{name}`"
+    yield SplitHint(name, validation, is_ordered, f"`{name}` holds dates", reason)
 
 
 def _date_ranks(values: "pd.Series[Any]") -> Rows | None:
@@ -228,30 +228,35 @@ def repeated_held_out_share(features: Features, splits: Sequence[tuple[Rows, Row
     def share(codes: Rows) -> float:
         return float(np.mean([np.isin(codes[held_out], codes[training]).mean() for training, held_out in splits]))
 
-    return _beyond_chance(features, share)
+    return _unexpected_share(features, share)
 
 
 def repeated_share(features: Features) -> float:
     """Return the share of the rows that a table has more than once; 0 if few are, or no more than by chance."""
-    return _beyond_chance(features, lambda codes: float(np.mean(np.bincount(codes)[codes] > 1)))
+    return _unexpected_share(features, lambda codes: float(np.mean(np.bincount(codes)[codes] > 1)))
 
 
-def _beyond_chance(features: Features, share_of: Callable[[Rows], float]) -> float:
+def _unexpected_share(features: Features, share_of: Callable[[Rows], float]) -> float:
     """Return a share of repeated rows, by their codes; 0 if it is small, or explained by columns of few values."""
     codes = _row_codes(features)
     if codes is None or (share := share_of(codes)) < MIN_REPEATED_SHARE_OF_ROWS:
         return 0.0
-    is_table = isinstance(features, pd.DataFrame)
-    return 0.0 if is_table and share < CHANCE_FACTOR * _expected_equal_rows(features) else share
+    return 0.0 if share < EXPECTED_FACTOR * _expected_equal_rows(features) else share
 
 
-def _expected_equal_rows(features: pd.DataFrame) -> float:
-    """Return the number of other rows that equal a random row, on average, if all columns were independent."""
-    expected = len(features) - 1.0
+def _expected_equal_rows(features: Features) -> float:
+    """Return the number of other rows that equal a random row, on average, if all columns were independent.
+
+    In a sparse array, all nonzero numbers of a column count as equal.
+    """
+    expected = features.shape[0] - 1.0
+    if not isinstance(features, pd.DataFrame):
+        filled = np.bincount(features.indices, minlength=features.shape[1]) / features.shape[0]
+        return expected * float(np.prod(filled**2 + (1 - filled) ** 2))
     for name in features.columns:
         shares = features[name].value_counts(normalize=True, dropna=False).to_numpy()
         expected *= float(shares @ shares)
-        if expected < MIN_REPEATED_SHARE_OF_ROWS / CHANCE_FACTOR:
+        if expected < MIN_REPEATED_SHARE_OF_ROWS / EXPECTED_FACTOR:
             return 0.0
     return expected
 

@@ -1,5 +1,6 @@
 """Splitters of scikit-learn as the validation of a search: their splits become those of the data."""
 
+import warnings
 from dataclasses import replace
 from typing import Any, Final
 
@@ -8,7 +9,7 @@ import numpy as np
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.errors import DataError, describe_exception
-from spacelang.runtime.evaluation.splits import Split
+from spacelang.runtime.evaluation.splits import Split, check_splits
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
 
 SEED_COUNT: Final = 2**32  # The number of seeds that the global generator of NumPy accepts
@@ -30,7 +31,8 @@ def split_by(splitter: Any, dataset: Dataset, seed: int) -> Dataset:
     """
     source = describe_splitter(splitter)
     relations = dataset.relations
-    with preserve_global_random_state():
+    with preserve_global_random_state(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of groups that are not used, which is checked below
         seed_global_random_state(seed % SEED_COUNT)  # for a splitter without a `random_state`
         try:
             found = [*splitter.split(dataset.features, dataset.labels, relations.groups)]
@@ -40,6 +42,12 @@ def split_by(splitter: Any, dataset: Dataset, seed: int) -> Dataset:
     if not found:
         raise DataError(f"`{source}` makes no splits of the {len(dataset.target)} rows")
     splits = tuple(Split(*(np.asarray(rows, dtype=np.int64) for rows in pair)) for pair in found)
+    check_splits(splits, len(dataset.target), source)
+    if relations.groups is not None:
+        for split in splits:
+            if len(np.intersect1d(relations.groups[split.training], relations.groups[split.held_out])):
+                what = f"`{source}` separates rows of one group"
+                raise DataError(what, "use a splitter that keeps groups together, such as `GroupKFold`, or no `groups`")
     return replace(dataset, splits=splits, split_source=source)
 
 

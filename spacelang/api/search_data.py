@@ -85,10 +85,11 @@ class TabularData(EvaluationData):
         from spacelang.runtime.data.labels import check_labels
         from spacelang.runtime.data.related_columns import without_columns
         from spacelang.runtime.data.splitters import split_by
-        from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation
+        from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, read_test_rows, split_off_test_rows
         from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
+        from spacelang.runtime.scoring.metric import check_metric_on_splits
 
         space, seed = experiment.space, experiment.seed
         check_buildable(space.checked.root)
@@ -111,7 +112,10 @@ class TabularData(EvaluationData):
         beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
         said = said or default_validation(dataset, self.group_name)
         settings = EvaluationSettings(goal, said, task.bounds, seed, **beside)
-        return DataObjective(space.checked, dataset, settings, tested=tested)
+        objective = DataObjective(space.checked, dataset, settings, tested=tested)
+        if self.splitter is not None or (dataset.relations and not table.splits):
+            check_metric_on_splits(objective.metric, dataset, [held for _, held in split_rows(dataset, said, seed)])
+        return objective
 
 
 def split_warnings(objective: ObjectiveInfo, seed: int) -> list[str]:

@@ -45,14 +45,7 @@ from spacelang.runtime.pipelines.preparation import Preparation, plan_preparatio
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
 from spacelang.runtime.request_queue import PrefixKeyFunction, PrefixKeys
 from spacelang.runtime.scoring.measures import mean
-from spacelang.runtime.scoring.metric import (
-    Metric,
-    best_constant_loss,
-    check_metric_on_folds,
-    loss_range,
-    make_scale,
-    positive_class_scorers,
-)
+from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
 from spacelang.runtime.scoring.pipeline_scorer import (
     FoldScores,
     HeldOutRows,
@@ -96,7 +89,6 @@ class DataObjective:
         started = time.perf_counter()
         self._folds = folds.make_folds(dataset, given.validation, given.seed, self.preparation, columns)
         self._preparation_seconds = (time.perf_counter() - started) / len(self._folds)
-        check_metric_on_folds(self.metric, dataset, self._folds)
         self._models: ModelFolder | None = None
         self.tested = tested
         if tested is not None:

@@ -120,7 +120,7 @@ def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
     if isinstance(features, pd.DataFrame) and features.equals(table.features):
         what = f"the test rows of `{tested.name}` are identical to the rows that trials see"
         raise DataError(what, "give other rows, or a share: `--test 0.2`")
-    return Dataset(tested.name, features, target, dataset.kind, dataset.classes)
+    return Dataset(tested.name, features, target, dataset.kind, dataset.classes, relations=tested.relations)
 
 
 def check_metric_on_test_rows(metric: Metric, dataset: Dataset, tested: Dataset) -> None:

@@ -14,9 +14,9 @@ from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.data.related_columns import relate_rows, with_groups
 from spacelang.runtime.data.splitters import split_by
 from spacelang.runtime.errors import DataError, MetricError
-from spacelang.runtime.evaluation.folds import Fold, default_validation, split_rows
+from spacelang.runtime.evaluation.folds import default_validation, split_rows
 from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
-from spacelang.runtime.scoring.metric import check_metric_on_folds, named_metric
+from spacelang.runtime.scoring.metric import check_metric_on_splits, named_metric
 
 ROWS = 12
 LABELS = pd.Series(np.arange(ROWS) % 2, name="y")
@@ -151,10 +151,8 @@ def test_a_splitter_that_makes_no_splits_is_refused() -> None:
 
 def test_a_metric_needs_the_classes_that_a_split_holds_out() -> None:
     dataset = check_labels(table(), "classification")
-    whole, single = (
-        Fold(np.zeros((4, 1)), np.arange(4) % 2, np.zeros((2, 1)), np.array(held)) for held in ([0, 1], [1, 1])
-    )
-    check_metric_on_folds(named_metric("roc_auc"), dataset, [whole])
-    check_metric_on_folds(named_metric("accuracy"), dataset, [single])
+    both, one = np.array([0, 1]), np.array([1, 3])
+    check_metric_on_splits(named_metric("roc_auc"), dataset, [both])
+    check_metric_on_splits(named_metric("accuracy"), dataset, [one])
     with pytest.raises(MetricError, match="undefined on split 2 of 2, which holds out `1` alone"):
-        check_metric_on_folds(named_metric("roc_auc"), dataset, [whole, single])
+        check_metric_on_splits(named_metric("roc_auc"), dataset, [both, one])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from commands import spacelang
 
-SPACE = "stage estimator = KNeighborsClassifier { n_neighbors : int[1, 5] = 1 } | GaussianNB\n"
+SPACE = "stage estimator = KNeighborsClassifier { n_neighbors : int[1, 5] = 1 }\n"
 RUN = ("run", "my.space", "--data", "visits.csv", "--optimizer", "random", "--workers", "0")
 
 

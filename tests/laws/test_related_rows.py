@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, Validation
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.related_columns import relate_rows
 from spacelang.runtime.data.stored_splits import splits_as_texts, with_stored_splits
@@ -44,7 +44,7 @@ def related(given: tuple[pd.DataFrame, Any, Any], validation: Validation) -> Dat
     """Return the data set; a draw that cannot be split is left out."""
     features, labels, kind = given
     try:
-        dataset = check_labels(relate_rows(make_table(features, labels), validation), kind)
+        dataset = check_and_encode_labels(relate_rows(make_table(features, labels), validation), kind)
         split_rows(dataset, validation, 0)
     except DataError:
         assume(False)

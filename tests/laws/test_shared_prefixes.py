@@ -16,7 +16,7 @@ from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Hyperparameter, Nod
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Request, Trial
 from spacelang.ir.validation import CrossValidation, Holdout, Validation
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -115,7 +115,7 @@ def data() -> Dataset:
     chance = np.random.default_rng(3)
     labels = np.arange(ROWS) % 3 // 2
     table = pd.DataFrame(chance.normal(size=(ROWS, 4)) + labels[:, None], columns=[*"abcd"])
-    return check_labels(make_table(table.assign(group=np.arange(ROWS) % 2.0), labels), "classification")
+    return check_and_encode_labels(make_table(table.assign(group=np.arange(ROWS) % 2.0), labels), "classification")
 
 
 @st.composite

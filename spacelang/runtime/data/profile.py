@@ -15,7 +15,7 @@ from spacelang.ir.validation import excluded_columns
 from spacelang.runtime.data import tables
 from spacelang.runtime.data.labels import MAX_NUMERIC_CLASSES, check_no_missing_labels
 from spacelang.runtime.data.loading import Table
-from spacelang.runtime.data.read_options import format_columns
+from spacelang.runtime.data.read_options import format_drop_columns_option
 from spacelang.runtime.data.split_hints import SplitHint, repeated_rows_message, repeated_share, split_hints
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
@@ -69,7 +69,7 @@ class Suspicion(Enum):
         sentences, remedies = self.value
         several = len(names) > 1
         remedy = remedies[-1] if several else remedies[0]
-        return f"{format_names(names)} {sentences[several]}: {remedy.format(quote(format_columns(names)))}"
+        return f"{format_names(names)} {sentences[several]}: {remedy.format(quote(format_drop_columns_option(names)))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,10 @@ def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
 
 def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
     holds, them = ("holds", "it") if len(names) == 1 else ("hold", "them")
-    what, drop = f"{format_names(names)} {holds} {content}", f"--drop-columns {quote(format_columns(names))}"
+    what, drop = (
+        f"{format_names(names)} {holds} {content}",
+        f"--drop-columns {quote(format_drop_columns_option(names))}",
+    )
     return f"{what}, which a run refuses: {remedy.format(them)}, or drop {them} with `{drop}`"
 
 

@@ -10,7 +10,7 @@ from spacelang.ir.validation import Validation, excluded_columns, group_column, 
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.tables import first_true_row_number
 from spacelang.runtime.errors import DataError
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 
 YEAR_FIRST: Final = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"  # The beginning of a date in which the month precedes the day
 ISO_HELP: Final = "write dates as `2026-01-31`, or times as numbers"
@@ -90,7 +90,7 @@ def _column(table: Table, name: str, option: str) -> "pd.Series[Any]":
         known = [str(column) for column in features.columns]
         shown = ", ".join(f"`{column}`" for column in known[:12]) + (", ..." if len(known) > 12 else "")
         what = f"`{table.name}` has no column `{name}`, which `{option}={name}` names"
-        raise DataError(what, suggestion(name, known) or f"its columns are {shown}")
+        raise DataError(what, format_suggestion(name, known) or f"its columns are {shown}")
     return features[name]
 
 

@@ -35,7 +35,7 @@ def split_by(splitter: Any, dataset: Dataset, seed: int) -> Dataset:
         warnings.simplefilter("ignore")  # of groups that are not used, which is checked below
         seed_global_random_state(seed % SEED_COUNT)  # for a splitter without a `random_state`
         try:
-            found = [*splitter.split(dataset.features, dataset.labels, relations.groups)]
+            found = [*splitter.split(dataset.features, dataset.original_labels, relations.groups)]
         except Exception as error:  # a splitter may raise anything
             what = f"`{source}` cannot split the {len(dataset.target)} rows: {describe_exception(error)}"
             raise DataError(what, "" if relations.groups is not None else "give `groups`, if it needs them") from error

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, Validation
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, make_table
 from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.data.related_columns import relate_rows, with_groups
@@ -107,7 +107,7 @@ def test_a_dropped_column_and_sparse_features_relate_no_rows() -> None:
     ],
 )
 def test_rows_that_cannot_be_split(columns: Any, validation: Validation, message: str) -> None:
-    dataset = check_labels(relate_rows(table(**columns), validation), "classification")
+    dataset = check_and_encode_labels(relate_rows(table(**columns), validation), "classification")
     if not message:
         split_rows(dataset, validation, 0)
         return
@@ -123,14 +123,14 @@ def test_groups_of_a_program() -> None:
     assert (name, [*found.features.columns]) == ("who", ["a"])
     found, name = with_groups(given, np.arange(ROWS) // 3)
     assert (name, [*found.features.columns]) == ("groups", ["a", "who"])
-    dataset = check_labels(found, "classification")
+    dataset = check_and_encode_labels(found, "classification")
     assert default_validation(dataset, name) == CrossValidation(4, "groups")
     with pytest.raises(DataError, match=r"has the shape \(3,\), but there are 12 rows"):
         with_groups(given, [1, 2, 3])
 
 
 def test_few_groups_leave_no_test_rows() -> None:
-    dataset = check_labels(with_groups(table(), np.arange(ROWS) // 6)[0], "classification")
+    dataset = check_and_encode_labels(with_groups(table(), np.arange(ROWS) // 6)[0], "classification")
     with pytest.raises(DataError, match="forms 2 groups, but the split needs at least 3"):
         draw_test_rows(dataset, 0.3, 0)
 
@@ -144,13 +144,13 @@ class Broken:
 
 
 def test_a_splitter_that_makes_no_splits_is_refused() -> None:
-    dataset = check_labels(table(), "classification")
+    dataset = check_and_encode_labels(table(), "classification")
     with pytest.raises(DataError, match="`Broken` makes no splits of the 12 rows"):
         split_by(Broken(), dataset, 0)
 
 
 def test_a_metric_needs_the_classes_that_a_split_holds_out() -> None:
-    dataset = check_labels(table(), "classification")
+    dataset = check_and_encode_labels(table(), "classification")
     both, one = np.array([0, 1]), np.array([1, 3])
     check_metric_on_splits(named_metric("roc_auc"), dataset, [both])
     check_metric_on_splits(named_metric("accuracy"), dataset, [one])

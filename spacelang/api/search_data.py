@@ -83,11 +83,16 @@ class TabularData(EvaluationData):
 
     def _objective(self, experiment: Experiment) -> "DataObjective":
         from spacelang.runtime.data.labels import check_and_encode_labels
-        from spacelang.runtime.data.related_columns import without_columns
+        from spacelang.runtime.data.related_columns import check_related_test_rows, without_columns
         from spacelang.runtime.data.splitters import split_by
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
-        from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, read_test_rows, split_off_test_rows
+        from spacelang.runtime.evaluation.unseen_rows import (
+            make_test_dataset,
+            read_test_rows,
+            split_off_test_rows,
+            test_share_or_none,
+        )
         from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
         from spacelang.runtime.scoring.metric import check_metric_on_splits
 
@@ -102,7 +107,10 @@ class TabularData(EvaluationData):
         if self.splitter is not None:
             dataset = split_by(self.splitter, dataset, seed)
             said = dataset.validation
-        others = None if others is None else without_columns(others, excluded_columns(said))
+        if others is not None:
+            if test_share_or_none(experiment.test) is None:
+                check_related_test_rows(self.table, others, said)
+            others = without_columns(others, excluded_columns(said))
         tested = None if others is None else make_test_dataset(others, table, dataset)
         recorded = replace(
             experiment.recorded,

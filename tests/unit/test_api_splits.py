@@ -89,6 +89,17 @@ def test_later_rows_are_held_out_and_tested() -> None:
     assert set(again.objective.tested.target) == set(VALUES[:15])
 
 
+def test_a_time_that_is_kept_is_a_feature_and_test_rows_of_a_file_are_later(tmp_path: Path) -> None:
+    given = SERIES.assign(day=SERIES["day"].dt.dayofyear)
+    found = sl.search(LINES, given, VALUES, validate="time(3, by=day, keep)", test="0.25", **PLAIN)
+    assert [*found.objective.dataset.features.columns] == ["a", "day"]
+    given.assign(target=VALUES).head(5).to_csv(tmp_path / "later.csv", index=False)
+    run: Any = {"validate": "time(3, by=day)", "test": str(tmp_path / "later.csv"), **PLAIN}
+    assert sl.search(LINES, given.iloc[5:], VALUES[5:], **run).test is not None
+    with pytest.raises(DataError, match=r"5 of the 5 rows of `later\.csv` precede training rows, by `day`"):
+        sl.search(LINES, given.assign(day=given["day"] + 99), VALUES, **run)
+
+
 def test_the_latest_rows_are_those_of_a_low_fidelity() -> None:
     found = sl.search(LINES, SERIES, VALUES, validate="holdout(0.5, by=day)", **PLAIN)
     fold = found.objective._folds[0]

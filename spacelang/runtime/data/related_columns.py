@@ -51,6 +51,26 @@ def with_groups(table: Table, values: Any) -> tuple[Table, str]:
     return related, name
 
 
+def check_related_test_rows(table: Table, tested: Table, validation: Validation | None) -> None:
+    """Raise DataError if test rows have a group of the other rows, or precede one of them, as far as columns say so."""
+    ours, theirs = table.features, tested.features
+    if not (isinstance(ours, pd.DataFrame) and isinstance(theirs, pd.DataFrame)):
+        return
+    group, time = group_column(validation), time_column(validation)
+    if group is not None and group in ours.columns and group in theirs.columns:
+        shared = int(theirs[group].isin(ours[group]).sum())
+        if shared:
+            what = f"{shared:,} of the {len(theirs):,} rows of `{tested.name}` have a `{group}` that training rows have"
+            raise DataError(what, "remove these rows, or choose a validation without `group`")
+    if time is not None and time in ours.columns and time in theirs.columns:
+        both = pd.concat([ours[time], theirs[time]], ignore_index=True)
+        ranks = time_ranks(both, f"the column `{time}` of `{table.name}` and `{tested.name}`")
+        early = int((ranks[len(ours) :] < ranks[: len(ours)].max()).sum())
+        if early:
+            what = f"{early:,} of the {len(theirs):,} rows of `{tested.name}` precede training rows, by `{time}`"
+            raise DataError(what, "give later rows, or choose a validation without `by`")
+
+
 def without_columns(table: Table, names: tuple[str, ...]) -> Table:
     """Return the table without these columns, as far as it has them; raise DataError if no feature is left."""
     features = table.features

@@ -11,7 +11,7 @@ from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, 
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, make_table
 from spacelang.runtime.data.read_options import ReadOptions
-from spacelang.runtime.data.related_columns import relate_rows, with_groups
+from spacelang.runtime.data.related_columns import check_related_test_rows, relate_rows, with_groups
 from spacelang.runtime.data.splitters import split_by
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.folds import default_validation, split_rows
@@ -156,3 +156,19 @@ def test_a_metric_needs_the_classes_that_a_split_holds_out() -> None:
     check_metric_on_splits(named_metric("accuracy"), dataset, [one])
     with pytest.raises(MetricError, match="undefined on split 2 of 2, which holds out `1` alone"):
         check_metric_on_splits(named_metric("roc_auc"), dataset, [both, one])
+
+
+@pytest.mark.parametrize(
+    ("validation", "values", "message"),
+    [
+        (Holdout(0.3, "at"), [12, 11], "1 of the 2 rows of `data` have a `at` that training rows have"),
+        (Holdout(0.3, by="at"), [10, 11], "1 of the 2 rows of `data` precede training rows, by `at`"),
+    ],
+)
+def test_other_test_rows_obey_the_groups_and_the_order(validation: Validation, values: Any, message: str) -> None:
+    given, later = table(at=np.arange(ROWS)), table(at=np.arange(ROWS) + ROWS)
+    check_related_test_rows(given, later, validation)
+    check_related_test_rows(given, given, CrossValidation(5))
+    other = make_table(pd.DataFrame({"a": [0.5, 1.5], "at": values}), [0, 1])
+    with pytest.raises(DataError, match=message):
+        check_related_test_rows(given, other, validation)

@@ -90,7 +90,7 @@ def test_later_rows_are_held_out_and_tested() -> None:
 
 
 def test_a_time_that_is_kept_is_a_feature_and_test_rows_of_a_file_are_later(tmp_path: Path) -> None:
-    given = SERIES.assign(day=SERIES["day"].dt.dayofyear)
+    given = SERIES.assign(day=SERIES["day"].dt.day_of_year)
     found = sl.search(LINES, given, VALUES, validate="time(3, by=day, keep)", test="0.25", **PLAIN)
     assert [*found.objective.dataset.features.columns] == ["a", "day"]
     given.assign(target=VALUES).head(5).to_csv(tmp_path / "later.csv", index=False)

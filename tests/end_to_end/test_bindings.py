@@ -44,7 +44,7 @@ def test_what_is_not_bound_is_said(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["n_feature=3"], "error: `n_feature` is not a symbol of the data\n  = help: did you mean `n_features`?\n"),
+        (["n_feature=3"], "error: `n_feature` is not a symbol for a size of the data\n  = help: did you mean `n_features`?\n"),
         (["rows=3"], "  = help: the symbols are `n_categorical`, `n_classes`, `n_datetime`, `n_features`, "),
         (["n_features=abc"], "error: `n_features` cannot be `abc`\n  = help: give a whole number greater than 0\n"),
         (["n_features=0"], "error: `n_features` cannot be `0`\n"),

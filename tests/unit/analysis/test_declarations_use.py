@@ -214,7 +214,7 @@ def test_unused() -> None:
         del report.found[:]
         declarations.check_unused(written, names, catalogues, report)
         assert sorted(problem.primary.text for problem in report.found) == sorted(unused)
-        assert {problem.label for problem in report.found} <= {"none of its operators is used"}
+        assert {problem.label for problem in report.found} <= {"none of the package's operators is used"}
 
 
 def test_nothing_is_imported_without_permission_or_need() -> None:

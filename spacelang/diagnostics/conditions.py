@@ -142,7 +142,7 @@ class Undecidable(Diagnostic):
     HELPS = ("{remedy}",)
 
     kind: str = "comparison"
-    reason: str = "not linear over a large or continuous range"
+    reason: str = "this is not linear over a large or continuous range"
     remedy: str = "use only sums and constant factors, or make the ranges smaller"
 
 
@@ -246,8 +246,11 @@ class UnboundSymbol(Diagnostic):
 
     code = "SL406"
     MESSAGE = "`{symbol}` is not bound to a number"
-    LABEL = "depends on the data"
-    HELPS = ("bind it, as in `--bind {symbol}=20`, or give a limit: `{limit}`", "bind it, as in `--bind {symbol}=20`")
+    LABEL = "the number depends on the data"
+    HELPS = (
+        "bind the symbol, as in `--bind {symbol}=20`, or give a limit: `{limit}`",
+        "bind the symbol, as in `--bind {symbol}=20`",
+    )
 
     symbol: str
     limit: str | None = None

@@ -202,9 +202,9 @@ def _check_own_objective(space: Space, objective: Objective, said: list[str]) ->
     name = objective.facts.name
     _refuse_settings(name, said)
     measured = {bound.name for bound in objective.bounds}
-    lacking = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
-    if lacking:
-        what = f"the space bounds `{lacking[0]}`, which `{name}` does not measure"
+    unmeasured = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
+    if unmeasured:
+        what = f"the space bounds `{unmeasured[0]}`, which `{name}` does not measure"
         raise InputError(what, "use a space without this `subject to`")
     return objective
 

@@ -323,8 +323,10 @@ class ComparisonPlan:
         """Return a line for each difference that prevents `later`, which may only add, from continuing this one."""
         later, found = ComparisonPlan.from_json(later.to_json()), []
         if self.identity != later.identity:
-            spaces = f"`{self.space}` in the folder and `{later.space}` now"
-            found.append(f"space: {spaces} have different definitions (see `spacelang diff`)")
+            found.append(
+                f"space: `{self.space}` in the folder and `{later.space}` now have different definitions "
+                "(see `spacelang diff`)"
+            )
         names = {"seconds": "seconds per run", "trials": "trials per run", "workers": "workers", "limits": "limits"}
         for name, label in names.items():
             before, now = getattr(self, name), getattr(later, name)

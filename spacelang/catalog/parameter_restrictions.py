@@ -16,8 +16,8 @@ TAKES_CODE: Final = "it takes code"
 ANOTHER_NAME_OF: Final = "it is another name of "
 REFUSED_VALUES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "input": (
-        ("file", "with it, the operator reads from open files"),
-        ("filename", "with it, the operator opens files"),
+        ("file", "with this value, the operator reads from open files"),
+        ("filename", "with this value, the operator opens files"),
     )
 }
 """Values that a space may not use, by parameter, each with the reason."""

@@ -33,7 +33,7 @@ def command(
         Path | None,
         typer.Option("--store", metavar="NEW.db", help="Start a new run here with these configurations as trials."),
     ] = None,
-    most: Annotated[int | None, typer.Option("-n", min=1, help="The largest number of trials to take.")] = None,
+    most: Annotated[int | None, typer.Option("-n", min=1, help="The maximum number of trials to take over.")] = None,
     data: Annotated[
         str | None,
         typer.Option("--data", "-d", help="For `--store`: the data of the run; by default the file of its name here."),

@@ -78,7 +78,7 @@ class DeadAlternative(Diagnostic):
 
     code = "SL505"
     MESSAGE = "the alternative `{alternative}` of `{stage}` can never be chosen"
-    LABEL = "excluded by the constraints"
+    LABEL = "the constraints exclude this alternative"
     HELPS = ("remove the alternative, or loosen a constraint",)
 
     alternative: str
@@ -266,7 +266,7 @@ class AlternativeNeverChosenForData(Diagnostic):
     code = "SL407"
     severity = Severity.WARNING
     MESSAGE = "the alternative `{alternative}` of `{stage}` is never chosen for this data"
-    LABEL = "excluded by the constraints"
+    LABEL = "the constraints exclude this alternative"
 
     alternative: str
     stage: str

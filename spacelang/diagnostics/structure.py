@@ -245,7 +245,7 @@ class AmbiguousStageUse(Diagnostic):
     code = "SL610"
     severity = Severity.WARNING
     MESSAGE = "`{stage}` is used {uses} times: this refers to the first use only"
-    LABEL = "the use called `{first}`"
+    LABEL = "this is the use called `{first}`"
     HELPS = ("name the use you mean: {listed}",)
 
     stage: str

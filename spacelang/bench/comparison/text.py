@@ -249,8 +249,8 @@ def winner_loss_table(results: Results, judged: WinnerLosses, data: str) -> Titl
         )
         for name, mean, low, high, *others in by_optimizer
     )
-    over = f"mean over {count_with_noun(len(results.seeds), 'seed')} [95 % interval]"
-    title = f"{data}: {results.formulas[data]} of the winners, {over}"
+    seeds = count_with_noun(len(results.seeds), "seed")
+    title = f"{data}: {results.formulas[data]} of the winners, mean over {seeds} [95 % interval]"
     return TitledTable(make_visible(title), ("", "rows that no trial saw", "reported", "optimism"), rows)
 
 

@@ -495,7 +495,7 @@ def test_costs_are_those_of_a_trial_alone() -> None:
 @pytest.mark.parametrize(
     ("space", "hyperparameters", "message"),
     [
-        (continuous_space(), "all", r"`continuous` cannot be listed: it has 4 pipelines, but `e\.f\.rate` is continuous"),
+        (continuous_space(), "all", r"cannot be listed: it has 4 pipelines, but `e\.f\.rate` is continuous"),
         (plain_space(*[10] * 6), "all", r"has 1,000,000 pipelines, which need 2,000,000 trials on 2 rungs"),
         (plain_space(*[10] * 30), "default", r"000 trials on 2 rungs"),
         (replace(plain_space(2, 2), constraints=(forbid(Is("s0", ("a0", "a1"))),)), "all", "is empty"),

@@ -103,8 +103,8 @@ def test_random_state_is_allowed() -> None:
 @pytest.mark.parametrize("name", ["CountVectorizer", "HashingVectorizer", "TfidfVectorizer"])
 def test_values_that_open_files_are_refused(name: str) -> None:
     found = operator(name).parameters["input"]
-    assert found.refusal_reason("filename") == "with it, the operator opens files"
-    assert found.refusal_reason("file") == "with it, the operator reads from open files"
+    assert found.refusal_reason("filename") == "with this value, the operator opens files"
+    assert found.refusal_reason("file") == "with this value, the operator reads from open files"
     assert found.check_value("filename") == "`content`"
     assert found.refusal_reason("content") is found.check_value("content") is None
 

@@ -239,7 +239,7 @@ class ShadowingOperator(Diagnostic):
     """
 
     code = "SL220"
-    MESSAGE = "`{name}` is an operator of {catalogue}"
+    MESSAGE = "`{name}` is already the name of an operator of {catalogue}"
     LABEL = "an operator has this name"
     HELPS = ("choose another name, or remove the line to use that operator",)
 

@@ -196,7 +196,7 @@ def test_deprecated_operators() -> None:
 def test_removed_parameters() -> None:
     boosting = operator("AdaBoostClassifier")
     assert "algorithm" not in boosting.parameters
-    assert boosting.removed["algorithm"].startswith("removed in 1.8: leave it out")
+    assert boosting.removed["algorithm"].startswith("removed in 1.8: leave the parameter out")
     assert boosting.removed["base_estimator"] == "removed in 1.4: use `estimator`"
     assert operator("OneHotEncoder").removed["sparse"] == "removed in 1.4: use `sparse_output`"
 

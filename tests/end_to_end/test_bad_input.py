@@ -140,7 +140,7 @@ OPTIONS = [
         "--workers",
         "0",
         status=2,
-        telling=("`--isolate` needs worker processes", "leave one of the two"),
+        telling=("`--isolate` needs worker processes", "leave out one of the two options"),
     ),
     case(*SMALL, "table:t.npz", "--isolate", status=2, telling=("`--isolate` has no effect on a table",)),
     case(*GOOD, "--optimizer", "bdls", status=2, telling=("unknown optimizer `bdls`", "did you mean `blds`?")),

@@ -26,12 +26,11 @@ from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Rows
 
 ENTITY_NAME: Final = re.compile(
-    r"^(?!(n|nb|num|number|count|total)[_\W]).*?("
-    r"(^|[_\W])(id|uuid|guid)s?|[a-z](ID|Id)"
-    r"|(^|[_\W])(subject|patient|participant|respondent|person|customer|client|user|member|employee|student|player"
-    r"|speaker|donor|animal|household|family|account|device|sensor|session)s?([_\W]?(id|nr|no|number|key|code))?"
-    r")$",
-    re.IGNORECASE,
+    r"(?!(?i:n|nb|num|number|count|total)[_\W]).*?("
+    r"(?i:(^|[_\W])(id|uuid|guid)s?)|[a-z](ID|Id)"
+    r"|(?i:(^|[_\W])(subject|patient|participant|respondent|person|customer|client|user|member|employee|student|player"
+    r"|speaker|donor|animal|household|family|account|device|sensor|session)s?([_\W]?(id|nr|no|number|key|code))?)"
+    r")"
 )
 """Matches names of columns that identify what several rows can be about."""
 BIRTH_NAME: Final = re.compile(r"birth|born|\bdob\b", re.IGNORECASE)  # Names of dates that do not order the rows
@@ -102,7 +101,7 @@ def split_hints(
 
 def _group_hints(features: pd.DataFrame, target: "pd.Series[Any]", kind: Kind) -> Iterator[SplitHint]:
     for name in features.columns:
-        if ENTITY_NAME.match(str(name)) is None or not _is_identifier(features[name]):
+        if ENTITY_NAME.fullmatch(str(name)) is None or not _is_identifier(features[name]):
             continue
         codes, distinct = pd.factorize(features[name])
         if codes.min() < 0:

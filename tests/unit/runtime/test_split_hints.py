@@ -46,6 +46,7 @@ def test_an_identifier_that_repeats_keeps_rows_that_are_alike_together(name: str
         {"subject": np.arange(ROWS) % 3, "a": NOISE},  # a category
         {"subject": OWNERS + 0.5, "a": ALIKE},  # a quantity
         {"number_of_customers": OWNERS, "a": ALIKE},
+        {"acid": OWNERS, "a": ALIKE},
         {"birth date": pd.date_range("2020-01-01", periods=ROWS), "a": NOISE},
         {"date": ["2020-01-01", "2021-01-01"] * (ROWS // 2), "a": NOISE},  # two dates are a category
     ],

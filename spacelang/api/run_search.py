@@ -105,7 +105,7 @@ def search(
         space=loaded, data=data, budget=budget, workers=workers, chosen=chosen, **described
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
     prepared = experiment.prepare()
-    for message in split_warnings(prepared.objective, experiment.seed):
+    for message in split_warnings(prepared):
         warnings.warn(remedy_in_python(message), stacklevel=3)
     first = prepared.initial_configurations(_warn_of_nonmembers)
     if (ignored := unenforced_limits_warning(experiment.workers)) is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.experiment import EvaluationData, Experiment
+from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
 from spacelang.ir.task import Fidelity, Goal, Task
@@ -126,8 +126,11 @@ class TabularData(EvaluationData):
         return objective
 
 
-def split_warnings(objective: ObjectiveInfo, seed: int) -> list[str]:
+def split_warnings(prepared: PreparedExperiment) -> list[str]:
     """Return warnings about rows split at random: columns by which to split them, and rows on both sides."""
+    objective, experiment = prepared.objective, prepared.experiment
+    if not experiment.data.has_rows:
+        return []
     from spacelang.runtime.data.profile import hints_of
     from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_rows_message
     from spacelang.runtime.evaluation.folds import split_rows
@@ -139,7 +142,7 @@ def split_warnings(objective: ObjectiveInfo, seed: int) -> list[str]:
     data = objective.dataset
     if data.relations.times is not None:
         return []
-    share = repeated_held_out_share(data.features, split_rows(data, validation, seed))
+    share = repeated_held_out_share(data.features, split_rows(data, validation, experiment.seed))
     found = [repeated_rows_message(share, "the held-out rows are also training rows")] if share else []
     hints = () if data.relations.groups is not None else hints_of(data.features, data.target, data.kind)
     return [*(hint.message for hint in hints), *found]

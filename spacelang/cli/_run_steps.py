@@ -84,7 +84,7 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
 
     prepared = experiment.prepare()
     print_diagnostics(prepared.space.warnings)
-    for message in split_warnings(prepared.objective, experiment.seed):
+    for message in split_warnings(prepared):
         warn(make_visible(message))
     check_rungs(prepared)
     if (positive := positive_class_of(prepared.objective)) is not None:

@@ -19,6 +19,7 @@ from spacelang.syntax.idiom import (
     as_set,
     as_steps,
     as_union_with_range,
+    as_union_with_ranges,
     idiom_of,
     with_unit,
 )
@@ -132,8 +133,33 @@ _ITEMS: Final = (
 _PIPELINE: Final = r"^pipeline[ \t]*[:=]"
 _STAGE: Final = r"^stage[ \t]+\w+[ \t]*=[^{}\n]*$"
 _STRUCTURE: Final = r"^(?:pipeline|stage[ \t]+\w+)[ \t]*=[^{}\n]*$"
+_ALTERNATIVES: Final = r"^(?:stage[ \t]+\w+[^=\n]*=|[ \t]*\|)(?:[^{}\n]|\{[^{}\n]*\})*$"
 _ONE_OF: Final = r"one_?of|OneOf|choice|choose|select|any_?of|either|alternatives?"
 _STRUCTURES: Final = (
+    idiom_of(
+        r"(?<=[\w)])[ \t]*(?P<at>\{[ \t]*0?[ \t]*,[ \t]*1[ \t]*\})",
+        "write `?` after an optional step",
+        "?",
+        behind=_PIPELINE,
+    ),
+    idiom_of(
+        r"(?<=[\w)])[ \t]*(?P<at>\{[ \t]*(?:\d+[ \t]*(?:,[ \t]*\d*)?|,[ \t]*\d+)[ \t]*\}"
+        r"|\*[ \t]*\d*(?![ \t]*\w)|\+(?=[ \t]*(?:->|$)))",
+        "repetition is not supported: declare one stage for each use, with `none` among its alternatives, and write "
+        "`first -> second -> third`",
+        behind=_PIPELINE,
+    ),
+    idiom_of(
+        r"(?P<value>\b[A-Za-z_][\w.]*)[ \t]+(?P<at>=[ \t]*(?P=value)(?![\w.]))(?![ \t]*\{)",
+        r"mark the default alternative: write `\g<value> @default`",
+        "@default",
+        behind=_ALTERNATIVES,
+    ),
+    idiom_of(
+        r"(?<![=!<>])=(?!=)[ \t]*(?P<value>[A-Za-z_][\w.]*)",
+        r"mark the default alternative where it stands: write `\g<value> @default`",
+        behind=_ALTERNATIVES,
+    ),
     idiom_of(r"=>|>>|\|>|[-–—][–—-]?>", "write `->`", "->", behind=_PIPELINE),
     idiom_of(r"(?<!-)[>→⇒+,/–—]", "join steps with `->`", behind=_PIPELINE),
     idiom_of(
@@ -285,6 +311,13 @@ _DOMAINS: Final = (
         r"(?P<high>-?\d*\.?\d+)(?(set)[ \t]*\}))",
         as_range,
     ),
+    idiom_of(
+        r"\{[ \t]*(?P<values>(?:(?!\.\.)[^{}\n])+?)[ \t]*,[ \t]*"
+        r"(?P<low>-?\d+)[ \t]*\.\.+[ \t]*(?P<high>-?\d+)[ \t]*\}",
+        r"a set cannot contain a range: write `{\g<values>} | int[\g<low>, \g<high>]`",
+        r"{\g<values>} | int[\g<low>, \g<high>]",
+    ),
+    idiom_of(r"\{(?P<list>[^{}\n]*\d[ \t]*\.\.+[ \t]*[-.\d][^{}\n]*)\}", as_union_with_ranges),
     idiom_of(r"\{[^{}\n]*?(?P<at>\.\.\.|…)[^{}\n]*\}", "write all values, or a range: `int[…, …]`"),
     idiom_of(r"\b" + _INTEGER + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `int\g<ends>`", r"int\g<ends>"),
     idiom_of(r"\b" + _FLOAT + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `float\g<ends>`"),
@@ -372,7 +405,7 @@ _EXPRESSIONS: Final = (
     idiom_of(r"[\w.)]+[ \t]*(?:\^|\*\*)[ \t]*[\w.(]+", "powers are not supported: multiply instead"),
     idiom_of(r"\b(\d+(?:\.\d+)?)[ \t]*%(?![ \t]*[\w(])", as_fraction),
     idiom_of(
-        r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|⇒|→|\bimplies\b)[ \t]*(?P<other>[^\n}]+)",
+        r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|->|⇒|→|\bimplies\b)[ \t]*(?P<other>[^\n}]+)",
         r"implication is not supported: write `require not (\g<one>) or \g<other>`",
     ),
     idiom_of(r"&&?", "write `and`", behind=_CONSTRAINT_KEYWORD),

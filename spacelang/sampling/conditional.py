@@ -16,8 +16,8 @@ from spacelang.ir import expr
 from spacelang.ir.domain import Categorical, Domain, parts
 from spacelang.ir.space import Space, Variable, expressions_of
 from spacelang.ir.value import is_number
-from spacelang.sampling.comparisons import JointValues, evaluate_comparison
-from spacelang.sampling.uniform import ValueSampler
+from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
+from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, decode_values
 from spacelang.solver.linear import difference
 
@@ -35,14 +35,14 @@ def split_off_conditional(space: Space) -> tuple[dict[str, Variable], tuple[Vari
     The latter have a condition, and only conditions of later ones mention them. The space must have no decisions.
     """
     expressions = expressions_of(space.variables.values(), space.constraints)
-    mentions = Counter(address for expression in expressions for address in expr.scope(expression))
+    mentions = Counter(address for expression in expressions for address in expr.mentioned_addresses(expression))
     waiting = [each for each in space.variables.values() if each.condition is not None and not mentions[each.address]]
     found: list[Variable] = []
     while waiting:
         variable = waiting.pop()
         found.append(variable)
         assert variable.condition is not None
-        for address in expr.scope(variable.condition):
+        for address in expr.mentioned_addresses(variable.condition):
             mentions[address] -= 1
             if not mentions[address] and space.variables[address].condition is not None:
                 waiting.append(space.variables[address])
@@ -58,7 +58,9 @@ class ConditionalSampler:
         """Store the variables, in an order in which each condition mentions only earlier ones or given ones."""
         self._conditions = [(each.address, each.condition) for each in variables if each.condition is not None]
         self._value_samplers = value_samplers
-        self.mentioned = frozenset(address for _, condition in self._conditions for address in expr.scope(condition))
+        self.mentioned = frozenset(
+            address for _, condition in self._conditions for address in expr.mentioned_addresses(condition)
+        )
         """The addresses whose values `draw` needs, unless it draws them itself."""
 
     def draw(self, rows: "ConditionRows", rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:

@@ -26,9 +26,9 @@ from spacelang.sampling.conditional import (
     ConditionRows,
     split_off_conditional,
 )
+from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.joint import JointSampler, SamplingFailedError
 from spacelang.sampling.prior_draws import prior_of
-from spacelang.sampling.uniform import ValueSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning import Component, Conditioning
@@ -67,7 +67,7 @@ class Sampler:
         is_large = any(map(_is_large, self._conditioning.component_of.values()))
         model = structures.structure_model if is_large else structures.model
         existence_solver = structures.structure_solver if is_large else structures.existence_solver
-        self._solver = Solver(model, AdvisedWeights()) if is_weighted else existence_solver
+        self._solver = Solver(model, DeclaredAlternativeWeights()) if is_weighted else existence_solver
         self._value_samplers = {
             node.address: ValueSampler(node.domain, prior_of(node, advised=self.advised))
             for node in self.space.hyperparameters
@@ -186,7 +186,7 @@ class Sampler:
         free: dict[str, ValueSampler] = {}
         tied: list[JointSampler] = []
         for network in model.by_context.get((), ()):
-            if network.is_free:
+            if network.has_only_free_hyperparameters:
                 free |= {address: self._value_samplers[address] for address in network.cells}
             elif network.cells:
                 tied.append(JointSampler(model, network, component.constraints, advised=self.advised))
@@ -223,7 +223,7 @@ class _ComponentSampler:
             yield from group.draw(count, rng)
 
 
-class AdvisedWeights(Weights):
+class DeclaredAlternativeWeights(Weights):
     """Weights of structures for the advised law: the product of the weights of their alternatives."""
 
     def branch_weight(self, choice: Choice, place: int) -> float:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.syntax import ForeignSyntax, UnclosedString, UnexpectedEnd, UnexpectedText
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax.lr_driver import UnexpectedToken
 from spacelang.syntax.parser_tables import END
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:
-    from spacelang.syntax.idiom import ForeignIdiomMatch
+    from spacelang.syntax.foreign_idiom import ForeignIdiomMatch
 
 
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
@@ -62,7 +62,7 @@ class SyntaxMistake:
     @property
     def idiom(self) -> "ForeignIdiomMatch | None":
         """The idiom of another language that the mistake is, or None; patterns are compiled on first use."""
-        from spacelang.syntax.idioms import idiom_at
+        from spacelang.syntax.known_foreign_idioms import idiom_at
 
         return None if self.is_at_end or self.unfinished else idiom_at(self.text, self.place)
 
@@ -103,7 +103,7 @@ def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
     if (idiom := mistake.idiom) is not None:
         span = Span(source, idiom.start + mistake.shift, idiom.end + mistake.shift)
         found = _quoted(_abbreviated(span.text))
-        return ForeignSyntax(span, found=found, remedy=idiom.remedy, instead=idiom.instead)
+        return ForeignSyntax(span, found=found, remedy=idiom.remedy, instead=idiom.replacement)
     if (misplaced := _LOG_OF_SET.search(text, 0, mistake.previous_end)) is not None:
         span = Span(source, misplaced.start("log") + mistake.shift, misplaced.end("log") + mistake.shift)
         return ForeignSyntax(span, found="`log`", remedy=_remedy_for_log_of_set(misplaced["values"]))

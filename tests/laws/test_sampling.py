@@ -16,8 +16,8 @@ from spacelang.ir.space import Operator, Space
 from spacelang.ir.value import Value
 from spacelang.sampling import sampler as sampler_module
 from spacelang.sampling.conditional import MAX_JOINT_MEMBERS
+from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.sampling.uniform import ValueSampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 

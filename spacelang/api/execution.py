@@ -81,8 +81,8 @@ def unenforced_limits_warning(workers: WorkerSettings) -> str | None:
     is_enforced = workers.count > 0 or workers.executor is not None
     if is_enforced or (limits.trial_seconds is None and limits.trial_bytes is None):
         return None
-    line = next(describe_limits(limits))
-    return f"`{line}` is not enforced without workers: every trial runs to its end"
+    limit = next(describe_limits(limits))
+    return f"`{limit}` is not enforced without workers: every trial runs to its end"
 
 
 def ensemble_votes(given: int | None, chosen: str, store: str | PathLike[str] | None, *, resume: bool) -> int | None:

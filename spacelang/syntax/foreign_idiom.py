@@ -157,7 +157,7 @@ def suggest_union_with_range(match: re.Match[str]) -> str:
     return f"a set cannot contain a range: write `{ordinary}{match['range']}`"
 
 
-def as_union_with_ranges(match: re.Match[str]) -> str:
+def suggest_union_with_ranges(match: re.Match[str]) -> str:
     """Return a remedy for a set in which ranges are written with dots: a union of its values and the ranges."""
     items = [part.strip() for part in match["list"].split(",") if part.strip()]
     values = [each for each in items if ".." not in each]

@@ -7,7 +7,6 @@ from spacelang.syntax.foreign_idiom import (
     BACKTICK_REMEDY,
     ForeignIdiom,
     ForeignIdiomMatch,
-    as_union_with_ranges,
     make_idiom,
     shorten_unit,
     suggest_alternatives,
@@ -21,6 +20,7 @@ from spacelang.syntax.foreign_idiom import (
     suggest_set,
     suggest_steps,
     suggest_union_with_range,
+    suggest_union_with_ranges,
     suggest_valid_name,
 )
 
@@ -319,7 +319,7 @@ _DOMAINS: Final = (
         r"a set cannot contain a range: write `{\g<values>} | int[\g<low>, \g<high>]`",
         r"{\g<values>} | int[\g<low>, \g<high>]",
     ),
-    make_idiom(r"\{(?P<list>[^{}\n]*\d[ \t]*\.\.+[ \t]*[-.\d][^{}\n]*)\}", as_union_with_ranges),
+    make_idiom(r"\{(?P<list>[^{}\n]*\d[ \t]*\.\.+[ \t]*[-.\d][^{}\n]*)\}", suggest_union_with_ranges),
     make_idiom(r"\{[^{}\n]*?(?P<at>\.\.\.|…)[^{}\n]*\}", "write all values, or a range: `int[…, …]`"),
     make_idiom(r"\b" + _INTEGER + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `int\g<ends>`", r"int\g<ends>"),
     make_idiom(r"\b" + _FLOAT + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `float\g<ends>`"),

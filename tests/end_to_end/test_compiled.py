@@ -127,7 +127,7 @@ def test_bindings_of_a_compiled_space(here: Here) -> None:
     assert here("check", path, "--bind", "n_features=4", "--bind", "n_classes=3").returncode == 0
     other = here("stats", path, "--bind", "n_features=5")
     assert other.returncode == 1
-    assert "error[SL019]: `n_features` cannot be 5: the space was compiled for 4" in other.stderr
+    assert "error[SL019]: `n_features` cannot be 5: the space was compiled for `n_features` = 4" in other.stderr
     space = sl.load(path)
     assert space.bound == {"n_features": 4}
     assert space.bind(n_features=4).checked == space.checked

@@ -64,7 +64,7 @@ def test_the_summary_says_where_losses_stood_unless_they_are_their_own_standing(
     assert "Standing" not in printed(outcome)
     assert document(outcome, FACTS)["scale"] == {"origin": 0.0, "width": 1.0}
     text = printed(replace(outcome, scale=LossScale(0.0, 74.25)))
-    assert "Normalized loss, for the optimizer: loss / 74.25, from 0 to 1." in text
+    assert "The optimizer gets a normalized loss from 0 to 1: loss / 74.25." in text
     assert document(replace(outcome, scale=LossScale(0.0, 74.25)), FACTS)["scale"] == {"origin": 0.0, "width": 74.25}
     assert document(replace(outcome, scale=None), FACTS)["scale"] is None
 

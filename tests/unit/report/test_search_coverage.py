@@ -72,7 +72,7 @@ def test_what_is_drawn_once_is_marked_as_such(name: str) -> None:
     facts = replace(FACTS, searched=searched)
     text = printed(outcome(), facts)
     assert "e.f.x  0.5  (drawn once)" in text
-    assert "are drawn once for each pipeline; `--optimizer auto` searches them." in text
+    assert "are drawn once for each pipeline; `--optimizer auto` searches the hyperparameters." in text
     assert "every pipeline was tried, but only with the hyperparameters that were drawn for it." in text
     found = document(outcome(), facts)
     assert (found["hyperparameters"], found["at_defaults"]) == ("once", [])
@@ -88,7 +88,7 @@ def test_what_is_searched_is_not_marked(name: str) -> None:
     assert "the optimizer has nothing left to try" in text
     assert document(outcome(), facts)["hyperparameters"] == "searched"
     kept = coverage_of(OPTIMIZERS.load(name)(hyperparameters="default"), ranges())
-    assert kept.remedy == "`--set hyperparameters=sample` searches them"
+    assert kept.remedy == "`--set hyperparameters=sample` searches the hyperparameters"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -66,10 +66,10 @@ class Renames:
         own |= {f"{choice.key}.{name}" for choice in space.decisions for name in choice.branch_indices}
         for old, new in self.names.items() if known else ():
             if not any(_is_at_or_below(key, old) for key in known):
-                raise InputError(f"no trial of the run has `{old}`", format_suggestion(old, known) or None)
+                raise InputError(f"no trial of the run has `{old}`", format_suggestion(old, known))
             decision = self._new_key(old.rpartition(".")[0])
             if not any(_is_at_or_below(key, each) for key in own for each in (new, f"{decision}.{new}")):
-                raise InputError(f"the space has no `{new}`", format_suggestion(new, own) or None)
+                raise InputError(f"the space has no `{new}`", format_suggestion(new, own))
 
 
 def _is_at_or_below(key: str, name: str) -> bool:

@@ -32,7 +32,7 @@ def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusio
 
     A constraint is a reason only if it fails whatever the missing and the invalid values are replaced with.
     """
-    known = _KnownPart(space, configuration)
+    known = _ValidPart(space, configuration)
     wrong: dict[str, ExclusionReason] = {}
 
     def branch_of(choice: Choice) -> str:
@@ -59,8 +59,8 @@ def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusio
     return (*wrong.values(), *(_constraint_exclusion(c) for c in space.constraints if known.must_violate(c)))
 
 
-class _KnownPart:
-    """What a configuration certainly has: the decisions and hyperparameters with values that the space allows."""
+class _ValidPart:
+    """The decisions and hyperparameters of a configuration that have valid values, and which others are active."""
 
     def __init__(self, space: Space, configuration: Configuration) -> None:
         self.is_active: dict[str, bool | None] = {}

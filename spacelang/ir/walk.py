@@ -49,7 +49,7 @@ def activity_depths(variables: Mapping[str, ir.Variable]) -> dict[str, int]:
     `variables` must include those whose values the conditions use.
     """
     found: dict[str, int] = {}
-    waiting = [*reversed(variables)]
+    waiting = [*variables][::-1]
     while waiting:
         variable = variables[waiting[-1]]
         used = () if variable.condition is None else references(variable.condition)

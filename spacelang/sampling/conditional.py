@@ -6,7 +6,7 @@ the conditions compare.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -99,9 +99,9 @@ class ConditionRows:
         """Return a boolean array: True for the rows in which an expression holds."""
         match expression:
             case expr.And():
-                return np.logical_and.reduce([np.ones(self._count, bool), *map(self.is_true, expression.terms)])
+                return self._all_true(map(self.is_true, expression.terms))
             case expr.Or():
-                return np.logical_or.reduce([np.zeros(self._count, bool), *map(self.is_true, expression.terms)])
+                return np.logical_not(self._all_true(np.logical_not(self.is_true(term)) for term in expression.terms))
             case expr.Not():
                 return np.logical_not(self.is_true(expression.term))
             case expr.Active():
@@ -109,11 +109,17 @@ class ConditionRows:
             case _:
                 return self._is_atom_true(expression)
 
+    def _all_true(self, several: Iterable[Array]) -> Array:
+        found = np.ones(self._count, bool)
+        for each in several:
+            found &= each
+        return found
+
     def _is_atom_true(self, atom: expr.Expr) -> Array:
         """Return the rows in which an atom is true; an atom over something inactive is false."""
         addresses = expr.references(atom)
         found = np.zeros(self._count, bool)
-        rows = np.flatnonzero(np.logical_and.reduce([np.ones(self._count, bool), *map(self._active.get, addresses)]))
+        rows = np.flatnonzero(self._all_true(self._active[address] for address in addresses))
         values = {address: self._codes[address].take(rows) for address in addresses}
         is_linear = isinstance(atom, expr.Compare) and difference(atom) is not None
         if is_linear and all(_has_only_numbers(self._domains[address]) for address in addresses):

@@ -15,7 +15,9 @@ def space() -> sl.Space:
     return sl.parse(SPACE)
 
 
-@pytest.mark.parametrize("target", ["admm", "configspace", "hyperopt", "mosaic", "optuna", "random", "sklearn"])
+@pytest.mark.parametrize(
+    "target", ["admm", "boasf", "configspace", "hyperopt", "mosaic", "optuna", "random", "sklearn"]
+)
 def test_chains_of_conditions_compile(space: sl.Space, target: str) -> None:
     compiled = space.compile(target)
     for configuration in (space.default(), *space.sample(3)):

@@ -37,9 +37,9 @@ def make_executor(objective: "Evaluator", workers: WorkerSettings = ONE_WORKER, 
     if workers.isolate and count == 0:
         raise ValueError("trials can be isolated in worker processes only: use at least 1 worker")
     if count == 0:
-        from spacelang.runtime.executors.in_process import InProcessExecutor
+        from spacelang.runtime.executors.in_process import InProcess
 
-        made: Executor = InProcessExecutor(objective.evaluate)
+        made: Executor = InProcess(objective.evaluate)
     else:
         creates = ("create", "hired")
         if name is None:

@@ -95,7 +95,7 @@ def test_a_run_of_the_compiled_space_is_the_run_of_its_text(here: Here, name: st
 def test_every_trial_is_the_same_for_data_of_the_size_that_it_was_compiled_for(here: Here) -> None:
     features, target = load_wine(return_X_y=True, as_frame=True)
     text = sl.search("sized.space", features, target, optimizer="random", trials=8, seed=5)
-    sizes = [f"{name}={number}" for name, number in text.objective.symbols.items()]
+    sizes = [f"{name}={number}" for name, number in text.objective.size_symbols.items()]
     path = carried(here, "sized.space", *[word for size in sizes for word in ("--bind", size)])
     compiled = sl.search(path, features, target, optimizer="random", trials=8, seed=5)
     assert compiled.trials[["loss", "status"]].equals(text.trials[["loss", "status"]])

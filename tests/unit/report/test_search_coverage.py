@@ -17,7 +17,7 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.report.search_coverage import coverage_of
 from spacelang.report.summary import RunFacts, document, print_summary
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.scoring.metric import named_metric
@@ -42,7 +42,7 @@ def outcome(configuration: Configuration = BEST) -> Outcome:
     def search():  # type: ignore[no-untyped-def]
         yield from ask_all([Request(configuration)])
 
-    return run(search(), InProcessExecutor(lambda request: Trial(request, 0.25)), Budget(), clock=lambda: 0.0)
+    return run(search(), InProcess(lambda request: Trial(request, 0.25)), Budget(), clock=lambda: 0.0)
 
 
 def printed(found: Outcome, facts: RunFacts) -> str:

@@ -67,7 +67,8 @@ def command(
     finished = reopen_run(run, data=data, target=target_column, test=test, reading=then, allow=allow or ())
     chosen = select_trials(finished, found)
     said = provenance(finished, chosen, found)
-    content, trusted = _model(finished, chosen) if output.suffix == MODEL else (_code(finished, chosen, said), [])
+    needed = finished.restricted_to_used_columns(chosen)
+    content, trusted = _model(needed, chosen) if output.suffix == MODEL else (_code(needed, chosen, said), [])
     write_new(output, content)
     if json:
         if isinstance(chosen, EnsembleSelection):
@@ -78,6 +79,8 @@ def command(
         print_json({"file": str(output), **trials, "trusted": trusted})
         return
     print_provenance(finished, said)
+    if unused := finished.columns_unused_by(needed):
+        print_note(f"columns that the pipeline does not use: {', '.join(f'`{name}`' for name in unused)}")
     if trusted:
         names = ", ".join(f'"{name}"' for name in trusted)
         print_note(f"to load it: `skops.io.load({str(output)!r}, trusted=[{names}])`")

@@ -15,7 +15,8 @@ from sklearn.naive_bayes import GaussianNB
 from storing import stored
 
 import spacelang as sl
-from spacelang.api.stored_runs import ReopenedRun, load_new_rows, predict_rows, reopen_run
+from spacelang.api.new_rows import load_new_rows, predict_rows
+from spacelang.api.stored_runs import ReopenedRun, reopen_run
 from spacelang.ir.task import Holdout
 from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.errors import DataError, InputError
@@ -213,7 +214,7 @@ def test_texts_of_the_run_are_texts_in_new_rows_and_gaps_are_told(folder: Path, 
 REFUSED = {
     "so rank 99 does not exist": ("export", "run.db", "--rank", "99", "-o", "x.py"),
     "which is not in this folder": ("export", "boxed.db", "-o", "x.py"),
-    "is missing columns of the run: `age`": ("predict", "run.db", "--data", "lacking.csv"),
+    "is missing columns that the pipeline uses: `age`": ("predict", "run.db", "--data", "lacking.csv"),
     "holds text": ("predict", "run.db", "--data", "worded.csv"),
     "is not the store": ("export", "text.db", "-o", "x.py"),
     "is empty": ("predict", "empty.db", "--data", "rows.csv"),

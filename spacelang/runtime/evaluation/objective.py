@@ -4,7 +4,7 @@ import json
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -242,9 +242,21 @@ class DataObjective:
 
     def with_domains(self, space: Space) -> "DataObjective":
         """Return the objective over the same space bound to its data; data, folds and cache are shared."""
+        return self._copy_with(_space=space)
+
+    def restricted_to(self, columns: Collection[str]) -> "DataObjective":
+        """Return the objective for final fits that get only these columns of a table; its trials do not change."""
+        features = self._dataset.features
+        assert isinstance(features, pd.DataFrame)
+        fewer = features[[name for name in features.columns if name in columns]]
+        preparation = self.preparation.restricted_to(columns)
+        return self._copy_with(_dataset=replace(self._dataset, features=fewer), preparation=preparation)
+
+    def _copy_with(self, **changed: Any) -> "DataObjective":
         other = object.__new__(type(self))
-        vars(other).update(vars(self), _space=space)
-        vars(other).pop("route", None)
+        vars(other).update(vars(self), **changed)
+        for name in ("facts", "meta_features", "route"):
+            vars(other).pop(name, None)
         return other
 
     @cached_property

@@ -102,7 +102,7 @@ def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
         raise DataError(f"in `{tested.name}`, {have} no label in the column `{tested.target.name}`")
     if len(tested.target) < MIN_ROWS:
         raise DataError(f"`{tested.name}` has {len(tested.target)} row, too few to test on")
-    target = regression_labels(tested) if dataset.kind == "regression" else _encode_labels(tested, dataset)
+    target = encode_test_labels(tested, dataset)
     if isinstance(features, pd.DataFrame) and features.equals(table.features):
         what = f"the test rows of `{tested.name}` are identical to the rows that trials see"
         raise DataError(what, "give other rows, or a share: `--test 0.2`")
@@ -130,7 +130,10 @@ def _select_rows(table: Table, rows: Rows) -> Table:
     return replace(table, features=chosen, target=table.target.iloc[rows].reset_index(drop=True), splits=())
 
 
-def _encode_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
+def encode_test_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
+    """Return the labels as numbers, or as class codes of a data set; raise DataError for labels that it lacks."""
+    if dataset.kind == "regression":
+        return regression_labels(tested)
     known = {label: code for code, label in enumerate(dataset.classes)}
     labels = tested.target.tolist()
     unknown = [label for label in dict.fromkeys(labels) if label not in known]

@@ -56,7 +56,8 @@ def _no_success_message(outcome: "Outcome") -> str:
     from spacelang.report.trial_results import count_failures_by_reason, most_frequent
 
     if not outcome.records:
-        cause = "the search was interrupted" if outcome.ended == "interrupted" else "the budget was used up"
+        causes = {"interrupted": "the search was interrupted", "stopped": "a callback stopped the search"}
+        cause = causes.get(outcome.ended, "the budget was used up")
         return f"no trial succeeded: {cause} before the first one finished"
     if len(outcome.records) == 1:
         return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spacelang.api.initial_configurations import Initial
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.black_box import AnyObjective
+    from spacelang.runtime.callbacks import Callback
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.scoring.constraints import Constraint
 
@@ -264,6 +265,10 @@ class SearchOptions(RunOptions, total=False):
         "best loss and the time left. True prints lines elsewhere, too; False prints nothing.")]
     listener: Annotated["Listener | None", RunOption(None, doc="A listener of your own, which is notified of every "
         "trial instead of the progress bar.")]
+    callbacks: Annotated["Iterable[Callback]", RunOption((), doc="Functions that are called with each finished trial, "
+        "a `FinishedTrial`. If one returns True, the run stops, and the best pipeline is fitted as usual. If one "
+        "raises, the run ends in order, and the error is raised. Trials of a resumed run are not repeated.",
+        check=(checks.is_iterable_of_functions, "takes a list of functions of a finished trial"))]
 
 class CompareOptions(ScoringOptions, ScopeOptions, WorkerOptions, BindingOptions, ReadingOptions, total=False):
     """The options that `compare` and its command have in common."""

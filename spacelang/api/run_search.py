@@ -108,7 +108,14 @@ def search(
             options["progress"], options["listener"], _notes_before_search(chosen, prepared)
         ) as told:
             found = run_experiment(
-                prepared, crew, initial=first, store=store, resume=options["resume"], listener=told, answer_time=time
+                prepared,
+                crew,
+                initial=first,
+                store=store,
+                resume=options["resume"],
+                listener=told,
+                callbacks=options["callbacks"],
+                answer_time=time,
             )
         found = replace(found, form=_input_kind(features, prepared))
         return check_success(found).with_final_fit(crew, time).with_ensemble(crew, time)

@@ -368,6 +368,10 @@ class DataObjective:
                 case final_fit.TrialModelWork():
                     models = read_models(Path(work.path))
                     value = final_fit.SerializedPayload(self.trial_model(models, work.form, is_member=work.is_member))
+                case final_fit.HeldOutPredictionsWork():
+                    scorer = replace(self._scorer, classes=len(self._dataset.classes))
+                    request = Request(work.configuration, work.fidelity)
+                    value = self._copy_with(_scorer=scorer).evaluate(request).predictions
                 case final_fit.UnseenBoundsWork():
                     value = self._measure_unseen_bounds(work.configuration)
                 case _:

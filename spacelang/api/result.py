@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFits, RefitError, failures_text
 from spacelang.deprecation import renamed_attributes
@@ -339,6 +340,7 @@ class Result:
         """
         from spacelang.api.result_tables import leaderboard
 
+        check_argument_types(count=n)
         return leaderboard(self, n, intervals=intervals)
 
     @property

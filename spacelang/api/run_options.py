@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.callbacks import Callback
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.own_scorers import Scorer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # How a command gives a value: as it is; a list `A,B`; repeated; repeated pairs of names and texts, or numbers.
@@ -160,10 +161,12 @@ class OptimizerOptions(TypedDict, total=False):
 class ScoringOptions(TypedDict, total=False):
     """The metric of pipelines, and their validation."""
 
-    metric: Annotated[str | None, RunOption(None, "A scikit-learn scorer; by default the task's, or AUROC, balanced "
-        "accuracy or R² by the labels.",
-        check=(checks.TEXT, "takes the name of one of scikit-learn's scorers, such as `roc_auc`"), scope="scores",
-        variants={"compare": "A scikit-learn scorer; by default as for `spacelang run`."})]
+    metric: Annotated["str | Scorer | None", RunOption(None, "A scikit-learn scorer; by default the task's, or AUROC, "
+        "balanced accuracy or R² by the labels.", "The name of a scikit-learn scorer, or a scorer such as "
+        "`make_scorer(...)`, which gets the labels as they are in `target`. By default it is the task's, or AUROC, "
+        "balanced accuracy or R² by the labels.", (checks.is_scorer, "takes the name of one of scikit-learn's scorers, "
+        "such as `roc_auc`, or a scorer"), command=str | None, scope="scores",
+        variants={"compare": "A scikit-learn scorer, by its name; by default as for `spacelang run`."})]
     validate: Annotated[str | None, RunOption(None, "`holdout(0.3)` or `cv(5)`; by default the data's or the task's, "
         "or `cv(5)` up to 1,000 rows.", check=(checks.TEXT, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`'),
         metavar="SPLIT", scope="scores", variants={"compare": "`holdout(0.3)` or `cv(5)`; by default as for `run`."})]

@@ -69,7 +69,8 @@ class TabularData(EvaluationData):
         kind = task_kind(space.checked.root)
         task = space.task or Task(kind)
         table, others = split_off_test_rows(self.table, read_test_rows(experiment.test, self.table), kind, seed)
-        goal = task.goal if experiment.metric is None else Goal("maximize", experiment.metric)
+        metric = experiment.metric
+        goal = Goal("maximize", metric) if isinstance(metric, str) else task.goal
         said = experiment.validation or table.validation or task.validation
         dataset = check_labels(table, kind, folds=_rows_needed_per_class(said))
         tested = None if others is None else make_test_dataset(others, table, dataset)
@@ -78,7 +79,8 @@ class TabularData(EvaluationData):
             training_score=experiment.recorded.training_score or needs_training_loss(experiment.optimizer),
             predictions=experiment.recorded.predictions or experiment.ensemble is not None,
         )
-        beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
+        beside: dict[str, Any] = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
+        beside["scorer"] = None if isinstance(metric, str) else metric
         settings = EvaluationSettings(goal, said or default_validation(dataset), task.bounds, seed, **beside)
         return DataObjective(space.checked, dataset, settings, tested=tested)
 

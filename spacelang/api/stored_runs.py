@@ -37,6 +37,7 @@ from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outc
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
 from spacelang.runtime.pipelines.used_columns import used_columns
+from spacelang.runtime.scoring.own_scorers import SCORER_SETTING
 from spacelang.runtime.storage.header import (
     IMPUTED_EARLIER,
     MISSING_VALUES_SETTING,
@@ -77,6 +78,11 @@ class ReopenedRun:
         """One line for each library whose version differs from that of the run, which may change predictions."""
         return version_changes(self.header.versions, current_versions())
 
+    @property
+    def is_metric_known(self) -> bool:
+        """True if the metric has a name; False if it is a scorer of the program that made the run."""
+        return self.objective.metric.formula == self.header.metric
+
     def trial_of_rank(self, rank: int) -> TrialRecord:
         """Return the trial of a rank, 1 being the best, in the order of `show`; raises InputError if there is none."""
         found = [*rank_candidates(self.outcome, self.header.training_size)]
@@ -98,6 +104,9 @@ class ReopenedRun:
         `votes` defaults to the number that the run requested last, or else to the usual number. Raises EnsembleError if
         no trial can vote, and StoreError if the run stored no predictions.
         """
+        if not self.is_metric_known:
+            what = f"`{self.header.metric}` is the loss of a scorer that only the program of the run has"
+            raise InputError(what, "use a single pipeline, or `Result.ensemble` in that program")
         check_stored_predictions(self.store)
         with Store.read(self.store) as run:
             return select_members(self.outcome, self.objective, run.predictions, votes or self.votes or DEFAULT_VOTES)
@@ -246,8 +255,8 @@ def _objective_for(header: RunHeader, space: Space, rows: TabularData) -> "tuple
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
     bound, objective = rows.bind_space(experiment)
     _check_same_data(header, objective)
-    if objective.metric.formula == header.metric:
-        return bound, objective
+    if objective.metric.formula == header.metric or SCORER_SETTING in header.settings:
+        return bound, objective  # a scorer of a program is not known, and is not needed to fit a pipeline
     named, formula = header.metric.removeprefix("1 - "), header.metric
     return rows.bind_space(replace(experiment, metric=named if named != formula else f"{NEGATED_PREFIX}{formula}"))
 

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-from spacelang.api.argument_checks import check_argument_types
+from spacelang.api.argument_checks import TEXT, check_argument, check_argument_types
 from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import Experiment, budget_of, settings_of
 from spacelang.api.run_options import CompareOptions, RunOption, takes_options
@@ -101,6 +101,8 @@ def compare(
     from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, read_options_of
 
     check_argument_types(data=data, optimizers=optimizers, space=space)
+    if options["metric"] is not None:
+        check_argument("metric", options["metric"], (TEXT, "takes the name of one of scikit-learn's scorers"))
     repeats, seed, folder, listener = options["repeats"], options["seed"], options["folder"], options["listener"]
     if repeats < 1:
         raise ValueError(f"`repeats` is {repeats}, but must be at least 1")

@@ -69,7 +69,8 @@ def command(
     if rows.ignored_columns:
         print_note(f"ignored columns: {', '.join(f'`{name}`' for name in rows.ignored_columns)}")
     fitted = needed.fit_pipeline(chosen, PipelineInput.GIVEN, forks=True)
-    predicted, score = predict_rows(fitted, rows), score_rows(fitted, rows, objective)
+    predicted = predict_rows(fitted, rows)
+    score = score_rows(fitted, rows, objective) if needed.is_metric_known else None
     if output is not None:
         write_new(output, predicted.csv)
     if json:

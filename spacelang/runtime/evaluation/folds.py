@@ -227,6 +227,7 @@ class EvaluationSettings:
     constraints: tuple[Constraint, ...] = ()  # Constraints by functions of the user, besides the bounds of the task
     cache_bytes: float = CACHE_BYTES
     """The largest size of the prefix cache of each process, in bytes; 0 turns the cache off."""
+    scorer: Any = None  # A scorer of the program, which takes the place of the goal
 
 
 DEFAULT_SETTINGS: Final = EvaluationSettings()  # The default settings

@@ -45,6 +45,7 @@ from spacelang.runtime.random_state import preserve_global_random_state, seed_gl
 from spacelang.runtime.request_queue import PrefixKeyFunction, PrefixKeys
 from spacelang.runtime.scoring.measures import mean
 from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
+from spacelang.runtime.scoring.own_scorers import SCORER_SETTING, describe_scorer
 from spacelang.runtime.scoring.pipeline_scorer import (
     FoldScores,
     HeldOutRows,
@@ -145,12 +146,14 @@ class DataObjective:
     def further(self) -> Mapping[str, str]:
         """The further settings, as text by name, that two equal runs have in common.
 
-        These are settings of what is recorded that differ from the defaults (as JSON), a fingerprint of the test rows,
-        and the columns whose missing values earlier versions imputed.
+        These are settings of what is recorded that differ from the defaults (as JSON), a scorer of the program, a
+        fingerprint of the test rows, and the columns whose missing values earlier versions imputed.
         """
         names = ("metrics", "training_score", "predictions")
         chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
+        if self._settings.scorer is not None and (scorer := describe_scorer(self._settings.scorer)):
+            found[SCORER_SETTING] = scorer
         if self.tested is not None:
             facts = data_facts(self.tested.name, self.tested.features, self.tested.labels)
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN_DIGITS]}"

@@ -260,6 +260,8 @@ class SearchOptions(RunOptions, total=False):
         '`spacelang.contracts`).')]
     fidelities: Fidelities
     scale: Scale
+    sample_weight: Annotated[Any, RunOption(None, doc="n numbers that are at least 0, with which pipelines are fitted; "
+        "losses are not weighted. They are passed to the last step; a trial fails if that takes none.")]
     constraints: Annotated["Iterable[Constraint] | Mapping[str, float]", RunOption((),
         doc="With data: `Constraint` objects, which are functions of a fitted pipeline with limits, in addition to the "
         "bounds of the task. With an objective: limits by name.",

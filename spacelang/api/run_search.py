@@ -80,11 +80,12 @@ def search(
     if objective is None:
         measured = _check_constraints(constraints)
         _refuse_arguments({name: options[name] for name in ("fidelities", "scale")}, "data")
-        data: EvaluationData = _rows(features, target, read_options_of(options))
+        data: EvaluationData = _rows(features, target, read_options_of(options), options["sample_weight"])
     else:
         given: Mapping[str, object] = options
         refused = {name: given[name] for name, each in options_of(RunOptions).items() if each.scope in REFUSED}
-        _refuse_arguments({"features": features, "target": target, **refused}, "an objective")
+        weights = options["sample_weight"]
+        _refuse_arguments({"features": features, "target": target, "sample_weight": weights, **refused}, "an objective")
         sizes = None if fidelities is None else tuple(fidelities)
         data = BlackBoxData(objective, sizes, _limits_by_name(constraints), options["scale"])
     loaded, chosen = _space_and_reason(space, data, allow, bind, store if options["resume"] else None)
@@ -173,12 +174,14 @@ def _space_and_reason(
     return usual.space, usual.reason
 
 
-def _rows(features: Any, target: Any, read: "ReadOptions") -> TabularData:
+def _rows(features: Any, target: Any, read: "ReadOptions", weights: Any) -> TabularData:
     from spacelang.runtime.data.loading import make_table
+    from spacelang.runtime.evaluation.sample_weights import check_weights
 
     if features is None or target is None:
         raise ValueError("nothing to search on: give features and labels, or an `objective`")
-    return TabularData(replace(make_table(features, target), reading=read))
+    table = replace(make_table(features, target), reading=read)
+    return TabularData(table if weights is None else replace(table, weights=check_weights(weights, len(table.target))))
 
 
 def _input_kind(features: Any, prepared: PreparedExperiment) -> "PipelineInput | None":

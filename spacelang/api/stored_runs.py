@@ -30,6 +30,7 @@ from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, Rea
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
 from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.evaluation.sample_weights import WEIGHTS_SETTING
 from spacelang.runtime.evaluation.splits import parse_validation
 from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
 from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
@@ -255,6 +256,9 @@ def _objective_for(header: RunHeader, space: Space, rows: TabularData) -> "tuple
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
     bound, objective = rows.bind_space(experiment)
     _check_same_data(header, objective)
+    if WEIGHTS_SETTING in header.settings:
+        what = "the run used sample weights, which its store does not have"
+        raise DataError(what, "use `Result.best_pipeline` in the program of the run")
     if objective.metric.formula == header.metric or SCORER_SETTING in header.settings:
         return bound, objective  # a scorer of a program is not known, and is not needed to fit a pipeline
     named, formula = header.metric.removeprefix("1 - "), header.metric

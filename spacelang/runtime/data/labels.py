@@ -1,7 +1,7 @@
 """Checks of labels before a pipeline is fitted, and their encoding as numbers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
@@ -33,6 +33,7 @@ class Dataset:
     kind: TaskKind
     classes: tuple[Any, ...] = ()
     splits: tuple[Split, ...] = ()
+    weights: npt.NDArray[np.float64] | None = None  # The sample weights, with which pipelines are fitted
 
     @property
     def validation(self) -> PredefinedSplits | None:
@@ -63,11 +64,12 @@ def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
     check_no_missing_labels(table)
     match kind:
         case "classification":
-            return _encode_classes(table, folds)
+            found = _encode_classes(table, folds)
         case "regression":
-            return Dataset(table.name, table.features, regression_labels(table), kind, splits=table.splits)
+            found = Dataset(table.name, table.features, regression_labels(table), kind, splits=table.splits)
         case _:
             assert_never(kind)
+    return replace(found, weights=table.weights)
 
 
 def _encode_classes(table: Table, folds: int) -> Dataset:

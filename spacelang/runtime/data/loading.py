@@ -38,7 +38,8 @@ class Table:
 
     `features` are a table with unique column names or a sparse array. `target` holds the labels of the same rows.
     `splits` are the splits that the data defines, on which trials are then scored. `kind` is the kind of task, if the
-    data defines one. `reading` holds the read options of the file, which a file of test rows uses, too.
+    data defines one. `reading` holds the read options of the file, which a file of test rows uses, too. `weights` are
+    the sample weights of a program, or None.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Table:
     splits: tuple[Split, ...] = ()
     kind: Kind | None = None
     reading: ReadOptions = DEFAULT_OPTIONS
+    weights: npt.NDArray[np.float64] | None = None
 
     @property
     def validation(self) -> PredefinedSplits | None:

@@ -46,7 +46,7 @@ class Fold:
 
     `groups` maps each grouping column to the positions of each group among the held-out rows. `rows` are the numbers of
     the held-out rows in the table, from 0. `transformer` has prepared the rows and was fitted on the training rows; it
-    is None if they needed no preparation.
+    is None if they needed no preparation. `training_weights` are the sample weights of the training rows, or None.
     """
 
     training: Any
@@ -56,6 +56,7 @@ class Fold:
     groups: Mapping[str, tuple[Rows, ...]] = field(default_factory=dict)
     rows: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     transformer: Any = None
+    training_weights: Any = None
 
     def __post_init__(self) -> None:
         for rows in (self.training, self.training_target, self.held_out, self.held_out_target):
@@ -70,6 +71,11 @@ class Fold:
         """Return the first `fidelity` training rows and their labels (all if None), as copies if `own`."""
         rows, target = self.training[:fidelity], self.training_target[:fidelity]
         return (rows.copy(), target.copy()) if own else (rows, target)
+
+    def weights(self, fidelity: int | None) -> Any:
+        """Return the sample weights of the rows that `training_rows` returns, or None."""
+        count = len(self.training_rows(fidelity, own=False)[1])
+        return None if self.training_weights is None else self.training_weights[:count]
 
     def held_out_rows(self, *, own: bool) -> Any:
         """Return the held-out rows; with `own` a copy, which serves for one prediction."""
@@ -114,7 +120,8 @@ def make_folds(
         else:
             fitting, judging = features[order], features[held_out]
         groups = {column: _group_positions(values.iloc[held_out]) for column, values in grouping.items()}
-        found.append(Fold(fitting, target[order], judging, target[held_out], groups, held_out, transformer))
+        weights = None if dataset.weights is None else dataset.weights[order]
+        found.append(Fold(fitting, target[order], judging, target[held_out], groups, held_out, transformer, weights))
     return tuple(found)
 
 
@@ -130,7 +137,8 @@ def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, 
         fitting, judging, _ = _prepare(fitting, judging, preparation)
     groups = {column: _group_positions(_find_column(tested, column)) for column in columns}
     targets = dataset.target.to_numpy(copy=True), tested.target.to_numpy(copy=True)
-    return Fold(fitting, targets[0], judging, targets[1], groups, np.arange(len(targets[1])))
+    rows = np.arange(len(targets[1]))
+    return Fold(fitting, targets[0], judging, targets[1], groups, rows, training_weights=dataset.weights)
 
 
 def _split_rows(dataset: Dataset, validation: task.Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:

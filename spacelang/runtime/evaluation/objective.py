@@ -30,6 +30,7 @@ from spacelang.runtime.evaluation import folds
 from spacelang.runtime.evaluation.fitting import TrialRows, fit, reason_of
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.prefix_cache import CacheSeconds, PrefixCache
+from spacelang.runtime.evaluation.sample_weights import WEIGHTS_SETTING, describe_weights, fit_options
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
 from spacelang.runtime.final_work_costs import WorkSizes
 from spacelang.runtime.history import Clock
@@ -146,14 +147,16 @@ class DataObjective:
     def further(self) -> Mapping[str, str]:
         """The further settings, as text by name, that two equal runs have in common.
 
-        These are settings of what is recorded that differ from the defaults (as JSON), a scorer of the program, a
-        fingerprint of the test rows, and the columns whose missing values earlier versions imputed.
+        These are settings of what is recorded that differ from the defaults (as JSON), a scorer and sample weights of
+        the program, a fingerprint of the test rows, and the columns whose missing values earlier versions imputed.
         """
         names = ("metrics", "training_score", "predictions")
         chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
         if self._settings.scorer is not None and (scorer := describe_scorer(self._settings.scorer)):
             found[SCORER_SETTING] = scorer
+        if self._dataset.weights is not None:
+            found[WEIGHTS_SETTING] = describe_weights(self._dataset.weights)
         if self.tested is not None:
             facts = data_facts(self.tested.name, self.tested.features, self.tested.labels)
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN_DIGITS]}"
@@ -329,12 +332,18 @@ class DataObjective:
         self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
     ) -> Any:
         """Return the pipeline fitted on all rows, a member on class codes, others on the user's labels."""
-        pipeline = self.make_member(configuration, form) if is_member else self.make_pipeline(configuration, form)
-        features = self._dataset.features
+        features, data = self._dataset.features, self._dataset
         if form is PipelineInput.ARRAY:
             features = folds.as_floats(features)
+        target = data.target.to_numpy() if is_member else data.labels
         with self._controlled_environment():
-            return pipeline.fit(features, self._dataset.target.to_numpy() if is_member else self._dataset.labels)
+            if data.weights is None:
+                made = self.make_member if is_member else self.make_pipeline
+                return made(configuration, form).fit(features, target)
+            pipeline = self._build_with_preparation(configuration, form)
+            pipeline = pipeline if is_member else adapt_to_labels(pipeline, data.classes)
+            fitted = pipeline.fit(features, target, **fit_options(pipeline, data.weights))
+            return fitted_voting_member(fitted, bool(data.classes)) if is_member else fitted
 
     def trial_model(
         self, models: Sequence[Any], form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
@@ -404,7 +413,8 @@ class DataObjective:
         with self._controlled_environment():
             columns = _grouping_columns(self._settings)
             fold = folds.make_test_fold(self._dataset, self.tested, self.preparation, columns)
-            pipeline.fit(*fold.training_rows(None, own=folds.writes_in_place(pipeline)))
+            rows = fold.training_rows(None, own=folds.writes_in_place(pipeline))
+            pipeline.fit(*rows, **fit_options(pipeline, self._dataset.weights))
             return measure_bounds(self._scorer, pipeline, fold, self._settings.seed)
 
     def _build_with_preparation(self, configuration: Configuration, form: PipelineInput) -> Any:

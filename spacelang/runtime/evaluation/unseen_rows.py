@@ -127,7 +127,8 @@ def _select_rows(table: Table, rows: Rows) -> Table:
     features = table.features
     is_table = isinstance(features, pd.DataFrame)
     chosen: Any = features.iloc[rows].reset_index(drop=True) if is_table else features[rows]
-    return replace(table, features=chosen, target=table.target.iloc[rows].reset_index(drop=True), splits=())
+    target, weights = table.target.iloc[rows].reset_index(drop=True), table.weights
+    return replace(table, features=chosen, target=target, splits=(), weights=None if weights is None else weights[rows])
 
 
 def encode_test_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":

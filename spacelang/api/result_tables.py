@@ -31,7 +31,7 @@ def leaderboard(result: "Result", count: int, *, intervals: bool) -> pd.DataFram
     else:
         scored = scored.assign(score=scored["loss"])
     table = trials_frame(records, bounds=[], metrics=[])
-    shown = table[["cost", "fidelity", "feasible", *(name for name in table if name.startswith("param_"))]]
+    shown = table[["cost", "fidelity", "feasible", *(name for name in table if str(name).startswith("param_"))]]
     found = pd.concat([scored[["score", "low", "high", "loss"]], shown.reset_index()], axis=1)
     found.index = pd.RangeIndex(1, len(found) + 1, name="rank")
     return found[["trial", *found.columns.drop("trial")]].rename_axis(columns=score)

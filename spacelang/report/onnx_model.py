@@ -148,8 +148,8 @@ def _convert(fitted: Any, inputs: _Inputs) -> Any:
 def _parts(estimator: Any) -> Iterable[Any]:
     """Yield a fitted estimator and all fitted estimators inside it, as far as they decide its predictions."""
     yield estimator
-    inner = [part for _, part in getattr(estimator, "steps", ())] or getattr(estimator, "estimators_", ())
-    for part in inner if isinstance(inner, list | tuple) else ():
+    inner: Any = [part for _, part in getattr(estimator, "steps", ())] or getattr(estimator, "estimators_", None)
+    for part in inner if isinstance(inner, list) else ():
         yield from _parts(part)
 
 

@@ -71,7 +71,7 @@ def summary_table(results: Results) -> TitledTable:
         for place, data in enumerate(results.data):
             head.append(make_visible(f"{data}: {results.formulas[data]}"))
             for row, loss in zip(rows, zip(*(part[place] for part in losses), strict=True), strict=True):
-                row.append(_format_estimate(*loss, _format_loss))
+                row.append(_format_estimate(*loss, to_text=_format_loss))
     what = "mean loss on rows that no trial saw [95 %]" if found.is_test else "median loss at the end [quartiles]"
     shown = f", {what}" if len(head) > 2 else ""
     return TitledTable(f"average rank of mean losses [95 %]{shown}", tuple(head), tuple(map(tuple, rows)))

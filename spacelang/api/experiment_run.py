@@ -14,13 +14,13 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
 from spacelang.ir.space import Space as CheckedSpace
 from spacelang.optimizers._initial_trials import with_initial_trials
-from spacelang.runtime.answer_time import AnswerTime
 from spacelang.runtime.callbacks import Callback, CallbackListener
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.listeners import SilentListener
 from spacelang.runtime.loop import Steps, run_to_completion, steps
+from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.run_logging import LoggingListener
 from spacelang.runtime.storage.header import PLAIN_LAW
 
@@ -41,7 +41,7 @@ def run_steps(
     resume: bool = False,
     listener: "Listener | None" = None,
     callbacks: Iterable[Callback] = (),
-    answer_time: AnswerTime | None = None,
+    answer_time: RunDeadline | None = None,
 ) -> "Steps[Result]":
     """Run the search as a generator; with a store, every trial is saved, and `resume` continues the run in it.
 
@@ -56,7 +56,7 @@ def run_steps(
     from spacelang.runtime.ensembles.construction import BestPredictions
 
     experiment = prepared.experiment
-    seconds, trials = experiment.budget.shortest_seconds, experiment.budget.trials
+    seconds, trials = experiment.budget.smaller_seconds_limit, experiment.budget.trials
     # The budget of the search is processor time: wall-clock time times the number of workers.
     allowed = TotalBudget(None if seconds is None else seconds * max(len(executor.free), 1), trials)
     # If only the ensemble needs predictions and there is no store, keep those of its candidates only.
@@ -65,7 +65,9 @@ def run_steps(
         terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions
         plain_draws = kept is not None and kept.header.law == PLAIN_LAW
         searched = replace(prepared.space.checked, plain_draws=plain_draws)
-        optimizer = as_stored(prepared.optimizer.plugin, None if kept is None else kept.header.options)
+        optimizer = with_earlier_store_defaults(
+            prepared.optimizer.plugin, None if kept is None else kept.header.options
+        )
         storage, earlier = (best, 0) if kept is None else (kept, kept.count)
         listener = SilentListener() if listener is None else listener
         title = f"{searched.name} with {prepared.optimizer.name}"
@@ -110,17 +112,17 @@ def open_run_store(
     if path is None:
         yield None
         return
-    from spacelang.runtime.storage.store import Store, is_blank
+    from spacelang.runtime.storage.store import Store, is_missing_or_empty
 
     place = Path(path)
-    make = Store.create if not resume or is_blank(place) else Store.open
+    make = Store.create if not resume or is_missing_or_empty(place) else Store.open
     with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
         if prepared.experiment.ensemble is not None:
             store.store_ensemble_request(prepared.experiment.ensemble)
         try:
             yield store
         except DifferentSearchError as error:
-            raise store.close_as_refused(error.trial) from error
+            raise store.undo_session_and_make_error(error.trial) from error
 
 
 def _run_loop(
@@ -131,7 +133,7 @@ def _run_loop(
     terms: StartConditions,
     journal: TrialStorage,
     listener: "Listener | None",
-    answer_time: AnswerTime | None,
+    answer_time: RunDeadline | None,
 ) -> Steps[Outcome]:
     from numpy.random import default_rng
 
@@ -147,7 +149,7 @@ def _run_loop(
     return steps(
         with_initial_trials(optimizer, problem),
         executor,
-        budget if answer_time is not None else budget.without_answer_time(),
+        budget if answer_time is not None else budget.with_merged_time_limits(),
         clock=clock,
         training_size=size,
         listener=listener,
@@ -160,7 +162,7 @@ def _run_loop(
     )
 
 
-def as_stored(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
+def with_earlier_store_defaults(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
     """Return an optimizer that continues a run with these stored options; None for a run without a store.
 
     A store of an earlier version lacks newer options. If one changes what is searched by default, the class says in

@@ -17,7 +17,7 @@ from spacelang.runtime.errors import DataError, describe_exception
 from spacelang.runtime.evaluation.unseen_rows import align_features, encode_test_labels, format_names
 from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.unseen_scores import score_with_interval
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -67,7 +67,7 @@ def load_new_rows(
     if missing := [name for name in names if name not in table.columns]:
         columns = "a column" if len(missing) == 1 else "columns"
         what = f"`{reference}` is missing {columns} that the pipeline uses: {format_names(missing)}"
-        raise DataError(what, suggestion(missing[0], map(str, table.columns)))
+        raise DataError(what, format_suggestion(missing[0], map(str, table.columns)))
     given = Table(reference, table[names], pd.Series(np.zeros(len(table)), name=label))
     features = align_features(given, Table(dataset.name, known, dataset.target))
     assert isinstance(features, pd.DataFrame)

@@ -26,7 +26,7 @@ from spacelang.api.stored_spaces import stored_space
 from spacelang.ir.task import NEGATED_PREFIX
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
-from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, read_options
+from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
 from spacelang.runtime.errors import DataError, InputError
@@ -222,7 +222,7 @@ def _data_reference(header: RunHeader) -> str:
 
 def _data_options(header: RunHeader, reference: str, given: DataOptions, reading: ReadOptions | None) -> DataOptions:
     """Return the options of the data; those that the caller leaves out are taken from the store."""
-    said = read_options(header.data_options)
+    said = parse_data_options(header.data_options)
     return DataOptions(
         said.target if given.target is None else given.target,
         said.test if given.test is None else given.test,

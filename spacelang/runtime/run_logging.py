@@ -23,7 +23,7 @@ class LoggingListener:
 
     def started(self, budget: Budget) -> None:
         """Log the start of a session."""
-        seconds, trials = budget.shortest_seconds, budget.trials
+        seconds, trials = budget.smaller_seconds_limit, budget.trials
         limits = [*([] if seconds is None else [f"{seconds:g} s"]), *([] if trials is None else [f"{trials} trials"])]
         resumed = f", resumed after {self._earlier_trials} trials" if self._earlier_trials else ""
         LOGGER.info("%s: started%s; limit: %s", self._title, resumed, " and ".join(limits) or "none")

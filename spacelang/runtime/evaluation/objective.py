@@ -19,7 +19,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Measure, Validation
-from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenMeasurement
+from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenRowsMeasurement
 from spacelang.runtime import final_fit
 from spacelang.runtime.archives.meta_features import meta_features
 from spacelang.runtime.data.labels import Dataset
@@ -29,7 +29,7 @@ from spacelang.runtime.errors import BuildError, exception_failure
 from spacelang.runtime.evaluation import folds
 from spacelang.runtime.evaluation.fitting import TrialRows, fit, reason_of
 from spacelang.runtime.evaluation.folds import EvaluationSettings
-from spacelang.runtime.evaluation.prefix_cache import CacheSeconds, PrefixCache
+from spacelang.runtime.evaluation.prefix_cache import CacheTimeAccount, PrefixCache
 from spacelang.runtime.evaluation.sample_weights import WEIGHTS_SETTING, describe_weights, fit_options
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
 from spacelang.runtime.final_work_costs import WorkSizes
@@ -119,7 +119,7 @@ class DataObjective:
     @cached_property
     def facts(self) -> DataFacts:
         """The description of the data that is stored with a run."""
-        return data_facts(self._dataset.name, self._dataset.features, self._dataset.labels)
+        return data_facts(self._dataset.name, self._dataset.features, self._dataset.original_labels)
 
     @cached_property
     def meta_features(self) -> Mapping[str, float]:
@@ -158,7 +158,7 @@ class DataObjective:
         if self._dataset.weights is not None:
             found[WEIGHTS_SETTING] = describe_weights(self._dataset.weights)
         if self.tested is not None:
-            facts = data_facts(self.tested.name, self.tested.features, self.tested.labels)
+            facts = data_facts(self.tested.name, self.tested.features, self.tested.original_labels)
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN_DIGITS]}"
         if numbered := self.preparation.formerly_imputed_columns_text:
             found[MISSING_VALUES_SETTING] = numbered
@@ -213,7 +213,7 @@ class DataObjective:
         self._models = folder
 
     @property
-    def symbols(self) -> dict[str, int]:
+    def size_symbols(self) -> dict[str, int]:
         """The numbers of the symbols of the data, which are defined in REFERENCE.md.
 
         Rows and columns are the fewest of any training part, so that limits hold in all folds. Missing values are
@@ -246,7 +246,7 @@ class DataObjective:
         """The size of the prefix cache of this process, in bytes."""
         return self._prefixes.bytes
 
-    def with_domains(self, space: Space) -> "DataObjective":
+    def with_bound_space(self, space: Space) -> "DataObjective":
         """Return the objective over the same space bound to its data; data, folds and cache are shared."""
         return self._copy_with(_space=space)
 
@@ -289,7 +289,7 @@ class DataObjective:
         """
         if isinstance(request, final_fit.FinalWork):
             return self._do_final_work(request)
-        started, account = self._clock(), CacheSeconds()
+        started, account = self._clock(), CacheTimeAccount()
         # One pipeline per fold: with `warm_start`, fitting a pipeline again would continue from the earlier fit.
         pipelines = [self._build(request.configuration) for _ in self._folds]
         own = folds.writes_in_place(pipelines[0])
@@ -335,7 +335,7 @@ class DataObjective:
         features, data = self._dataset.features, self._dataset
         if form is PipelineInput.ARRAY:
             features = folds.as_floats(features)
-        target = data.target.to_numpy() if is_member else data.labels
+        target = data.target.to_numpy() if is_member else data.original_labels
         with self._controlled_environment():
             if data.weights is None:
                 made = self.make_member if is_member else self.make_pipeline
@@ -345,7 +345,7 @@ class DataObjective:
             fitted = pipeline.fit(features, target, **fit_options(pipeline, data.weights))
             return fitted_voting_member(fitted, bool(data.classes)) if is_member else fitted
 
-    def trial_model(
+    def combine_fold_models(
         self, models: Sequence[Any], form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
     ) -> Any:
         """Return the models of a trial, one for each fold, as one fitted pipeline for features of this form.
@@ -377,9 +377,11 @@ class DataObjective:
                 case final_fit.RefitWork():
                     pipeline = self.refit(work.configuration, work.form, is_member=work.is_member)
                     value: Any = final_fit.SerializedPayload(pipeline) if work.returns_pipeline else None
-                case final_fit.TrialModelWork():
+                case final_fit.LoadTrialModelWork():
                     models = read_models(Path(work.path))
-                    value = final_fit.SerializedPayload(self.trial_model(models, work.form, is_member=work.is_member))
+                    value = final_fit.SerializedPayload(
+                        self.combine_fold_models(models, work.form, is_member=work.is_member)
+                    )
                 case final_fit.HeldOutPredictionsWork():
                     scorer = replace(self._scorer, classes=len(self._dataset.classes))
                     request = Request(work.configuration, work.fidelity)
@@ -406,7 +408,7 @@ class DataObjective:
             seconds = work.interval_seconds
             return score_with_interval(*given, has_interval=work.has_interval, interval_seconds=seconds)
 
-    def _measure_unseen_bounds(self, configuration: Configuration) -> tuple[UnseenMeasurement, ...]:
+    def _measure_unseen_bounds(self, configuration: Configuration) -> tuple[UnseenRowsMeasurement, ...]:
         """Fit the pipeline as trials do, since functions of users expect class codes, and measure its bounds."""
         assert self.tested is not None
         pipeline = self._build(configuration)
@@ -474,7 +476,7 @@ def _is_hopeless(request: Request, judged: Sequence[FoldScores]) -> bool:
     return request.stop_above is not None and mean([each.loss for each in judged]) > request.stop_above
 
 
-def _unshared_seconds(cost: float, account: CacheSeconds) -> float | None:
+def _unshared_seconds(cost: float, account: CacheTimeAccount) -> float | None:
     return max(cost - account.spent, 0.0) + account.saved if account.saved else None
 
 

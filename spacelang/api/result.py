@@ -338,10 +338,16 @@ class Result:
         are a 95 % interval for its rows, which ignores that the best were chosen. It needs predictions for the held-out
         rows: a trial that has none (see `predictions`) is evaluated again. `intervals=False` leaves them missing.
         """
-        from spacelang.api.result_tables import leaderboard
+        from spacelang.api.result_tables import held_out_intervals, leaderboard
 
         check_argument_types(count=n)
-        return leaderboard(self, n, intervals=intervals)
+        given = (self.predictions, self.experiment.seed)
+        return leaderboard(
+            self.outcome,
+            self.objective,
+            n,
+            lambda records: held_out_intervals(self.final_fits, records, *given) if intervals else {},
+        )
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:

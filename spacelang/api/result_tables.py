@@ -1,26 +1,32 @@
 """Tables of the result of a search: the best trials, and the members of the ensemble."""
 
+from collections.abc import Callable, Mapping
 from math import nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 import pandas as pd
 
+from spacelang.api.final_fits import FinalFits
 from spacelang.runtime.final_fit import rank_candidates
-from spacelang.runtime.objective import EnsembleObjective
+from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo
 from spacelang.runtime.storage.trial_columns import trials_frame
 
 if TYPE_CHECKING:
-    from spacelang.api.result import Result
+    import numpy.typing as npt
+
     from spacelang.runtime.ensembles.construction import Ensemble
-    from spacelang.runtime.history import TrialRecord
+    from spacelang.runtime.history import Outcome, TrialRecord
+
+    Intervals: TypeAlias = Mapping[int, tuple[float | None, float | None]]
 
 
-def leaderboard(result: "Result", count: int, *, intervals: bool) -> pd.DataFrame:
-    """Return the table of `Result.leaderboard`."""
-    metric, ranked = result.objective.metric, rank_candidates(result.outcome, result.objective.training_size)
+def leaderboard(
+    outcome: "Outcome", objective: ObjectiveInfo, count: int, intervals_of: "Callable[[list[TrialRecord]], Intervals]"
+) -> pd.DataFrame:
+    """Return the table of `Result.leaderboard`; `intervals_of` returns intervals of losses by trial number."""
+    metric, ranked = objective.metric, rank_candidates(outcome, objective.training_size)
     records = [record for record, _ in zip(ranked, range(count), strict=False)]
-    bounds = _intervals(result, records) if intervals else {}
+    bounds = intervals_of(records)
     losses = [nan if record.trial.loss is None else record.trial.loss for record in records]
     ends = [bounds.get(record.index, (None, None)) for record in records]
     scored = pd.DataFrame(
@@ -37,23 +43,24 @@ def leaderboard(result: "Result", count: int, *, intervals: bool) -> pd.DataFram
     return found[["trial", *found.columns.drop("trial")]].rename_axis(columns=score)
 
 
-def _intervals(result: "Result", records: "list[TrialRecord]") -> dict[int, tuple[float | None, float | None]]:
-    """Return intervals of losses by trial number, of those trials whose predictions are known or can be computed."""
+def held_out_intervals(
+    fits: FinalFits,
+    records: "list[TrialRecord]",
+    predictions: "Callable[[int], npt.NDArray[Any] | None]",
+    seed: int,
+) -> "Intervals":
+    """Return intervals of losses by trial number; trials without `predictions` are evaluated again for them."""
     from spacelang.runtime.scoring.held_out_intervals import held_out_interval
 
-    objective = result.objective
+    objective = fits.objective
     if not isinstance(objective, EnsembleObjective):
         return {}
-    known = {record.index: result.predictions(record.index) for record in records}
+    known = {record.index: predictions(record.index) for record in records}
     lacking = [record for record in records if known[record.index] is None]
-    known |= result.final_fits.predict_held_out_rows(lacking) if lacking and result.form is not None else {}
-    held_out, seed = objective.held_out, result.experiment.seed
-    given = (objective.metric, seed)
-    return {
-        number: held_out_interval(np.asarray(found), held_out, *given)
-        for number, found in known.items()
-        if found is not None
-    }
+    known |= fits.predict_held_out_rows(lacking) if lacking and fits.form is not None else {}
+    held_out, metric = objective.held_out, objective.metric
+    there = {number: found for number, found in known.items() if found is not None}
+    return {number: held_out_interval(found, held_out, metric, seed) for number, found in there.items()}
 
 
 def ensemble_members(ensemble: "Ensemble") -> pd.DataFrame:

@@ -70,8 +70,8 @@ def summary_table(results: Results) -> TitledTable:
         losses = (found.losses.value, found.losses.low, found.losses.high)
         for place, data in enumerate(results.data):
             head.append(make_visible(f"{data}: {results.formulas[data]}"))
-            for row, loss in zip(rows, zip(*(part[place] for part in losses), strict=True), strict=True):
-                row.append(_format_estimate(*loss, to_text=_format_loss))
+            for row, value, low, high in zip(rows, *(part[place] for part in losses), strict=True):
+                row.append(_format_estimate(value, low, high, _format_loss))
     what = "mean loss on rows that no trial saw [95 %]" if found.is_test else "median loss at the end [quartiles]"
     shown = f", {what}" if len(head) > 2 else ""
     return TitledTable(f"average rank of mean losses [95 %]{shown}", tuple(head), tuple(map(tuple, rows)))

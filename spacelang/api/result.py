@@ -372,7 +372,7 @@ class Result:
 
     @property
     def incumbent(self) -> "pd.DataFrame":
-        """A table of the incumbent over time: seconds, number of the trial, loss."""
+        """A table of the incumbent over time: seconds, number of the trial as in `trials`, loss."""
         import pandas as pd
 
         points = [(point.seconds, point.trial, point.loss) for point in self.outcome.curve]

@@ -1,5 +1,6 @@
 """ONNX models predict what their pipelines predict, or are refused with the step that is not covered."""
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.tree import DecisionTreeClassifier
 
 from spacelang.report import onnx_model as onnx
-from spacelang.runtime.errors import BuildError
+from spacelang.runtime.errors import BuildError, InputError
 
-pytest.importorskip("skl2onnx")
-runtime = pytest.importorskip("onnxruntime")
-
+needs_onnx = pytest.mark.skipif(
+    find_spec("skl2onnx") is None or find_spec("onnxruntime") is None, reason="the extra `onnx` is not installed"
+)
 ROWS = 300
 
 
@@ -62,6 +63,7 @@ def features_for(name: str, whole: pd.DataFrame) -> pd.DataFrame:
     return whole if name == "text" else whole.drop(columns="town")
 
 
+@needs_onnx
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_a_model_predicts_labels_and_probabilities(name: str) -> None:
     whole, labels, _ = table()
@@ -70,6 +72,7 @@ def test_a_model_predicts_labels_and_probabilities(name: str) -> None:
     content, inputs = onnx.onnx_model(fitted, given, ["trial 1"])
     assert len(inputs) == (5 if name == "text" else 1)
     numbers = given.astype({each: np.float32 for each in given if each != "town"})
+    runtime = pytest.importorskip("onnxruntime")
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
     feed = (
         {
@@ -86,6 +89,7 @@ def test_a_model_predicts_labels_and_probabilities(name: str) -> None:
     assert session.get_modelmeta().custom_metadata_map["provenance"] == "trial 1"
 
 
+@needs_onnx
 @pytest.mark.parametrize("last", [Ridge(), HistGradientBoostingRegressor(max_iter=20)])
 def test_a_model_predicts_numbers(last: Any) -> None:
     given, _, numbers = table()
@@ -106,6 +110,7 @@ REFUSED = {
 }
 
 
+@needs_onnx
 @pytest.mark.parametrize("reason", REFUSED)
 def test_a_step_that_is_not_covered_is_named(reason: str) -> None:
     whole, labels, _ = table()
@@ -115,6 +120,7 @@ def test_a_step_that_is_not_covered_is_named(reason: str) -> None:
     assert reason in raised.value.message
 
 
+@needs_onnx
 def test_a_missing_text_is_refused() -> None:
     given, labels, _ = table()
     fitted = prepared(DecisionTreeClassifier()).fit(given, labels)
@@ -129,3 +135,10 @@ def test_thresholds_of_boosting_are_rounded_without_an_effect_on_32_bit_numbers(
     rounded = onnx._round_down(thresholds)
     assert np.array_equal(rounded, rounded.astype(np.float32))
     assert np.array_equal(numbers <= thresholds, numbers <= rounded)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx, "find_spec", lambda name: None if name == "onnxruntime" else object())
+    with pytest.raises(InputError, match=r"writing a `\.onnx` file needs the package `onnxruntime`") as raised:
+        onnx.check_onnx_installed()
+    assert "install `spacelang[onnx]`" in raised.value.help

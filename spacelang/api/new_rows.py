@@ -108,7 +108,9 @@ def predict_rows(fitted: Any, rows: NewRows) -> Predictions:
             found |= {f"{PROBABILITY_PREFIX}{name}": shares[:, place] for place, name in enumerate(fitted.classes_)}
     except Exception as error:  # third-party classes may raise anything on new rows
         gaps = rows.new_missing_columns
-        remedy = f"columns with missing values that had none in the run: {format_names(gaps)}" if gaps else ""
+        remedy = (
+            f"values are missing in columns that had no missing values in the run: {format_names(gaps)}" if gaps else ""
+        )
         raise DataError(f"the pipeline cannot predict these rows: {describe_exception(error)}", remedy) from error
     return Predictions(pd.DataFrame(found))
 

@@ -223,7 +223,7 @@ def test_the_command_that_is_stopped_tells_what_to_do(here: Here, monkeypatch: p
     assert "interrupted after 1 complete seed\n" in ended.stderr
     assert ended.stdout.startswith("grid: 3 optimizers, 2 data sets, 1 seed; 6 runs of 9 s")
     assert len(ended.stdout.splitlines()) == 10
-    assert "over 2 data sets and 1 seed, which are too few" in ended.stdout.splitlines()[-1]
+    assert ended.stdout.splitlines()[-1].endswith(" at the end, over 2 data sets and 1 seed.")
     assert here(*COMPARE, "-o", "out").returncode == 0
 
 

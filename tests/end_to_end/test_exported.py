@@ -154,13 +154,15 @@ def test_an_ensemble_is_code_that_votes_as_the_fitted_one(finished: ReopenedRun,
 
 
 def test_a_model_predicts_what_the_command_predicts(folder: Path, answers: dict[str, Any]) -> None:
-    rows = pd.read_csv(folder / "best.skops.new.csv").drop(columns="bought")
+    rows = pd.read_csv(folder / "best.skops.new.csv")
     rows[[*rows.columns[::-1]]].assign(note="n").to_csv(folder / "new.csv", index=False)
     options = ("--fitted-on", "rows.csv", "--data", "new.csv", "-o", "predictions.csv", "--json")
     ended = spacelang("predict", "run.db", *options, folder=folder)
     found, (labels, shares) = document(ended), answers["best.skops"]
     assert "ignored columns: `note`" in ended.stderr
     assert found["predictions"] == labels
+    assert (found["score"]["metric"], found["score"]["rows"]) == ("1 - accuracy", len(rows))
+    assert found["score"]["loss"] == pytest.approx(np.mean(rows["bought"] != labels))
     if shares is not None:
         assert [*found["probabilities"]] == ["no", "yes"]
         assert np.abs(np.transpose([*found["probabilities"].values()]) - np.array(shares)).max() <= 1e-12

@@ -120,8 +120,9 @@ def make_folds(
         else:
             fitting, judging = features[order], features[held_out]
         groups = {column: _group_positions(values.iloc[held_out]) for column, values in grouping.items()}
+        rows = (fitting, target[order], judging, target[held_out], groups, held_out, transformer)
         weights = None if dataset.weights is None else dataset.weights[order]
-        found.append(Fold(fitting, target[order], judging, target[held_out], groups, held_out, transformer, weights))
+        found.append(Fold(*rows, training_weights=weights))
     return tuple(found)
 
 

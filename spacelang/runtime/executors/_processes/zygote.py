@@ -1,7 +1,8 @@
 """The zygote: a process that has loaded the evaluation, forks workers that share it, and enforces their limits.
 
 It must not have used threads when it forks; it enforces deadlines while the search is busy; and it ends all workers if
-the search is killed. The kernel makes it the parent of orphans, and it kills every child that is no worker.
+the search is killed. The kernel makes it the parent of orphans, and it kills every child that is no worker. Its own
+parent, the reaper, kills what it leaves if it is killed itself.
 """
 
 import fcntl
@@ -29,6 +30,7 @@ from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import communication, kernel, worker
 from spacelang.runtime.executors._processes.communication import Channel, SharedWorkerState
 from spacelang.runtime.executors._processes.process_tree import ProcessTrees, kill_children, kill_tree, resident_bytes
+from spacelang.runtime.executors._processes.reaper import fork_zygote
 from spacelang.runtime.executors._processes.worker import GlobalState
 
 MEMORY_POLL_INTERVAL: Final = 0.025  # The interval at which the memory of trials is measured, in seconds
@@ -49,6 +51,7 @@ def main(control: int, lifeline: int, payload: int) -> NoReturn:
     """Load the evaluation and serve the coordinator until it disconnects; the arguments are open file descriptors."""
 
     def load_and_serve() -> None:
+        fork_zygote()
         # Imports leave no garbage that is worth collecting.
         gc.disable()
         channel = Channel(socket.socket(fileno=control))
@@ -67,6 +70,7 @@ def serve(control: socket.socket, lifeline: int, evaluate: Evaluate, environment
 
     def reset_and_serve() -> None:
         _reset_process(environment)
+        fork_zygote()
         channel = Channel(control)
         Zygote(channel, lifeline, evaluate, pickle.loads(channel.receive())).serve()
 

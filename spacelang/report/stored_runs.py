@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from spacelang.runtime.storage.stored_run import StoredRun
 
 
-OPTION_NAME: Final = re.compile("[a-z][a-z-]*")  # The name of a command-line option, as stores hold it
+REPEATED_OPTIONS: Final = ("set", "bind")
+"""The options of a store that are repeated as they are; a foreign file may name others."""
+PACKAGE_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,100}", re.ASCII)  # The name of a package, to be shown in a line
 SHOWN_TRIALS: Final = 10  # The number of best trials that are shown
 MAX_LENGTH: Final = 400  # The maximum length of a shown text in characters; longer texts are cut
 MAX_COMMAND_LENGTH: Final = 4_000  # The same for a line to be copied into a shell, which is useless if it is cut
@@ -328,11 +330,19 @@ def _repeated_options(header: "RunHeader") -> tuple[str, str, str]:
     asked = header.asked
     if asked is None:
         return " SPACE", "", OPTIONS_UNKNOWN
-    # The options of the optimizer first, next to its name. The store may be a foreign file with any text in it.
-    names = sorted((name for name in asked if OPTION_NAME.fullmatch(name)), key=lambda name: (name != "set", name))
-    said = [f" --{name} {shlex.quote(text)}" for name in names for text in asked[name]]
-    flags = [f" --{name}" for name in names if not asked[name] and name != UNNAMED_SPACE]
-    return "" if UNNAMED_SPACE in asked else " SPACE", "".join((*said, *flags)), ""
+    said = [f" --{name} {shlex.quote(text)}" for name in REPEATED_OPTIONS for text in asked.get(name, ())]
+    packages = asked.get("allow", ())
+    said.extend(" --allow PACKAGE" for _ in packages)
+    return "" if UNNAMED_SPACE in asked else " SPACE", "".join(said), _describe_packages(packages)
+
+
+def _describe_packages(packages: Sequence[str]) -> str:
+    """Return a remark on the packages that a run may import: the user decides about them, not the store."""
+    if not packages:
+        return ""
+    names = [f"`{name}`" if PACKAGE_NAME.fullmatch(name) else "an invalid name" for name in packages]
+    noun = "package" if len(names) == 1 else "packages"
+    return f"; the store names the {noun} {', '.join(names)}: allow a package only if you trust it"
 
 
 def _data_options(header: "RunHeader") -> str:

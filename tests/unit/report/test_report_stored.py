@@ -11,10 +11,11 @@ import pytest
 from sklearn.metrics import get_scorer_names
 from storing import DATA, LIMIT, broken, header, stored, trial
 
+from spacelang.api.run_options import RunOptions, options_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, CrossValidation, Measure
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenMeasurement
-from spacelang.report.stored_runs import MAX_LENGTH, OPTIONS_UNKNOWN, document, scorer_of, text
+from spacelang.report.stored_runs import MAX_LENGTH, OPTIONS_UNKNOWN, REPEATED_OPTIONS, document, scorer_of, text
 from spacelang.runtime.history import History, NullTrialStorage
 from spacelang.runtime.scoring.metric import named_metric
 from spacelang.runtime.storage.header import UNNAMED_SPACE
@@ -228,18 +229,34 @@ def test_who_goes_on_judges_as_the_run_did(tmp_path: Path) -> None:
 
 def test_who_goes_on_says_again_what_the_run_was_asked_for(tmp_path: Path) -> None:
     """All that its other facts do not say; a store that does not know it says so."""
-    asked = {"set": ("z=blds(disc=2)", "k=1"), "allow": ("xgboost",), "bind": ("n_features=3",), EVIL: (EVIL,)}
+    asked = {"set": ("z=blds(disc=2)", "k=1"), "bind": ("n_features=3",), EVIL: (EVIL,), "executor": ("tcp://a:1",)}
     stored(tmp_path / "asked.db", asked=asked)
     stored(tmp_path / "usual.db", asked={UNNAMED_SPACE: ()})
     stored(tmp_path / "before.db", asked=None)
     lines = [told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("asked", "usual", "before")]
-    again = "--set 'z=blds(disc=2)' --set k=1 --allow xgboost --bind n_features=3 --store"
+    again = "--set 'z=blds(disc=2)' --set k=1 --bind n_features=3 --store"
     assert f" --seed 0 {again} " in lines[0]
     assert [("spacelang run SPACE --data" in line, line.endswith(OPTIONS_UNKNOWN)) for line in lines] == [
         (True, False),
         (False, False),
         (True, True),
     ]
+
+
+def test_a_store_does_not_decide_what_is_imported(tmp_path: Path) -> None:
+    """The packages that it names are shown, to be allowed by the one who trusts them; no name can look like more."""
+    stored(tmp_path / "one.db", asked={"allow": ("xgboost",)})
+    stored(tmp_path / "two.db", asked={"allow": ("my-own.package", "x` is harmless: `y", EVIL)})
+    one, two = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("one", "two"))
+    assert " --seed 0 --allow PACKAGE --store" in one
+    assert one.endswith("`; the store names the package `xgboost`: allow a package only if you trust it")
+    assert " --seed 0 --allow PACKAGE --allow PACKAGE --allow PACKAGE --store" in two
+    assert "packages `my-own.package`, an invalid name, an invalid name: allow" in two
+
+
+def test_the_options_that_stores_hold_are_shown_in_the_line_to_resume() -> None:
+    flags = {option.flag_of(name) for name, option in options_of(RunOptions).items() if option.is_stored}
+    assert flags == {f"--{name}" for name in (*REPEATED_OPTIONS, "allow")}
 
 
 def test_a_line_to_paste_is_not_cut(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ are made visible. The number of queries does not depend on the number of trials.
 
 import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -34,6 +33,7 @@ from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.runtime.storage.trial_columns import trial_document
 from spacelang.serialization.json_documents import decision_keys
+from spacelang.shell import shell_word
 from spacelang.text import count_with_noun, pad_columns
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ CONTINUATIONS: Final = {
 def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterator[tuple[str, str]]:
     """Yield the next steps for a run, each as a label and a text with a command."""
     header = run.header
-    store, is_held = shlex.quote(str(run.path)), _is_in_memory(header)
+    store, is_held = shell_word(str(run.path)), _is_in_memory(header)
     has_rows = bool(header.data.rows) and not header.data.name.startswith("table:")
     if has_best and has_rows:
         on, fitted = (" --data FILE", " --fitted-on FILE") if is_held else ("", "")
@@ -284,10 +284,10 @@ def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterat
         own = f"optimizer={header.optimizer!r}, seed={header.seed}, store={str(run.path)!r}, resume=True"
         yield "continue", f"{CONTINUATIONS[found.state]} `{call}, {own})` in Python, with all other arguments as before"
         return
-    data = f"--data {'FILE' if is_held else shlex.quote(header.data.name)}{_data_options(header)}"
+    data = f"--data {'FILE' if is_held else shell_word(header.data.name)}{_data_options(header)}"
     judged = _scoring_options(header) if has_rows else ""
     space, said, unknown = _repeated_options(header)
-    by, way, output = ("run", f" --optimizer {shlex.quote(header.optimizer)}", "")
+    by, way, output = ("run", f" --optimizer {shell_word(header.optimizer)}", "")
     if header.optimizer == "tabulate":
         by, way, output = "tabulate", _hyperparameters_option(header), " -o TABLE.npz"
         unknown = f"{RUNGS_UNKNOWN}{unknown}"
@@ -300,7 +300,7 @@ def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterat
 def _hyperparameters_option(header: "RunHeader") -> str:
     """Return the option for the hyperparameters of a table, or an empty string if the table has all values."""
     extent = parse_options(header.options).get("hyperparameters")
-    return f" --hyperparameters {shlex.quote(extent)}" if isinstance(extent, str) and extent != "all" else ""
+    return f" --hyperparameters {shell_word(extent)}" if isinstance(extent, str) and extent != "all" else ""
 
 
 def _is_in_memory(header: "RunHeader") -> bool:
@@ -330,7 +330,7 @@ def _repeated_options(header: "RunHeader") -> tuple[str, str, str]:
     asked = header.asked
     if asked is None:
         return " SPACE", "", OPTIONS_UNKNOWN
-    said = [f" --{name} {shlex.quote(text)}" for name in REPEATED_OPTIONS for text in asked.get(name, ())]
+    said = [f" --{name} {shell_word(text)}" for name in REPEATED_OPTIONS for text in asked.get(name, ())]
     packages = asked.get("allow", ())
     said.extend(" --allow PACKAGE" for _ in packages)
     return "" if UNNAMED_SPACE in asked else " SPACE", "".join(said), _describe_packages(packages)
@@ -360,14 +360,14 @@ def _scoring_options(header: "RunHeader") -> str:
     scorer = scorer_of(header.metric)
     said: list[str] = []
     if not {scorer, scorer.removeprefix(NEGATED_PREFIX)} & {*scorers}:
-        said.append(f"--metric {shlex.quote(scorer)}")
+        said.append(f"--metric {shell_word(scorer)}")
     # Other splits come with the data.
     if split != header.validation and header.validation.startswith(("holdout(", "cv(")):
-        said.append(f"--validate {shlex.quote(header.validation)}")
+        said.append(f"--validate {shell_word(header.validation)}")
     recorded = ("training_score", "predictions")
     said += [f"--{name.replace('_', '-')}" for name in recorded if settings.get(name) == "true"]
     if isinstance(metrics := parse_options(settings).get("metrics"), list):
-        said.append(f"--metrics {shlex.quote(','.join(map(str, metrics)))}")
+        said.append(f"--metrics {shell_word(','.join(map(str, metrics)))}")
     return "".join(f" {each}" for each in said)
 
 

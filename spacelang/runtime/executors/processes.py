@@ -25,14 +25,16 @@ from spacelang.ir.task import BYTES, UNLIMITED, Limits, format_quantity
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception, format_megabytes
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
-from spacelang.runtime.executors._processes import communication
+from spacelang.runtime.executors._processes import communication, kernel
 from spacelang.runtime.executors._processes.communication import Answer, Channel, ConfigureWorkers, JobStartNotice
 from spacelang.runtime.executors._processes.zygote_connection import NO_WORKERS_HELP, ZygoteConnection
+from spacelang.text import count_with_noun
 
 MAX_ATTEMPTS: Final = 3
 """The maximum number of starts of a job whose worker may have died for a reason outside of the job."""
 MAX_FAILED_LOADS: Final = 3  # The number of zygotes in a row that may end before they have loaded the evaluation
 MIN_TRIAL_BYTES: Final = 16_000_000  # The minimum memory of a trial on top of that of an idle worker, in bytes
+SPARE_FILES: Final = 16  # The number of files, besides one for each worker, that a run opens at a time
 CHECK_INTERVAL: Final = 1.0  # The interval at which a silent zygote is checked, in seconds
 RESPONSE_TIMEOUT: Final = 10.0
 """The maximum time for a worker to read a job, and for the zygote to report a timeout, in seconds."""
@@ -59,8 +61,9 @@ class Processes:
 
     There may be more workers than cores; each uses one thread.
 
-    Raises InputError if the platform has no such processes, or if the evaluation cannot be sent to one. `ready` raises
-    InputError if the evaluation cannot be loaded, or if the memory limit is too small for an idle worker.
+    Raises InputError if the platform has no such processes, if this process may open too few files to connect to them,
+    or if the evaluation cannot be sent to one. `ready` raises InputError if the evaluation cannot be loaded, or if the
+    memory limit is too small for an idle worker.
     """
 
     @classmethod
@@ -81,6 +84,11 @@ class Processes:
             raise InputError("worker processes are supported on Linux and macOS only", NO_WORKERS_HELP)
         if workers < 1:
             raise ValueError(f"the number of workers must be at least 1, not {workers}")
+        needed = len(kernel.open_files()) + workers + SPARE_FILES
+        if needed > (limit := kernel.max_open_files()):
+            help_ = f"raise the limit: `ulimit -n {2 * needed}`; {NO_WORKERS_HELP}"
+            counted = count_with_noun(workers, "worker")
+            raise InputError(f"a process may open only {limit:.0f} files here, and {counted} need {needed}", help_)
         self._evaluate, self._limits, self._isolates, self._forks = evaluate, limits, isolate, forks
         self._workers = {name: _WorkerState(name) for name in map(str, range(1, workers + 1))}
         self._next_number = count(1)

@@ -40,8 +40,6 @@ MAX_PAUSE: Final = 1.0
 EXTERNAL_SIGNALS: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 """The signals that only another process sends: no fault of a process raises them."""
 START_ALLOWANCE: Final = 2.0  # The extra time until a worker starts a job, in seconds: it may have to be forked first
-STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-"""The signals by which a user, a terminal or a scheduler stops all processes of a run."""
 GC_THRESHOLDS: Final = (700, 10, 10)  # Python's default thresholds of the garbage collector
 EXIT_GRACE: Final = 0.2
 """The time that a disconnected worker has to exit by itself, in seconds, so that its exit code can be reported."""
@@ -80,7 +78,7 @@ def serve(control: socket.socket, lifeline: int, evaluate: Evaluate, environment
 def _exit_after(work: Callable[[], None]) -> NoReturn:
     code = 1
     try:
-        for stop in STOP_SIGNALS:
+        for stop in communication.STOP_SIGNALS:
             # The search handles them, and then ends this process.
             signal.signal(stop, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -260,7 +258,7 @@ class Zygote:
         try:
             signal.set_wakeup_fd(-1)
             # Process pools that a trial starts end their workers by SIGTERM.
-            for number in (signal.SIGCHLD, signal.SIGTERM):
+            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
             os.close(self._lifeline)
             for each in (self._channel, self._wakeup_reader, self._wakeup_writer):

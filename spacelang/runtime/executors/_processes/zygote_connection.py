@@ -44,14 +44,14 @@ class ForkedProcess:
     """A forked child of this process, with the interface of `subprocess.Popen`."""
 
     def __init__(self, serve: Callable[[], NoReturn]) -> None:
-        """Fork a process that runs `serve`, without end, with SIGINT and SIGTERM blocked until it sets its handlers."""
+        """Fork a process that runs `serve`, without end, with `STOP_SIGNALS` blocked until it sets its handlers."""
         for stream in (sys.stdout, sys.stderr):
             # Unwritten output would be written by both processes.
             with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
         # The garbage collector does not write to frozen objects, so their pages stay shared with the child.
         gc.freeze()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, communication.STOP_SIGNALS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.pid = os.fork()

@@ -3,13 +3,14 @@
 from shlex import quote
 from typing import Final
 
-ESCAPES: Final = {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
+ESCAPES: Final = {"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def shell_word(text: str) -> str:
     r"""Return a text as one word, in quotes where necessary, without control characters.
 
-    Bash, zsh and ksh read a word with a line break as `$'first\nsecond'`.
+    Bash, zsh and ksh read a word with a line break as `$'first\nsecond'`. There is no quote within these quotes, where
+    other shells would end the word.
     """
     if text.isprintable():
         return quote(text)
@@ -17,7 +18,7 @@ def shell_word(text: str) -> str:
 
 
 def _escape(character: str) -> str:
-    if character.isprintable():
+    if character.isprintable() and character != "'":
         return character
     # Undecodable bytes of file names are represented by these surrogates.
     errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from spacelang.runtime.storage.stored_run import StoredRun
 
 
-REPEATED_OPTIONS: Final = ("set", "bind")
-"""The options of a store that are repeated as they are; a foreign file may name others."""
-PACKAGE_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,100}", re.ASCII)  # The name of a package, to be shown in a line
+OPTION_NAME: Final = re.compile("[a-z][a-z-]*")  # The name of a command-line option, as stores hold it
+UNTRUSTED_OPTIONS: Final = frozenset({"allow", "executor", "archive", "initial", "store"})
+"""The options that a store, which may be a foreign file, must not choose: what is imported, opened and connected to."""
 SHOWN_TRIALS: Final = 10  # The number of best trials that are shown
 MAX_LENGTH: Final = 400  # The maximum length of a shown text in characters; longer texts are cut
 MAX_COMMAND_LENGTH: Final = 4_000  # The same for a line to be copied into a shell, which is useless if it is cut
@@ -148,6 +148,8 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     options = ", ".join(f"{name}={_value(value)}" for name, value in parse_options(header.options).items())
     yield "data", f"{header.data}"
     yield "optimizer", f"{header.optimizer}{f' ({options})' if options else ''}, seed {header.seed}"
+    if header.equal_seeds:
+        yield "seed", header.equal_seeds
     yield "scored by", f"{header.metric}, {header.validation}, at most {header.training_size:,} training rows"
     yield from (("subject to", each) for each in header.bounds)
     yield from header.settings.items()
@@ -330,19 +332,15 @@ def _repeated_options(header: "RunHeader") -> tuple[str, str, str]:
     asked = header.asked
     if asked is None:
         return " SPACE", "", OPTIONS_UNKNOWN
-    said = [f" --{name} {shell_word(text)}" for name in REPEATED_OPTIONS for text in asked.get(name, ())]
-    packages = asked.get("allow", ())
-    said.extend(" --allow PACKAGE" for _ in packages)
-    return "" if UNNAMED_SPACE in asked else " SPACE", "".join(said), _describe_packages(packages)
-
-
-def _describe_packages(packages: Sequence[str]) -> str:
-    """Return a remark on the packages that a run may import: the user decides about them, not the store."""
-    if not packages:
-        return ""
-    names = [f"`{name}`" if PACKAGE_NAME.fullmatch(name) else "an invalid name" for name in packages]
-    noun = "package" if len(names) == 1 else "packages"
-    return f"; the store names the {noun} {', '.join(names)}: allow a package only if you trust it"
+    # The options of the optimizer first, next to its name.
+    names = (name for name in asked.keys() - UNTRUSTED_OPTIONS - {UNNAMED_SPACE} if OPTION_NAME.fullmatch(name))
+    given = ""
+    for name in sorted(names, key=lambda name: (name != "set", name)):
+        given += "".join(f" --{name} {shell_word(text)}" for text in asked[name]) or f" --{name}"
+    packages = [name if name.replace("-", "_").isidentifier() else "…" for name in asked.get("allow", ())]
+    given += " --allow PACKAGE" * len(packages)
+    remark = f"; the store names `{'`, `'.join(packages)}`: allow only packages that you trust" if packages else ""
+    return "" if UNNAMED_SPACE in asked else " SPACE", given, remark
 
 
 def _data_options(header: "RunHeader") -> str:

@@ -25,7 +25,7 @@ from spacelang.ir.task import BYTES, UNLIMITED, Limits, format_quantity
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception, format_megabytes
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
-from spacelang.runtime.executors._processes import communication, kernel
+from spacelang.runtime.executors._processes import communication, operating_system
 from spacelang.runtime.executors._processes.communication import Answer, Channel, ConfigureWorkers, JobStartNotice
 from spacelang.runtime.executors._processes.zygote_connection import NO_WORKERS_HELP, ZygoteConnection
 from spacelang.text import count_with_noun
@@ -84,8 +84,8 @@ class Processes:
             raise InputError("worker processes are supported on Linux and macOS only", NO_WORKERS_HELP)
         if workers < 1:
             raise ValueError(f"the number of workers must be at least 1, not {workers}")
-        needed = len(kernel.open_files()) + workers + SPARE_FILES
-        if needed > (limit := kernel.max_open_files()):
+        needed = len(operating_system.inodes_by_descriptor()) + workers + SPARE_FILES
+        if needed > (limit := operating_system.max_open_files()):
             help_ = f"raise the limit: `ulimit -n {2 * needed}`; {NO_WORKERS_HELP}"
             counted = count_with_noun(workers, "worker")
             raise InputError(f"a process may open only {limit:.0f} files here, and {counted} need {needed}", help_)

@@ -9,7 +9,7 @@ import signal
 from contextlib import suppress
 from typing import Final, NoReturn
 
-from spacelang.runtime.executors._processes import kernel
+from spacelang.runtime.executors._processes import operating_system
 from spacelang.runtime.executors._processes.process_tree import kill_children
 
 STANDARD_ERROR: Final = 2  # The descriptor of the standard error, the last one of the standard streams
@@ -20,7 +20,7 @@ def fork_zygote() -> None:
 
     The caller must have only one thread.
     """
-    kernel.adopt_orphans()
+    operating_system.adopt_orphans()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     zygote = os.fork()
     if zygote != 0:
@@ -32,7 +32,7 @@ def fork_zygote() -> None:
 
 def _reap_until_end_of(zygote: int) -> NoReturn:
     # The data of the zygote is freed, and its connections are closed, when it ends, not when this process does.
-    for descriptor in map(int, kernel.open_files()):
+    for descriptor in map(int, operating_system.inodes_by_descriptor()):
         if descriptor > STANDARD_ERROR:
             os.close(descriptor)
     while True:
@@ -42,7 +42,7 @@ def _reap_until_end_of(zygote: int) -> NoReturn:
     kill_children()
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        kernel.disable_core_dumps()
+        operating_system.disable_core_dumps()
         with suppress(OSError):
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from math import isnan
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,7 @@ from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import NEGATED_PREFIX, FunctionBound, describe_bound, parse_bound
 from spacelang.ir.trial import Status
+from spacelang.ir.validation import KINDS, WordOption, describe_validation, make_validation
 from spacelang.report.trial_results import (
     describe_constraints,
     describe_counts,
@@ -360,7 +362,7 @@ def _scoring_options(header: "RunHeader") -> str:
     if not {scorer, scorer.removeprefix(NEGATED_PREFIX)} & {*scorers}:
         said.append(f"--metric {shell_word(scorer)}")
     # Other splits come with the data.
-    if split != header.validation and header.validation.startswith(("holdout(", "cv(")):
+    if split != header.validation and header.validation.partition("(")[0] in KINDS:
         said.append(f"--validate {shell_word(header.validation)}")
     recorded = ("training_score", "predictions")
     said += [f"--{name.replace('_', '-')}" for name in recorded if settings.get(name) == "true"]
@@ -384,7 +386,17 @@ def _task_scoring(definition: str) -> tuple[tuple[str, ...], str]:
     task = document.get("task") if isinstance(document, dict) else None
     goal, split = (task.get(name) for name in ("goal", "validation")) if isinstance(task, dict) else (None, None)
     scorers = tuple(each for each in goal.values() if isinstance(each, str)) if isinstance(goal, dict) else ()
-    return scorers, "".join(f"{name}({share})" for name, share in split.items()) if isinstance(split, dict) else ""
+    return scorers, _describe_task_split(split) if isinstance(split, dict) else ""
+
+
+def _describe_task_split(split: Mapping[str, Any]) -> str:
+    """Return the validation of a task, from its JSON; empty if it is invalid."""
+    kind = next((kind for kind in KINDS if kind in split), "")
+    columns = [(name, column) for name in ("group", "by") if isinstance(column := split.get(name), str)]
+    with suppress(ValueError, TypeError, KeyError):
+        keeps: list[WordOption] = [("keep", None)] if split.get("keep") is True else []
+        return describe_validation(make_validation(kind, split[kind], [*columns, *keeps]))
+    return ""
 
 
 def parse_options(options: Mapping[str, str]) -> dict[str, object]:

@@ -119,7 +119,8 @@ SearchTime = Annotated[str | float | None, RunOption(None, "The time of the sear
 Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", check=checks.INTEGER, least=1, variants={
     "compare": "Stop each run after this many trials.", "ask_and_tell": "The search ends after this many trials. "
     "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
-Seed = Annotated[int, RunOption(0, "Equal seeds give equal results.", "The seed of all random draws.",
+Seed = Annotated[int, RunOption(0, "The seed of all random draws. Equal seeds give equal trials with one worker; "
+    "with several only by `blds`, `daub`, `enumerate`, `lds`, `mlds` and `random`.", "{help}",
     (checks.INTEGER[0], "takes a whole number, from which all random draws derive"), least=0)]
 FirstConfigurations = Annotated["Initial | None", RunOption(None, "Configurations to evaluate first: `default`, or "
     "those of a JSON file (such as the output of `run --json`).", "{help} In Python also a mapping, or several. A "

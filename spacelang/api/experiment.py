@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.objective import ObjectiveInfo
     from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.own_scorers import Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,8 @@ class Experiment:
     budget
         The time and the number of trials.
     metric, validation
-        How trials are scored. None means as in the task, otherwise as the data suggests.
+        How trials are scored. None means as in the task, otherwise as the data suggests. The metric is the name of a
+        scorer, or a scorer.
     recorded
         Further measurements of every trial.
     test
@@ -138,7 +140,7 @@ class Experiment:
     optimizer: NestedPlugin | None = None
     budget: Budget = UNLIMITED_BUDGET
     seed: int = 0
-    metric: str | None = None
+    metric: "str | Scorer | None" = None
     validation: Validation | None = None
     recorded: ExtraMeasurements = ExtraMeasurements()
     test: Any = None

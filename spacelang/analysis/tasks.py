@@ -340,10 +340,9 @@ class BoundReader:
                 self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
                 return None
             case _:
+                problem = "expected the name of a measure on the left of the limit"
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(
-                    problems.BoundForm(written.span, problem="this is not a bound of a measure", remedy=remedy)
-                )
+                self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
                 return None
         if _is_number(left) and not _is_number(right):
             left, right, relation = right, left, _MIRRORED.get(relation, relation)
@@ -374,10 +373,9 @@ class BoundReader:
             case ast.FunctionCall(function=ast.Word(text=name, span=place)):
                 pass
             case _:
+                problem = "expected the name of a measure on the left of the limit"
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(
-                    problems.BoundForm(written.span, problem="expected the name of a measure on the left of the limit", remedy=remedy)
-                )
+                self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
                 return None
         if name not in MEASURES:
             near = MEASURE_SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))

@@ -16,7 +16,7 @@ from spacelang.cli._options import (
     refuse_shared_input,
     standard_input_source,
 )
-from spacelang.cli._output import fail, print_diagnostics, print_error, use_colours
+from spacelang.cli._output import fail, print_diagnostics, print_error, should_use_colours
 from spacelang.cli._process import BAD_INPUT, print_file_text
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -111,7 +111,7 @@ def _format(reference: str) -> _FormattedSpace | None:
 
 
 def _print_difference(layout: _FormattedSpace) -> None:
-    styled = use_colours(sys.stdout)
+    styled = should_use_colours(sys.stdout)
     for line in _difference(layout):
         style = next((style for start, style in _STYLES.items() if line.startswith(start)), "") if styled else ""
         shown = make_visible(line) if sys.stdout.isatty() else line

@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Protocol
 
 from spacelang.analysis import alternatives, annotations
-from spacelang.analysis.alternatives import Alternative, alternatives_of, is_plain_word
+from spacelang.analysis.alternatives import Alternative, alternatives_of, is_valid_identifier
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import AddressPrefix
 from spacelang.analysis.modules import Module
@@ -150,7 +150,7 @@ class StructureReader:
         # A quoted name is used for the alternative only: the decision inside needs a plain word.
         if (
             alias is not None
-            and is_plain_word(alias)
+            and is_valid_identifier(alias)
             and isinstance(written, ast.JoinedStructures | ast.OptionalStructure | ast.Permute)
         ):
             return self._aliased(written, alias, spot)

@@ -52,21 +52,30 @@ class TabularData(EvaluationData):
     def stored_options(self, experiment: Experiment) -> Mapping[str, str]:
         """Return the column of labels, the share of test rows, and how the file was read."""
         from spacelang.runtime.data.read_options import DataOptions
+        from spacelang.runtime.data.several_targets import target_names
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
         table = self.table
-        return DataOptions(str(table.target.name), test_share_or_none(experiment.test), table.reading).as_texts
+        return DataOptions(target_names(table.target), test_share_or_none(experiment.test), table.reading).as_texts
 
     def _objective(self, experiment: Experiment) -> "DataObjective":
+        import pandas as pd
+
         from spacelang.runtime.data.labels import check_and_encode_labels
+        from spacelang.runtime.data.several_targets import refuse_single_target_operators
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, read_test_rows, split_off_test_rows
-        from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
+        from spacelang.runtime.pipelines.catalogue_access import check_buildable, single_target_operators, task_kind
 
         space, seed = experiment.space, experiment.seed
         check_buildable(space.checked.root)
         kind = task_kind(space.checked.root)
+        if isinstance(self.table.target, pd.DataFrame):
+            refuse_single_target_operators(single_target_operators(space.checked.root), self.table, kind)
+            if experiment.ensemble is not None:
+                what = "an ensemble votes on one target, and scikit-learn has no vote on several"
+                raise InputError(what, "leave out the ensemble (`--ensemble 0`)")
         task = space.task or Task(kind)
         table, others = split_off_test_rows(self.table, read_test_rows(experiment.test, self.table), kind, seed)
         goal = task.goal if experiment.metric is None else Goal("maximize", experiment.metric)
@@ -137,8 +146,12 @@ def choose_default_space(
     import pandas as pd
 
     from spacelang.runtime.data.profile import guess_task_kind
+    from spacelang.runtime.data.several_targets import describe_targets
     from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space
 
+    if isinstance(table.target, pd.DataFrame):
+        message = f"{describe_targets(table.target)} are several targets, and the default spaces have operators for one"
+        raise DataError(message, "give a space whose operators take several targets, such as `RandomForestRegressor`")
     if not isinstance(table.features, pd.DataFrame):
         message = "the default spaces need columns with types, and sparse features have none"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")

@@ -133,8 +133,8 @@ class CrossValidatedSearch:
         target, few = objective.dataset.target.to_numpy(), []
         for training, held_out in self.splits.splits:
             rng = np.random.default_rng(self.prepared.experiment.seed)
-            is_classification = objective.dataset.kind == "classification"
-            order = stratified_order(target[training], rng) if is_classification else rng.permutation(len(training))
+            is_stratified = objective.dataset.is_stratified
+            order = stratified_order(target[training], rng) if is_stratified else rng.permutation(len(training))
             few.append((training[order[:rows]], held_out))
         return FixedSplitter(few)
 

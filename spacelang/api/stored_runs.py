@@ -148,7 +148,7 @@ def reopen_run(
     store: str | PathLike[str],
     *,
     data: str | None = None,
-    target: str | None = None,
+    target: str | tuple[str, ...] | None = None,
     test: float | None = None,
     reading: ReadOptions | None = None,
     allow: Iterable[str] = (),
@@ -259,12 +259,13 @@ PROBABILITY_PREFIX: Final = "probability "  # The prefix of the columns of proba
 class NewRows:
     """Rows of features with the same columns as the data of a run.
 
-    `ignored_columns` are columns that the pipeline does not use, apart from the labels. `new_missing_columns` are
-    columns with missing values that had none in the run.
+    `targets` are the target columns of the run. `ignored_columns` are columns that the pipeline does not use, apart
+    from the labels. `new_missing_columns` are columns with missing values that had none in the run.
     """
 
     features: Features
     ignored_columns: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
     new_missing_columns: tuple[str, ...] = ()
 
 
@@ -274,13 +275,14 @@ def load_new_rows(reference: str, dataset: Dataset, reading: ReadOptions = DEFAU
     Columns that were text in the run are read as text, even if these rows look like numbers. Raises DataError for a
     file that cannot be read, for missing columns, and for columns of another type.
     """
-    label, known = str(dataset.target.name), dataset.features
+    labels, known = {*dataset.target_columns}, dataset.features
     if not isinstance(known, pd.DataFrame):
         # The columns of sparse data are identified by position only.
         sparse = load_rows(reference, reading)
         if isinstance(sparse, SparseTable):
-            return NewRows(sparse.features_without(frozenset({label})))
-        return NewRows(sparse.drop(columns=[name for name in sparse.columns if name == label]))
+            return NewRows(sparse.features_without(frozenset(labels)), targets=dataset.target_columns)
+        kept = sparse.drop(columns=[name for name in sparse.columns if name in labels])
+        return NewRows(kept, targets=dataset.target_columns)
     texts = [name for name in known.columns if pd.api.types.infer_dtype(known[name], skipna=True) == "string"]
     read = load_rows(reference, reading, texts)
     table = read.dense if isinstance(read, SparseTable) else read
@@ -289,16 +291,20 @@ def load_new_rows(reference: str, dataset: Dataset, reading: ReadOptions = DEFAU
         columns = "a column" if len(missing) == 1 else "columns"
         what = f"`{reference}` is missing {columns} of the run: {format_names(missing)}"
         raise DataError(what, format_suggestion(missing[0], map(str, table.columns)))
-    given = Table(reference, table[names], pd.Series(np.zeros(len(table)), name=label))
+    given = Table(reference, table[names], pd.Series(np.zeros(len(table))))
     features = align_features(given, Table(dataset.name, known, dataset.target))
     assert isinstance(features, pd.DataFrame)
     gaps = tuple(name for name in names if features[name].isna().any() and not known[name].isna().any())
-    return NewRows(features, tuple(str(name) for name in table.columns if name not in {*names, label}), gaps)
+    ignored = tuple(str(name) for name in table.columns if name not in {*names, *labels})
+    return NewRows(features, ignored, dataset.target_columns, gaps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """A table with one row for each input row: the prediction, and the class probabilities if there are any."""
+    """A table with one row for each input row: the prediction, and the class probabilities if there are any.
+
+    Of several targets, it has only the prediction of each.
+    """
 
     table: pd.DataFrame
 
@@ -309,10 +315,16 @@ class Predictions:
 
     @property
     def document(self) -> dict[str, object]:
-        """The output of `predict --json`: the number n of rows, n predictions, n probabilities for each class."""
+        """The output of `predict --json`: the number n of rows, n predictions, n probabilities for each class.
+
+        With several targets, `predictions` has n of them for each target, and there are no probabilities.
+        """
         # JSON has no infinity and no nan.
         finite = self.table.replace([np.inf, -np.inf], np.nan).astype(object)
         known = {str(name): finite[name].where(finite[name].notna(), None).tolist() for name in finite.columns}
+        if PREDICTION_COLUMN not in known:
+            several = {name.removeprefix(f"{PREDICTION_COLUMN} "): values for name, values in known.items()}
+            return {"rows": len(self.table), "predictions": several, "probabilities": {}}
         predicted = known.pop(PREDICTION_COLUMN)
         shares = {name.removeprefix(PROBABILITY_PREFIX): values for name, values in known.items()}
         return {"rows": len(predicted), "predictions": predicted, "probabilities": shares}
@@ -322,7 +334,12 @@ def predict_rows(fitted: Any, rows: NewRows) -> Predictions:
     """Return the predictions of a fitted pipeline; raises DataError if it fails on these rows."""
     features = rows.features
     try:
-        found: dict[str, npt.NDArray[Any]] = {PREDICTION_COLUMN: np.asarray(fitted.predict(features))}
+        predicted = np.asarray(fitted.predict(features))
+        if predicted.ndim == 2:
+            return Predictions(
+                pd.DataFrame(predicted, columns=[f"{PREDICTION_COLUMN} {name}" for name in rows.targets])
+            )
+        found: dict[str, npt.NDArray[Any]] = {PREDICTION_COLUMN: predicted}
         if hasattr(fitted, "predict_proba"):
             shares = np.asarray(fitted.predict_proba(features))
             found |= {f"{PROBABILITY_PREFIX}{name}": shares[:, place] for place, name in enumerate(fitted.classes_)}

@@ -155,7 +155,7 @@ class FinishedSearch:
 
         rows = self.found.experiment.data
         assert isinstance(rows, TabularData)
-        line = fit_statement(self.data, str(self.objective.dataset.target.name), name, rows.table.reading)
+        line = fit_statement(self.data, self.objective.dataset.target_columns, name, rows.table.reading)
         if line is not None:
             print_comment(f"to fit it: {line}")
 

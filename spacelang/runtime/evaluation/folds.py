@@ -92,7 +92,7 @@ def writes_in_place(estimator: Any) -> bool:
 def default_validation(dataset: Dataset) -> task.DeclaredValidation:
     """Return `cv(5)`, or as many folds as the rarest class has rows (3 or 4), for small data, else `holdout(0.3)`."""
     rows = len(dataset.target)
-    rarest = int(np.bincount(dataset.target).min()) if dataset.kind == "classification" else rows
+    rarest = int(np.bincount(dataset.target).min()) if dataset.is_stratified else rows
     folds = min(SMALL_DATA_VALIDATION.folds, rarest)
     return task.CrossValidation(folds) if rows <= SMALL_DATA_ROWS and folds >= MIN_FOLDS else LARGE_DATA_VALIDATION
 
@@ -104,10 +104,10 @@ def make_folds(
     grouping = {column: _grouping_column(dataset, column) for column in columns}
     rng = np.random.default_rng(seed)
     target = dataset.target.to_numpy()
-    is_classification = dataset.kind == "classification"
+    is_stratified = dataset.is_stratified
     found = []
     for training, held_out in _split_rows(dataset, validation, rng):
-        order = training[splits.stratified_order(target[training], rng)] if is_classification else training
+        order = training[splits.stratified_order(target[training], rng)] if is_stratified else training
         features, transformer = dataset.features, None
         if isinstance(features, pd.DataFrame):
             fitting, judging, transformer = _prepare(features.iloc[order], features.iloc[held_out], preparation)
@@ -141,13 +141,13 @@ def _split_rows(dataset: Dataset, validation: task.Validation, rng: np.random.Ge
         case task.Holdout(share):
             if not 0 < share < 1:
                 raise DataError(f"the share of held-out rows must be between 0 and 1, not {share:g}")
-            if dataset.kind == "classification":
+            if dataset.is_stratified:
                 return [splits.stratified_holdout(codes, share, rng)]
             return [splits.plain_holdout(rows, share, rng)]
         case task.CrossValidation(folds):
             if not 2 <= folds <= rows:
                 raise DataError(f"{rows} rows cannot be split into {folds} folds", f"choose from 2 to {rows} folds")
-            if dataset.kind == "classification":
+            if dataset.is_stratified:
                 return splits.stratified_folds(codes, folds, rng)
             return splits.plain_folds(rows, folds, rng)
         case task.PredefinedSplits():
@@ -163,7 +163,7 @@ def _predefined_splits(
     if validation != dataset.validation:
         raise DataError(f"`{dataset.name}` does not have {task.describe_validation(validation)}")
     splits.check_splits(dataset.splits, len(dataset.target), dataset.name)
-    if dataset.kind == "classification":
+    if dataset.is_stratified:
         for place, split in enumerate(dataset.splits, start=1):
             if len(np.unique(dataset.target.to_numpy()[split.training])) < 2:
                 what = f"split {place} of {len(dataset.splits)} of `{dataset.name}` trains on a single class"

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from spacelang.runtime.data.labels import Dataset, TaskKind, check_and_encode_labels, regression_labels
-from spacelang.runtime.data.loading import Table, load_dataset, make_table
+from spacelang.runtime.data.loading import Table, Target, load_dataset, make_table
+from spacelang.runtime.data.several_targets import describe_shape, describe_targets, indicator_labels, target_names
 from spacelang.runtime.data.tables import Features
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.splits import Rows, plain_holdout, stratified_holdout
@@ -52,7 +53,7 @@ def test_share_or_none(given: Any) -> float | None:
 
 def _load_test_rows(reference: str, table: Table) -> Table:
     """Load test rows, which may lack the columns that are dropped anyway."""
-    reading, label = table.reading, str(table.target.name)
+    reading, label = table.reading, target_names(table.target)
     found = load_dataset(reference, label, replace(reading, drop_columns=()))
     if isinstance(found.features, pd.DataFrame):
         kept = [name for name in found.features.columns if name not in reading.drop_columns]
@@ -78,7 +79,7 @@ def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Row
     target = dataset.target.to_numpy()
     if len(target) < 2 * MIN_ROWS:
         raise DataError(f"`{dataset.name}` has {len(target)} rows, too few to set some aside for testing")
-    if dataset.kind == "regression":
+    if not dataset.is_stratified:
         kept, drawn = plain_holdout(len(target), share, rng)
     else:
         kept, drawn = stratified_holdout(target, share, rng)
@@ -96,10 +97,13 @@ def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Row
 def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
     """Return the test rows with the columns, types and class codes of the other rows; raise DataError if impossible."""
     features = align_features(tested, table)
-    lacking = int(tested.target.isna().sum())
+    if describe_shape(tested.target) != describe_shape(table.target):
+        what = f"`{tested.name}` has {describe_shape(tested.target)}, but `{table.name}` has "
+        raise DataError(f"{what}{describe_shape(table.target)}", "test rows need the same targets as the other rows")
+    lacking = int(tested.target.isna().to_numpy().reshape(len(tested.target), -1).any(axis=1).sum())
     if lacking:
         have = "1 row has" if lacking == 1 else f"{lacking} rows have"
-        raise DataError(f"in `{tested.name}`, {have} no label in the column `{tested.target.name}`")
+        raise DataError(f"in `{tested.name}`, {have} no label in {describe_targets(tested.target)}")
     if len(tested.target) < MIN_ROWS:
         raise DataError(f"`{tested.name}` has {len(tested.target)} row, too few to test on")
     target = regression_labels(tested) if dataset.kind == "regression" else _encode_labels(tested, dataset)
@@ -130,7 +134,9 @@ def _select_rows(table: Table, rows: Rows) -> Table:
     return replace(table, features=chosen, target=table.target.iloc[rows].reset_index(drop=True), splits=())
 
 
-def _encode_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
+def _encode_labels(tested: Table, dataset: Dataset) -> Target:
+    if isinstance(tested.target, pd.DataFrame):
+        return indicator_labels(tested)
     known = {label: code for code, label in enumerate(dataset.classes)}
     labels = tested.target.tolist()
     unknown = [label for label in dict.fromkeys(labels) if label not in known]

@@ -137,7 +137,7 @@ class ComparisonDataset:
             return ""
         if isinstance(test, float):
             return f"{test:g} of the rows"
-        facts = data_facts(self.label, tested.features, tested.labels)
+        facts = data_facts(self.label, tested.features, tested.original_labels)
         return f"{facts.rows} rows, {facts.fingerprint}"
 
 

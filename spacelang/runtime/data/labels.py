@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from spacelang.ir.task import Kind, PredefinedSplits
-from spacelang.runtime.data.loading import Table, Target
+from spacelang.runtime.data.loading import Table, TargetColumns
 from spacelang.runtime.data.several_targets import (
     check_both_indicators,
     describe_targets,
@@ -38,7 +38,7 @@ class Dataset:
 
     name: str
     features: Features
-    target: Target
+    target: TargetColumns
     kind: TaskKind
     classes: tuple[Any, ...] = ()
     splits: tuple[Split, ...] = ()
@@ -140,7 +140,7 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
         raise DataError(what, f"drop the class, merge it with another, {last}")
 
 
-def regression_labels(table: Table) -> Target:
+def regression_labels(table: Table) -> TargetColumns:
     """Return the labels of a regression as floats; raise DataError for text and for infinite numbers."""
     if isinstance(table.target, pd.DataFrame):
         return pd.concat([_numbers(each) for each in each_target(table.target)], axis=1)

@@ -32,7 +32,7 @@ SCALAR_COLUMNS_REMEDY: Final = "give each part of these values a column of its o
 SCALAR_LABELS_REMEDY: Final = "give one number or text per row"
 
 
-Target: TypeAlias = "pd.Series[Any] | pd.DataFrame"
+TargetColumns: TypeAlias = "pd.Series[Any] | pd.DataFrame"
 """The labels of n rows: a column, or a table with a column for each of several targets."""
 
 
@@ -47,7 +47,7 @@ class Table:
 
     name: str
     features: Features
-    target: Target
+    target: TargetColumns
     splits: tuple[Split, ...] = ()
     kind: Kind | None = None
     reading: ReadOptions = DEFAULT_OPTIONS
@@ -219,7 +219,7 @@ def _split(
     return Table(name, features, _one_or_several(found), reading=reading)
 
 
-def _one_or_several(columns: "Sequence[pd.Series[Any]]") -> Target:
+def _one_or_several(columns: "Sequence[pd.Series[Any]]") -> TargetColumns:
     return columns[0] if len(columns) == 1 else pd.concat(columns, axis=1)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from spacelang.runtime.data.labels import Dataset, TaskKind, check_and_encode_labels, regression_labels
-from spacelang.runtime.data.loading import Table, Target, load_dataset, make_table
+from spacelang.runtime.data.loading import Table, TargetColumns, load_dataset, make_table
 from spacelang.runtime.data.several_targets import describe_shape, describe_targets, indicator_labels, target_names
 from spacelang.runtime.data.tables import Features
 from spacelang.runtime.errors import DataError, MetricError
@@ -134,7 +134,7 @@ def _select_rows(table: Table, rows: Rows) -> Table:
     return replace(table, features=chosen, target=table.target.iloc[rows].reset_index(drop=True), splits=())
 
 
-def _encode_labels(tested: Table, dataset: Dataset) -> Target:
+def _encode_labels(tested: Table, dataset: Dataset) -> TargetColumns:
     if isinstance(tested.target, pd.DataFrame):
         return indicator_labels(tested)
     known = {label: code for code, label in enumerate(dataset.classes)}

@@ -199,7 +199,7 @@ def _refuse_arguments(given: Mapping[str, object], what: str) -> None:
     """Raise ValueError if an argument is given that cannot be combined with `what`."""
     for name, value in given.items():
         if not (value is None or value is False or (isinstance(value, tuple) and not value)):
-            raise ValueError(f"`{name}` cannot be used with {what}: leave it out")
+            raise ValueError(f"the argument `{name}` cannot be used with {what}: leave it out")
 
 
 def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "tuple[Constraint, ...]":
@@ -209,9 +209,9 @@ def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "
     from spacelang.runtime.scoring.constraints import Constraint
 
     found = tuple(given)
-    for each in found:
-        if not isinstance(each, Constraint):
-            message = f"`{each!r}` is not a constraint of pipelines: give `sl.Constraint(name, function, limit)`"
+    for constraint in found:
+        if not isinstance(constraint, Constraint):
+            message = f"`{constraint!r}` is not a constraint of pipelines: give `sl.Constraint(name, function, limit)`"
             raise ValueError(message)  # noqa: TRY004 - as above
     return found
 

@@ -258,18 +258,23 @@ def test_what_is_printed_for_the_shell_is_run(block: Block, folder: Path, monkey
 def commands_of_shell(text: str) -> Iterator[list[str]]:
     """The commands of an excluded block, word for word, without comments and loops."""
     for line in text.replace("\\\n", " ").splitlines():
-        for command in re.split(r"&&|;", line):
-            if words := shlex.split(command, comments=True):
+        for command in re.split(r"&&|;", re.sub(r"\s#.*", "", line)):
+            if words := shlex.split(command):
                 yield words
 
 
 def parse_only(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Assert that a command exists and takes its arguments, without running it."""
     match arguments:
+        case ["python" | ".venv/bin/python", "tests/run.py"]:
+            assert (ROOT / "tests/run.py").is_file()  # it takes what it knows and runs everything: never start it here
         case ["python" | ".venv/bin/python", script, *rest]:
+            assert script.startswith("examples/")
+            assert ".parse_args(" in (ROOT / script).read_text(encoding="utf-8"), "it would run instead of being parsed"
             monkeypatch.chdir(ROOT)
             monkeypatch.setattr(sys, "argv", [script, *rest])
             monkeypatch.setattr(ArgumentParser, "parse_args", parse_and_stop)
+            monkeypatch.setattr(subprocess, "Popen", RefusedProcess)  # nothing is started, whatever the script does
             with pytest.raises(ParsedError):
                 runpy.run_path(script, run_name="__main__")
         case ["spacelang", name, *rest]:
@@ -288,6 +293,13 @@ def parse_only(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
             assert all((ROOT / f"examples/default/peers/{name}.txt").is_file() for name in names)
         case _:
             assert arguments[0] in {"do", "done", "python3", "python3.11"}, arguments
+
+
+class RefusedProcess:
+    """In the place of a process that a script would start."""
+
+    def __init__(self, arguments: object, *_: object, **__: object) -> None:
+        raise AssertionError(f"{arguments} would be started")
 
 
 class ParsedError(Exception):

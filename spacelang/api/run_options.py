@@ -163,9 +163,13 @@ class ScoringOptions(TypedDict, total=False):
         "accuracy or R² by the labels.",
         check=(checks.TEXT, "takes the name of one of scikit-learn's scorers, such as `roc_auc`"), scope="scores",
         variants={"compare": "A scikit-learn scorer; by default as for `spacelang run`."})]
-    validate: Annotated[str | None, RunOption(None, "`holdout(0.3)` or `cv(5)`; by default the data's or the task's, "
-        "or `cv(5)` up to 1,000 rows.", check=(checks.TEXT, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`'),
-        metavar="SPLIT", scope="scores", variants={"compare": "`holdout(0.3)` or `cv(5)`; by default as for `run`."})]
+    validate: Annotated[Any, RunOption(None, "`holdout(0.3)`, `cv(5, group=COLUMN)`, `time(5, by=COLUMN)` or similar; "
+        "by default the data's or the task's, or `cv(5)` up to 1,000 rows.", "How rows are held out: a text such as "
+        "`holdout(0.3)`, `cv(5)`, `cv(5, group=subject)` (equal values of the column `subject` stay together) or "
+        "`time(5, by=date)` (later rows are held out), or a splitter of scikit-learn. By default as the data or the "
+        "task says, or `cv(5)` up to 1,000 rows.", (checks.is_validation, "takes a text such as `cv(5)`, or a splitter "
+        "of scikit-learn"), command=str | None, metavar="SPLIT", scope="scores", variants={"compare": "`holdout(0.3)`, "
+        "`cv(5, group=COLUMN)`, `time(5, by=COLUMN)` or similar, as text; by default as for `run`."})]
 
 class BudgetAndSeedOptions(TypedDict, total=False):
     """The test rows, the limits of a run, its seed, and the configurations that it evaluates first."""
@@ -256,6 +260,10 @@ class SearchOptions(RunOptions, total=False):
         '`spacelang.contracts`).')]
     fidelities: Fidelities
     scale: Scale
+    groups: Annotated[Any, RunOption(None, doc="n values, such as subjects: rows with equal values are held out "
+        "together, and tested together. They are passed to a splitter given as `validate`; a validation as text, and "
+        "the default one, keep the groups together. A column of the features with the same name and values is no "
+        "feature.")]
     constraints: Annotated["Iterable[Constraint] | Mapping[str, float]", RunOption((),
         doc="With data: `Constraint` objects, which are functions of a fitted pipeline with limits, in addition to the "
         "bounds of the task. With an objective: limits by name.",

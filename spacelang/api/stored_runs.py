@@ -35,11 +35,12 @@ from spacelang.runtime.data.read_options import (
     ReadOptions,
     parse_data_options,
 )
+from spacelang.runtime.data.stored_splits import related_table, validation_of, with_stored_splits
 from spacelang.runtime.data.tables import Features, SparseTable
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
 from spacelang.runtime.errors import DataError, InputError, describe_exception
-from spacelang.runtime.evaluation.splits import parse_validation
+from spacelang.runtime.evaluation.related_rows import RELATION_NAMES
 from spacelang.runtime.evaluation.unseen_rows import align_features, format_names, read_test_rows, split_off_test_rows
 from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
 from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord
@@ -173,7 +174,7 @@ def reopen_run(
     space = stored_space(header, path, allow)
     check_buildable(space.checked.root)
     said = _data_options(header, reference, DataOptions(target, test), reading)
-    table = load_dataset(reference, said.target, said.reading)
+    table = related_table(load_dataset(reference, said.target, said.reading), header)
     rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), said.test))
     return ReopenedRun(path, header, outcome, space, _objective_for(header, space, rows)[1], rows, said.reading, votes)
 
@@ -230,15 +231,12 @@ def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: floa
         raise DataError(
             f"{data_of_run}, and `{table.name}` leaves {left} of its {rows} rows for trials", REPEAT_OPTIONS
         )
-    return seen
+    return with_stored_splits(seen, header)
 
 
 def _objective_for(header: RunHeader, space: Space, rows: TabularData) -> "tuple[Space, DataObjective]":
     """Return the bound space, and the objective with the run's metric; raises DataError if the rows differ."""
-    try:
-        validation = parse_validation(header.validation)
-    except ValueError:
-        validation = None  # the splits come with the data
+    validation = validation_of(header)  # None if the splits come with the data
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
     bound, objective = rows.bind_space(experiment)
     _check_same_data(header, objective)
@@ -255,6 +253,11 @@ def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
     if size != header.training_size:
         what = f"trials had {header.training_size} training rows, and would have {size} now"
         raise DataError(what, OTHER_VERSION.format(do_what="split the rows"))
+    for name in RELATION_NAMES:
+        before, now = (each.get(name, "absent") for each in (header.settings, objective.further))
+        if before != now:
+            what = f"the {name} of the rows are different: {before} in the run, {now} in this data"
+            raise DataError(what, REPEAT_OPTIONS)
     before, now = (each.get(MISSING_VALUES_SETTING, IMPUTED_EARLIER) for each in (header.settings, objective.further))
     if before != now:
         what = f"missing values were {before} in the trials of the run, and would be {now} now"

@@ -152,11 +152,14 @@ class FinishedSearch:
     def _print_fit_line(self, name: str = "pipeline") -> None:
         """Print a line of Python that fits what was printed last, if pandas or scikit-learn can read the data."""
         from spacelang.api.search_data import TabularData
+        from spacelang.ir.validation import excluded_columns
         from spacelang.report.code_writer import fit_statement
 
         rows = self.found.experiment.data
         assert isinstance(rows, TabularData)
-        code = fit_statement(self.data, self.objective.dataset.target_columns, name, rows.table.reading)
+        reading, splits = rows.table.reading, excluded_columns(self.objective.validation)
+        unused = replace(reading, drop_columns=(*reading.drop_columns, *splits))
+        code = fit_statement(self.data, self.objective.dataset.target_columns, name, unused)
         if code is not None:
             print_comment(f"to fit it: {code}")
 

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from math import isnan
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import NEGATED_PREFIX, FunctionBound, describe_bound, parse_bound
 from spacelang.ir.trial import Status
+from spacelang.ir.validation import KINDS, WordOption, describe_validation, make_validation
 from spacelang.report.trial_results import (
     describe_constraints,
     describe_counts,
@@ -352,7 +354,7 @@ def _scoring_options(header: "RunHeader") -> str:
     if not {scorer, scorer.removeprefix(NEGATED_PREFIX)} & {*scorers}:
         said.append(f"--metric {shlex.quote(scorer)}")
     # Other splits come with the data.
-    if split != header.validation and header.validation.startswith(("holdout(", "cv(")):
+    if split != header.validation and header.validation.partition("(")[0] in KINDS:
         said.append(f"--validate {shlex.quote(header.validation)}")
     recorded = ("training_score", "predictions")
     said += [f"--{name.replace('_', '-')}" for name in recorded if settings.get(name) == "true"]
@@ -376,7 +378,17 @@ def _task_scoring(definition: str) -> tuple[tuple[str, ...], str]:
     task = document.get("task") if isinstance(document, dict) else None
     goal, split = (task.get(name) for name in ("goal", "validation")) if isinstance(task, dict) else (None, None)
     scorers = tuple(each for each in goal.values() if isinstance(each, str)) if isinstance(goal, dict) else ()
-    return scorers, "".join(f"{name}({share})" for name, share in split.items()) if isinstance(split, dict) else ""
+    return scorers, _describe_task_split(split) if isinstance(split, dict) else ""
+
+
+def _describe_task_split(split: Mapping[str, Any]) -> str:
+    """Return the validation of a task, from its JSON; empty if it is invalid."""
+    kind = next((kind for kind in KINDS if kind in split), "")
+    columns = [(name, column) for name in ("group", "by") if isinstance(column := split.get(name), str)]
+    with suppress(ValueError, TypeError, KeyError):
+        keeps: list[WordOption] = [("keep", None)] if split.get("keep") is True else []
+        return describe_validation(make_validation(kind, split[kind], [*columns, *keeps]))
+    return ""
 
 
 def parse_options(options: Mapping[str, str]) -> dict[str, object]:

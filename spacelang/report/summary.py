@@ -9,8 +9,9 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Validation, describe_bound, describe_validation, describe_validation_rows
+from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import UNIT_SCALE, Measurement, describe_scale, sort_key
+from spacelang.ir.validation import Validation, describe_validation, describe_validation_rows
 from spacelang.report.effort import describe_efforts, effort_by_learner, effort_by_part
 from spacelang.report.search_coverage import ENDINGS, SearchCoverage
 from spacelang.report.trial_results import (

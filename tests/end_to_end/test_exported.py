@@ -16,7 +16,7 @@ from storing import stored
 
 import spacelang as sl
 from spacelang.api.stored_runs import ReopenedRun, load_new_rows, predict_rows, reopen_run
-from spacelang.ir.task import Holdout
+from spacelang.ir.validation import Holdout
 from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.folds import make_folds

@@ -8,17 +8,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.ir.task import Kind, PredefinedSplits
+from spacelang.ir.task import Kind
+from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.loading import Table, TargetColumns
 from spacelang.runtime.data.several_targets import (
     check_both_indicators,
     describe_targets,
     each_target,
     indicator_labels,
-    target_names,
+    target_columns,
 )
 from spacelang.runtime.data.tables import Features, first_true_row_number
 from spacelang.runtime.errors import DataError
+from spacelang.runtime.evaluation.related_rows import UNRELATED, RowRelations
 from spacelang.runtime.evaluation.splits import Split, predefined_splits
 
 TaskKind: TypeAlias = Kind
@@ -31,9 +33,9 @@ class Dataset:
     """A table that is ready for a run. `target` has a float per row (regression) or the index of the row's class.
 
     `classes` are the labels in sorted order, empty for a regression. If there are several targets, `target` has a
-    column for each, of floats for a regression and of 0 and 1 for a classification, and `classes` are empty. `splits`
-    are those that the data defines. Data sets are equal only if they are the same object, as tables have no truth
-    value.
+    column for each, of floats for a regression and of 0 and 1 for a classification, and `classes` are empty. `splits`,
+    `split_source` and `relations` are those of the table. Data sets are equal only if they are the same object, as
+    tables have no truth value.
     """
 
     name: str
@@ -42,17 +44,18 @@ class Dataset:
     kind: TaskKind
     classes: tuple[Any, ...] = ()
     splits: tuple[Split, ...] = ()
+    split_source: str = ""
+    relations: RowRelations = UNRELATED
 
     @property
     def validation(self) -> PredefinedSplits | None:
         """The predefined splits on which trials are scored; None if the data defines none."""
-        return predefined_splits(self.splits, self.name) if self.splits else None
+        return predefined_splits(self.splits, self.split_source or self.name) if self.splits else None
 
     @property
     def target_columns(self) -> tuple[str, ...]:
         """The names of the target columns, mostly of a single one."""
-        names = target_names(self.target)
-        return (names,) if isinstance(names, str) else names
+        return target_columns(self.target)
 
     @property
     def has_several_targets(self) -> bool:
@@ -91,11 +94,11 @@ def check_and_encode_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> 
         case "classification" if isinstance(table.target, pd.DataFrame):
             targets = indicator_labels(table)
             check_both_indicators(targets)
-            return Dataset(table.name, table.features, targets, kind, splits=table.splits)
+            return _make_dataset(table, targets, kind)
         case "classification":
             return _encode_classes(table, folds)
         case "regression":
-            return Dataset(table.name, table.features, regression_labels(table), kind, splits=table.splits)
+            return _make_dataset(table, regression_labels(table), kind)
         case _:
             assert_never(kind)
 
@@ -115,7 +118,12 @@ def _encode_classes(table: Table, folds: int) -> Dataset:
     classes = tuple(encoder.classes_.tolist())
     _check_counts(classes, np.bincount(codes).tolist(), str(labels.name), folds)
     target = pd.Series(codes.astype(np.int64), index=labels.index, name=labels.name)
-    return Dataset(table.name, table.features, target, "classification", classes, table.splits)
+    return _make_dataset(table, target, "classification", classes)
+
+
+def _make_dataset(table: Table, target: TargetColumns, kind: TaskKind, classes: tuple[Any, ...] = ()) -> Dataset:
+    of_table = (table.splits, table.split_source, table.relations)
+    return Dataset(table.name, table.features, target, kind, classes, *of_table)
 
 
 def _refuse_continuous_labels(labels: pd.Series) -> None:

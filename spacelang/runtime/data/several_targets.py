@@ -20,6 +20,12 @@ def target_names(target: "pd.Series[Any] | pd.DataFrame") -> TargetNames:
     return tuple(map(str, target.columns)) if isinstance(target, pd.DataFrame) else str(target.name)
 
 
+def target_columns(target: "pd.Series[Any] | pd.DataFrame") -> tuple[str, ...]:
+    """Return the names of the target columns, mostly of a single one."""
+    names = target_names(target)
+    return (names,) if isinstance(names, str) else names
+
+
 def describe_targets(target: "pd.Series[Any] | pd.DataFrame") -> str:
     """Return the target columns for a message, such as "the column `price`"."""
     names = target_names(target)

@@ -18,8 +18,8 @@ from storing import header, space, trial
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.ir.trial import Status
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, time_axis
 from spacelang.report.page.common_times import common_times
 from spacelang.report.page.curves import curve_of

@@ -9,8 +9,9 @@ from rich.console import Console
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import ask_all
-from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure, PredefinedSplits
+from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
+from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits
 from spacelang.report.progress import SECONDS_BETWEEN_LINES, LiveProgress, PlainProgress, progress_listener
 from spacelang.report.summary import RunFacts, document, print_summary
 from spacelang.runtime.budget import Budget

@@ -12,8 +12,9 @@ from sklearn.metrics import get_scorer_names
 from storing import DATA, LIMIT, broken, header, stored, trial
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, CrossValidation, Measure
+from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
+from spacelang.ir.validation import CrossValidation
 from spacelang.report.stored_runs import MAX_LENGTH, OPTIONS_UNKNOWN, document, scorer_of, text
 from spacelang.runtime.history import History, NullTrialStorage
 from spacelang.runtime.scoring.metric import named_metric

@@ -45,6 +45,14 @@ def test_numbers_are_searched_and_predicted() -> None:
     assert found.best_pipeline.predict(features).shape == targets.shape
 
 
+@pytest.mark.parametrize("validation", ["cv(3, group=person)", "holdout(0.3, by=person)"])
+def test_rows_are_split_by_columns(validation: str) -> None:
+    table = pd.DataFrame(FEATURES, columns=[*"abcd"]).assign(person=np.arange(60) // 5)
+    given = {"trials": 1, "seed": 0, "workers": 0, "progress": False, "validate": validation, "test": 0.25}
+    found = sl.search(CLASSIFIERS, table, LABELS, **given)
+    assert [*found.trials["status"]] == ["success"]
+
+
 @pytest.mark.parametrize(("kind", "formula"), [("classification", "1 - f1_macro"), ("regression", "1 - r2")])
 def test_the_default_metric_is_a_mean_over_the_targets(kind: Kind, formula: str) -> None:
     dataset = check_and_encode_labels(make_table(FEATURES, LABELS), kind)

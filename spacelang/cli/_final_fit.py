@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from shlex import quote
 from typing import TYPE_CHECKING, TypeAlias
 
 from spacelang.cli._output import print_error, print_json
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 from spacelang.cli._run_steps import print_code, print_comment, print_comments, run_facts
+from spacelang.shell import shell_word
 
 if TYPE_CHECKING:
     from spacelang.api import Result
@@ -257,7 +257,7 @@ class FinishedSearch:
             beside = "" if finale.test is None else f"; the best pipeline alone: {beside}"
             print_comment(f"{describe_score(ensemble.test, formula)}{beside}")
         self._print_fit_line(ENSEMBLE_NAME)
-        store = quote(str(self.found.store))
+        store = shell_word(str(self.found.store))
         print_comment(f"to export the ensemble: spacelang export {store} --ensemble -o ensemble.py")
 
 

@@ -185,6 +185,7 @@ def run_search(
 def run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a run that its summary needs besides the outcome."""
     from spacelang.api.result import positive_class_of
+    from spacelang.optimizers import equal_seeds_sentence
     from spacelang.report.summary import RunFacts
     from spacelang.targets.mosaic import tree_order
 
@@ -200,6 +201,7 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
         validation=objective.validation,
         searched=found.searched,
         positive=positive_class_of(objective),
+        equal_seeds=equal_seeds_sentence(experiment.optimizer.plugin),
         learner_key=tree_order(experiment.space.checked)[0].key if experiment.space.checked.decisions else "",
     )
 

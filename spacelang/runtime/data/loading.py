@@ -34,7 +34,7 @@ SCALAR_COLUMNS_REMEDY: Final = "give each part of these values a column of its o
 SCALAR_LABELS_REMEDY: Final = "give one number or text per row"
 
 
-TargetColumns: TypeAlias = "pd.Series[Any] | pd.DataFrame"
+TargetColumns: TypeAlias = pd.Series | pd.DataFrame
 """The labels of n rows: a column, or a table with a column for each of several targets."""
 
 
@@ -46,6 +46,7 @@ class Table:
     `splits` are the splits that the data defines, on which trials are then scored; `split_source` says where they come
     from, if not from the data itself. `kind` is the kind of task, if the data defines one. `reading` holds the read
     options of the file, which a file of test rows uses, too. `relations` are the groups and times of the rows.
+    `weights` are the sample weights of a program, or None.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Table:
     reading: ReadOptions = DEFAULT_OPTIONS
     split_source: str = ""
     relations: RowRelations = UNRELATED
+    weights: npt.NDArray[np.float64] | None = None
 
     @property
     def validation(self) -> PredefinedSplits | None:

@@ -1,5 +1,7 @@
 """Several targets per row: what is searched, with which metric, and what is refused with the reason."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,13 +10,15 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_linnerud, make_multilabel_classification
 
 import spacelang as sl
+from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows
 from spacelang.catalog import snapshot
 from spacelang.ir.task import Kind
 from spacelang.runtime.data.labels import check_and_encode_labels
-from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.data.read_options import DataOptions, parse_data_options
 from spacelang.runtime.data.tables import fingerprint
 from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import default_metric
 
@@ -148,3 +152,18 @@ def test_probabilities_of_each_target_are_chosen_by_rows() -> None:
     assert first.tolist() == [[4, 5], [0, 1]]
     assert second.tolist() == [[2], [0]]
     assert answers.only_cached_prediction() is None
+
+
+def test_new_rows_are_predicted_and_scored(tmp_path: Path) -> None:
+    table = pd.DataFrame(FEATURES, columns=[*"abcd"]).assign(red=LABELS[:, 0], big=LABELS[:, 1])
+    table.to_csv(tmp_path / "data.csv", index=False)
+    read = load_dataset(str(tmp_path / "data.csv"), ("red", "big"))
+    objective = DataObjective(
+        sl.parse("stage e = DecisionTreeClassifier").checked, check_and_encode_labels(read, "classification")
+    )
+    fitted = objective.refit(sl.Configuration({"e": "DecisionTreeClassifier"}))
+    rows = load_new_rows(str(tmp_path / "data.csv"), objective.dataset)
+    assert predict_rows(fitted, rows).document["predictions"] == {name: table[name].tolist() for name in ("red", "big")}
+    score = score_rows(fitted, rows, objective)
+    assert score is not None
+    assert (score.loss, score.rows) == (0.0, 60)

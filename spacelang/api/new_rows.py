@@ -10,7 +10,7 @@ import pandas as pd
 
 from spacelang.ir.trial import TestScore
 from spacelang.runtime.data.labels import Dataset
-from spacelang.runtime.data.loading import Table, load_rows
+from spacelang.runtime.data.loading import Table, TargetColumns, load_rows
 from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from spacelang.runtime.data.tables import Features, SparseTable
 from spacelang.runtime.errors import DataError, describe_exception
@@ -32,14 +32,16 @@ class NewRows:
     """Rows of features with the same columns as the data of a run.
 
     `ignored_columns` are columns that are not in the data of the run. `new_missing_columns` are columns with missing
-    values that had none in the run. `labels` are the labels as they were read, or None if the file has none.
+    values that had none in the run. `labels` are the labels as they were read, or None if the file lacks some of the
+    columns `targets`.
     """
 
     name: str
     features: Features
     ignored_columns: tuple[str, ...] = ()
     new_missing_columns: tuple[str, ...] = ()
-    labels: "pd.Series[Any] | None" = None
+    labels: TargetColumns | None = None
+    targets: tuple[str, ...] = (PREDICTION_COLUMN,)
 
 
 def load_new_rows(
@@ -51,16 +53,17 @@ def load_new_rows(
     the run are read as text, even if these rows look like numbers. Raises DataError for a file that cannot be read, for
     missing columns, and for columns of another type.
     """
-    label, known = str(dataset.target.name), dataset.features
-    texts = [label] if dataset.classes and isinstance(dataset.classes[0], str) else []
+    targets, known = dataset.target_columns, dataset.features
+    texts = [*targets] if dataset.classes and isinstance(dataset.classes[0], str) else []
     if not isinstance(known, pd.DataFrame):
         # The columns of sparse data are identified by position only.
         sparse = load_rows(reference, reading, texts)
         if isinstance(sparse, SparseTable):
-            labels = sparse.column(label) if label in sparse.names else None
-            return NewRows(reference, sparse.features_without(frozenset({label})), labels=labels)
-        others = sparse.drop(columns=[name for name in sparse.columns if name == label])
-        return NewRows(reference, others, labels=sparse.get(label))
+            given_labels = pd.DataFrame({name: sparse.column(name) for name in targets if name in sparse.names})
+            features: Features = sparse.features_without(frozenset(targets))
+            return NewRows(reference, features, labels=_labels(given_labels, targets), targets=targets)
+        others = sparse.drop(columns=[name for name in sparse.columns if name in targets])
+        return NewRows(reference, others, labels=_labels(sparse, targets), targets=targets)
     texts += [name for name in known.columns if pd.api.types.infer_dtype(known[name], skipna=True) == "string"]
     read = load_rows(reference, reading, texts)
     table = read.dense if isinstance(read, SparseTable) else read
@@ -69,17 +72,26 @@ def load_new_rows(
         columns = "a column" if len(missing) == 1 else "columns"
         what = f"`{reference}` is missing {columns} that the pipeline uses: {format_names(missing)}"
         raise DataError(what, format_suggestion(missing[0], map(str, table.columns)))
-    given = Table(reference, table[names], pd.Series(np.zeros(len(table)), name=label))
+    given = Table(reference, table[names], pd.Series(np.zeros(len(table)), name=targets[0]))
     features = align_features(given, Table(dataset.name, known, dataset.target))
     assert isinstance(features, pd.DataFrame)
     gaps = tuple(name for name in names if features[name].isna().any() and not known[name].isna().any())
-    ignored = tuple(str(name) for name in table.columns if name not in {*names, *unused, label})
-    return NewRows(reference, features, ignored, gaps, table.get(label))
+    ignored = tuple(str(name) for name in table.columns if name not in {*names, *unused, *targets})
+    return NewRows(reference, features, ignored, gaps, _labels(table, targets), targets)
+
+
+def _labels(table: pd.DataFrame, targets: tuple[str, ...]) -> TargetColumns | None:
+    if not {*targets} <= {*table.columns}:
+        return None
+    return table[targets[0]] if len(targets) == 1 else table[[*targets]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """A table with one row for each input row: the prediction, and the class probabilities if there are any."""
+    """A table with one row for each input row: the prediction, and the class probabilities if there are any.
+
+    Of several targets, it has only the prediction of each.
+    """
 
     table: pd.DataFrame
 
@@ -90,10 +102,16 @@ class Predictions:
 
     @property
     def document(self) -> dict[str, object]:
-        """The output of `predict --json`: the number n of rows, n predictions, n probabilities for each class."""
+        """The output of `predict --json`: the number n of rows, n predictions, n probabilities for each class.
+
+        With several targets, `predictions` has n of them for each target, and there are no probabilities.
+        """
         # JSON has no infinity and no nan.
         finite = self.table.replace([np.inf, -np.inf], np.nan).astype(object)
         known = {str(name): finite[name].where(finite[name].notna(), None).tolist() for name in finite.columns}
+        if PREDICTION_COLUMN not in known:
+            several = {name.removeprefix(f"{PREDICTION_COLUMN} "): values for name, values in known.items()}
+            return {"rows": len(self.table), "predictions": several, "probabilities": {}}
         predicted = known.pop(PREDICTION_COLUMN)
         shares = {name.removeprefix(PROBABILITY_PREFIX): values for name, values in known.items()}
         return {"rows": len(predicted), "predictions": predicted, "probabilities": shares}
@@ -103,7 +121,11 @@ def predict_rows(fitted: Any, rows: NewRows) -> Predictions:
     """Return the predictions of a fitted pipeline; raises DataError if it fails on these rows."""
     features = rows.features
     try:
-        found: dict[str, npt.NDArray[Any]] = {PREDICTION_COLUMN: np.asarray(fitted.predict(features))}
+        predicted = np.asarray(fitted.predict(features))
+        if predicted.ndim == 2:
+            names = [f"{PREDICTION_COLUMN} {name}" for name in rows.targets]
+            return Predictions(pd.DataFrame(predicted, columns=names))
+        found: dict[str, npt.NDArray[Any]] = {PREDICTION_COLUMN: predicted}
         if hasattr(fitted, "predict_proba"):
             shares = np.asarray(fitted.predict_proba(features))
             found |= {f"{PROBABILITY_PREFIX}{name}": shares[:, place] for place, name in enumerate(fitted.classes_)}
@@ -121,9 +143,12 @@ def score_rows(fitted: Any, rows: NewRows, objective: "DataObjective") -> TestSc
 
     The score has a reason instead of a loss if a label is unknown to the pipeline, or if the metric is undefined.
     """
-    if rows.labels is None or rows.labels.isna().all():
+    if rows.labels is None:
         return None
-    places, dataset = np.flatnonzero(rows.labels.notna()), objective.dataset
+    known = rows.labels.notna().to_numpy().reshape(len(rows.labels), -1).all(axis=1)
+    places, dataset = np.flatnonzero(known), objective.dataset
+    if not len(places):
+        return None
     labels = rows.labels.iloc[places].infer_objects().reset_index(drop=True)
     try:
         target = encode_test_labels(Table(rows.name, dataset.features, labels), dataset)

@@ -115,8 +115,10 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if getattr(X, "shape", ())[1:] == (0,):
             raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
-        labels = column_or_1d(y, warn=True)
-        if missing := int(pd.isna(labels).sum()):
+        labels = np.asarray(y)
+        if labels.ndim < 2 or labels.shape[1] == 1:  # the labels of one target
+            labels = column_or_1d(y, warn=True)
+        if missing := int(pd.isna(labels).reshape(len(labels), -1).any(axis=1).sum()):
             rows = "1 row has" if missing == 1 else f"{missing} rows have"
             raise ValueError(f"Input y contains NaN: {rows} no label; drop or label them")
         self._opened, self._weights, self._started = self._space(), params.get("sample_weight"), started

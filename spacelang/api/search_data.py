@@ -57,12 +57,13 @@ class TabularData(EvaluationData):
     def stored_options(self, experiment: Experiment, aim: ObjectiveInfo) -> Mapping[str, str]:
         """Return the column of labels, the share of test rows, how the file was read, and splits that it lacks."""
         from spacelang.runtime.data.read_options import DataOptions
+        from spacelang.runtime.data.several_targets import target_names
         from spacelang.runtime.data.stored_splits import splits_as_texts
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
         table, dataset = self.table, aim.dataset if isinstance(aim, DataObjective) else None
-        given = DataOptions(str(table.target.name), test_share_or_none(experiment.test), table.reading).as_texts
+        given = DataOptions(target_names(table.target), test_share_or_none(experiment.test), table.reading).as_texts
         splits = () if self.splitter is None or dataset is None else dataset.splits
         return given | splits_as_texts(splits, table.relations)
 
@@ -82,8 +83,11 @@ class TabularData(EvaluationData):
         return relate_rows(table, said), said
 
     def _objective(self, experiment: Experiment) -> "DataObjective":
+        import pandas as pd
+
         from spacelang.runtime.data.labels import check_and_encode_labels
         from spacelang.runtime.data.related_columns import check_related_test_rows, without_columns
+        from spacelang.runtime.data.several_targets import refuse_single_target_operators
         from spacelang.runtime.data.splitters import split_by
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
@@ -93,12 +97,17 @@ class TabularData(EvaluationData):
             split_off_test_rows,
             test_share_or_none,
         )
-        from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
+        from spacelang.runtime.pipelines.catalogue_access import check_buildable, single_target_operators, task_kind
         from spacelang.runtime.scoring.metric import check_metric_on_splits
 
         space, seed = experiment.space, experiment.seed
         check_buildable(space.checked.root)
         kind = task_kind(space.checked.root)
+        if isinstance(self.table.target, pd.DataFrame):
+            refuse_single_target_operators(single_target_operators(space.checked.root), self.table, kind)
+            if experiment.ensemble is not None:
+                what = "an ensemble votes on one target, and scikit-learn has no vote on several"
+                raise InputError(what, "leave out the ensemble (`--ensemble 0`)")
         task = space.task or Task(kind)
         related, said = self.related_table(experiment)
         table, others = split_off_test_rows(related, read_test_rows(experiment.test, self.table), kind, seed)
@@ -134,6 +143,7 @@ def split_warnings(prepared: PreparedExperiment) -> list[str]:
     if not experiment.data.has_rows:
         return []
     from spacelang.runtime.data.profile import hints_of
+    from spacelang.runtime.data.several_targets import each_target
     from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_rows_message
     from spacelang.runtime.evaluation.folds import split_rows
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -146,7 +156,8 @@ def split_warnings(prepared: PreparedExperiment) -> list[str]:
         return []
     share = repeated_held_out_share(data.features, split_rows(data, validation, experiment.seed))
     found = [repeated_rows_message(share, "the held-out rows are also training rows")] if share else []
-    hints = () if data.relations.groups is not None else hints_of(data.features, data.target, data.kind)
+    target = each_target(data.target)[0]  # of several targets, the first one stands for all
+    hints = () if data.relations.groups is not None else hints_of(data.features, target, data.kind)
     return [*(hint.message for hint in hints), *found]
 
 
@@ -204,8 +215,12 @@ def choose_default_space(
     import pandas as pd
 
     from spacelang.runtime.data.profile import guess_task_kind
+    from spacelang.runtime.data.several_targets import describe_targets
     from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space
 
+    if isinstance(table.target, pd.DataFrame):
+        message = f"{describe_targets(table.target)} are several targets, and the default spaces have operators for one"
+        raise DataError(message, "give a space whose operators take several targets, such as `RandomForestRegressor`")
     if not isinstance(table.features, pd.DataFrame):
         message = "the default spaces choose steps by the types of columns, which sparse features do not have"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")

@@ -136,7 +136,7 @@ class CrossValidatedSearch:
         objective = self.prepared.objective
         assert isinstance(objective, DataObjective)
         dataset, few = objective.dataset, []
-        codes = dataset.target.to_numpy() if dataset.kind == "classification" else None
+        codes = dataset.target.to_numpy() if dataset.is_stratified else None
         for training, held_out in self.splits.splits:
             rng, size = np.random.default_rng(self.prepared.experiment.seed), rows
             if dataset.relations:

@@ -349,7 +349,12 @@ def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Map
     `use`; these are imported, so they must be trusted. `bind` gives the size of the data, as in `{"n_features": 30}`.
     Raises ValueError for an unknown symbol or a number below 1, and TypeError for an argument of a wrong type.
     """
-    return _check_source(_resolve_source(reference), _make_context(allow, bind))
+    return load_source(_resolve_source(reference), allow, bind)
+
+
+def load_source(source: Source, allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
+    """Return the space in a source text, as `load` does."""
+    return _check_source(source, _make_context(allow, bind))
 
 
 def load_for_data(
@@ -398,7 +403,7 @@ def parse(
     check_argument_types(text=text)
     if text.endswith(".space") and len(text.split()) == 1:
         raise ValueError(f"`{text}` is the path of a file, not the text of a space: use `load`")
-    return _check_source(Source(name, text), _make_context(allow, bind))
+    return load_source(Source(name, text), allow, bind)
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,7 +174,7 @@ def reopen_run(
     store: str | PathLike[str],
     *,
     data: str | None = None,
-    target: str | None = None,
+    target: str | tuple[str, ...] | None = None,
     test: float | None = None,
     reading: ReadOptions | None = None,
     allow: Iterable[str] = (),

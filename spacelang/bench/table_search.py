@@ -107,7 +107,9 @@ class LossTableData(EvaluationData):
         return SimulatedExecutor(aim.evaluate, workers=max(workers.count, 1))
 
 
-def data_of(reference: str, target_column: str | None = None, reading: "ReadOptions | None" = None) -> EvaluationData:
+def data_of(
+    reference: str, target_column: "str | tuple[str, ...] | None" = None, reading: "ReadOptions | None" = None
+) -> EvaluationData:
     """Return the data that `--data` names: a table, an artificial objective, or rows. Raises InputError."""
     if reference.startswith(ARTIFICIAL_PREFIX):
         return BlackBoxData(reference)

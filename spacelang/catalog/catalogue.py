@@ -199,7 +199,9 @@ class CatalogueEntry:
     """An operator: one class of a library.
 
     `module` is the public module that contains it. `enabled_by` is a module to import before (for experimental
-    classes). `removed` maps parameters of earlier versions to what to do instead.
+    classes). `accepts_several_targets` is true for steps that can be fitted to an array of n rows and several columns
+    of targets: 0 and 1 for classifiers, numbers for regressors. `removed` maps parameters of earlier versions to what
+    to do instead.
     """
 
     name: str
@@ -208,6 +210,7 @@ class CatalogueEntry:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     accepts_missing: bool = False
     accepts_categories: bool = False
+    accepts_several_targets: bool = False
     methods: frozenset[str] = frozenset()
     removed: Mapping[str, str] = field(default_factory=dict)
     deprecated: Deprecation | None = None

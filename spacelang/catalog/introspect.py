@@ -139,6 +139,7 @@ def _operator(name: str, operator: type, library: str, version: str) -> entries.
         parameters=parameters,
         accepts_missing=tags is not None and (tags.input_tags.allow_nan or tags.no_validation),
         accepts_categories=_accepts_categories(name, tags, parameters),
+        accepts_several_targets=_accepts_several_targets(operator, tags),
         methods=frozenset(method for method in METHODS if hasattr(operator, method)),
         removed={parameter: text for parameter, text in removed.items() if parameter not in parameters},
         deprecated=_with_remedy(deprecated, history.OPERATOR_REMEDIES.get(name)),
@@ -228,6 +229,16 @@ def _tags_if_any(operator: type) -> Any:
         return _tags(operator)
     except Exception:  # noqa: BLE001 - an unknown constructor may raise anything
         return None
+
+
+def _accepts_several_targets(operator: type, tags: Any) -> bool:
+    """Return True if an estimator can predict several targets, or a transformer can be fitted to them."""
+    if tags is None or hasattr(operator, "fit_resample"):
+        return False
+    if tags.target_tags.multi_output or (tags.classifier_tags is not None and tags.classifier_tags.multi_label):
+        return True
+    is_predictor = _role_by_tags(tags) is not None
+    return not is_predictor and not (tags.target_tags.required or tags.target_tags.one_d_labels)
 
 
 def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, entries.Parameter]) -> bool:

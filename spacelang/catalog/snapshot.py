@@ -93,6 +93,7 @@ def _write_operator(operator: entries.CatalogueEntry) -> dict[str, object]:
     optional = {
         "missing": operator.accepts_missing,
         "categories": operator.accepts_categories,
+        "several_targets": operator.accepts_several_targets,
         "enabled_by": operator.enabled_by,
         "deprecated": _write_deprecation(operator.deprecated),
         "removed": dict(sorted(operator.removed.items())),
@@ -232,6 +233,7 @@ def _read_operator(name: str, raw: dict[str, Any]) -> entries.CatalogueEntry:
         parameters={key: _read_parameter(key, entry) for key, entry in raw["parameters"].items()},
         accepts_missing=raw.get("missing", False),
         accepts_categories=raw.get("categories", False),
+        accepts_several_targets=raw.get("several_targets", False),
         methods=frozenset(raw["methods"]),
         removed=raw.get("removed", {}),
         deprecated=_read_deprecation(raw.get("deprecated")),

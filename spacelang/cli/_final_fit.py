@@ -159,7 +159,7 @@ class FinishedSearch:
         assert isinstance(rows, TabularData)
         reading, splits = rows.table.reading, excluded_columns(self.objective.validation)
         unused = replace(reading, drop_columns=(*reading.drop_columns, *splits))
-        code = fit_statement(self.data, str(self.objective.dataset.target.name), name, unused)
+        code = fit_statement(self.data, self.objective.dataset.target_columns, name, unused)
         if code is not None:
             print_comment(f"to fit it: {code}")
 

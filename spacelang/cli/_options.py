@@ -9,11 +9,14 @@ import typer
 
 from spacelang.cli._output import fail, print_diagnostics
 from spacelang.cli._process import BAD_INPUT
+from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.files import os_error_text
 
 if TYPE_CHECKING:
     from spacelang.api import Space
+    from spacelang.text import Source
 
+STANDARD_INPUT: Final = "-"
 MAX_DIGITS = 20  # The most digits of a number in `--bind`; longer ones are too large anyway
 
 
@@ -46,6 +49,22 @@ SpaceArgument = Annotated[
 ]
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", autocompletion=complete_targets, help="The target; see `spacelang targets`.")
+]
+SpaceInputArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPACE",
+        autocompletion=complete_spaces,
+        help="A `.space` file, a compiled one (JSON), or the name of a bundled space; `-` reads the standard input.",
+    ),
+]
+SpacesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SPACE...",
+        autocompletion=complete_spaces,
+        help="`.space` files or names of bundled spaces; `-` reads the standard input.",
+    ),
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")
@@ -109,14 +128,54 @@ class StoredPipelineOptions:
 
 def load(reference: str, options: SpaceOptions) -> "Space":
     """Return the space, with its warnings printed to standard error. Raises SpaceError if the space has errors."""
-    from spacelang.api import load as load_space
+    from spacelang.api.space import SpaceError, load_source
 
-    space = load_space(reference, allow=options.allow or (), bind=parse_bindings(options.bind))
+    source = read_space(reference)
+    if isinstance(source, Diagnostic):
+        raise SpaceError((source,))
+    space = load_source(source, options.allow or (), parse_bindings(options.bind))
     print_diagnostics(space.warnings)
     if unbound := [name for name, number in space.symbols.items() if number is None]:
         names = ", ".join(f"`{name}`" for name in unbound)
         print(f"note: {names} may be arbitrarily large; give a number with `--bind {unbound[0]}=…`", file=sys.stderr)
     return space
+
+
+def read_space(reference: str) -> "Source | Diagnostic":
+    """Return the source of a path, a bundled space or, for `-`, standard input; a diagnostic if it cannot be read."""
+    from spacelang.syntax.sources import read_source
+
+    return standard_input_source(read_standard_input()) if reference == STANDARD_INPUT else read_source(reference)
+
+
+def standard_input_source(content: bytes) -> "Source | Diagnostic":
+    """Return the source of the bytes of standard input; its imports are relative to the current folder."""
+    from spacelang.syntax.sources import source_from_bytes
+
+    return source_from_bytes(shown_name(STANDARD_INPUT), content, Path())
+
+
+def shown_name(reference: str) -> str:
+    """Return the name under which a space is shown: `<stdin>` for the standard input."""
+    return "<stdin>" if reference == STANDARD_INPUT else reference
+
+
+def read_standard_input() -> bytes:
+    """Return what a space on standard input may have at most, and one byte more; ends the program if it is closed."""
+    from spacelang.syntax.sources import MAX_JSON_BYTES
+
+    if sys.stdin is None:
+        fail("the standard input is closed", "pipe a space in, or give the path of a file")
+    try:
+        return sys.stdin.buffer.read(MAX_JSON_BYTES + 1)
+    except OSError as error:
+        fail(f"cannot read the standard input: {os_error_text(error)}", status=BAD_INPUT)
+
+
+def refuse_shared_input(*references: str) -> None:
+    """End the program if two arguments are the standard input, which can be read only once."""
+    if references.count(STANDARD_INPUT) > 1:
+        fail("`-` is given twice, but the standard input can be read only once", "write one of the two to a file")
 
 
 HELP: Final = "write one JSON object, as `spacelang sample` prints it"

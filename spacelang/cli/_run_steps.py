@@ -37,7 +37,7 @@ def load_space(space: str, options: "BindingOptions") -> "Space":
     return load_for_data(space, allow=options["allow"], bind=options["bind"])
 
 
-def load_data(data: str, target_column: str | None, options: "ReadingOptions") -> "EvaluationData":
+def load_data(data: str, target_column: str | tuple[str, ...] | None, options: "ReadingOptions") -> "EvaluationData":
     """Return the data named by `--data`."""
     from spacelang.bench.table_search import data_of
     from spacelang.runtime.data.read_options import read_options_of
@@ -245,11 +245,11 @@ def is_loss_table(data: str) -> bool:
     return data.startswith(TABLE_PREFIX)
 
 
-def refuse_row_options(data: str, target_column: str | None, given: "Mapping[str, object]") -> None:
+def refuse_row_options(data: str, target_column: list[str] | None, given: "Mapping[str, object]") -> None:
     """End the program if an option is given that has no effect without rows, by its `scope`."""
     from spacelang.api.run_options import RunOptions, options_of
 
-    is_known, unused = is_loss_table(data), [] if target_column is None else ["--target-column"]
+    is_known, unused = is_loss_table(data), [] if not target_column else ["--target-column"]
     for name, option in options_of(RunOptions).items():
         flag, value = option.flag_of(name), given[name]
         if option.scope == "rows" and value is not None:

@@ -126,9 +126,11 @@ def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
             {"name": name, "default": shown, "expected": expected} | ({"part_of": whole} if whole else {})
             for name, shown, expected, whole in parameters
         ]
-        print_json({"operator": entry.name, "roles": sorted(entry.roles), "parameters": shown_parameters})
+        facts = {"operator": entry.name, "roles": sorted(entry.roles), "several_targets": entry.accepts_several_targets}
+        print_json(facts | {"parameters": shown_parameters})
         return
-    typer.echo(f"{entry.module}.{entry.name}: {', '.join(sorted(entry.roles))}")
+    several = " (also with several targets)" if entry.accepts_several_targets else ""
+    typer.echo(f"{entry.module}.{entry.name}: {', '.join(sorted(entry.roles))}{several}")
     for name, shown, expected, whole in parameters:
         default = "" if shown is None else f" = {shown}"
         typer.echo(f"  {name}{default}: {expected}{f', a part of `{whole}`' if whole else ''}")

@@ -1,10 +1,16 @@
 """`spacelang check`: print all diagnostics of some spaces."""
 
-from typing import Annotated
-
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceOptions, complete_spaces, parse_bindings
+from spacelang.cli._options import (
+    JsonOption,
+    SpaceOptions,
+    SpacesArgument,
+    parse_bindings,
+    read_space,
+    refuse_shared_input,
+    shown_name,
+)
 from spacelang.cli._output import print_diagnostics, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
@@ -14,12 +20,7 @@ GROUP = ("Write a space", 2)
 
 
 def command(
-    spaces: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SPACE...", autocompletion=complete_spaces, help="`.space` files or names of bundled spaces."
-        ),
-    ],
+    spaces: SpacesArgument,
     options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
@@ -28,13 +29,15 @@ def command(
     Example: `spacelang check credit.space --bind n_features=30`
     """
     from spacelang.analysis import CheckContext, check
-    from spacelang.syntax.sources import read_source
 
+    refuse_shared_input(*spaces)
     surroundings = CheckContext(parse_bindings(options.bind), frozenset(options.allow or ()))
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for reference in spaces:
-        source = read_source(reference)
-        found[reference] = (source,) if isinstance(source, Diagnostic) else check(source, surroundings).diagnostics
+        source = read_space(reference)
+        found[shown_name(reference)] = (
+            (source,) if isinstance(source, Diagnostic) else check(source, surroundings).diagnostics
+        )
     diagnostics = tuple(diagnostic for several in found.values() for diagnostic in several)
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
     if json:

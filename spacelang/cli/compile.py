@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spacelang.cli._options import SpaceArgument, SpaceOptions, TargetOption, load
+from spacelang.cli._options import SpaceInputArgument, SpaceOptions, TargetOption, load
 from spacelang.cli._output import configure_plugin, fail, overwrite
 from spacelang.cli._run_options import SetOption
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -30,7 +30,7 @@ class Format(StrEnum):
 
 
 def command(
-    space: SpaceArgument,
+    space: SpaceInputArgument,
     target: TargetOption,
     *,
     set_: SetOption = None,

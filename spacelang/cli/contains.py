@@ -5,10 +5,11 @@ import typer
 from spacelang.cli._options import (
     ConfigurationArgument,
     JsonOption,
-    SpaceArgument,
+    SpaceInputArgument,
     SpaceOptions,
     load,
     read_configuration,
+    refuse_shared_input,
 )
 from spacelang.cli._output import exclusion_document, print_exclusion, print_json, print_keys_without_meaning
 from spacelang.cli._process import BAD_INPUT
@@ -17,7 +18,7 @@ GROUP = ("Inspect a space", 4)
 
 
 def command(
-    space: SpaceArgument, configuration: ConfigurationArgument, options: SpaceOptions, json: JsonOption = False
+    space: SpaceInputArgument, configuration: ConfigurationArgument, options: SpaceOptions, json: JsonOption = False
 ) -> None:
     """Check whether a configuration is in a space: status 0 if it is; 1 and the reason if it is not.
 
@@ -26,6 +27,7 @@ def command(
 
     Example: `spacelang contains credit.space mine.json`
     """
+    refuse_shared_input(space, configuration)
     loaded = load(space, options)
     given = read_configuration(configuration)
     excluded, unused = loaded.exclusion(given), loaded.keys_without_meaning(given)

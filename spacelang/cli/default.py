@@ -1,13 +1,13 @@
 """`spacelang default`: print the default configuration of a space."""
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
+from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load
 from spacelang.cli._output import print_json
 
 GROUP = ("Inspect a space", 2)
 
 
 def command(
-    space: SpaceArgument,
+    space: SpaceInputArgument,
     options: SpaceOptions,
     json: JsonOption = False,  # noqa: ARG001 - read by `parsed`, for errors
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
+from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load, refuse_shared_input, shown_name
 from spacelang.cli._output import print_json, should_use_colours
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -19,8 +19,8 @@ GROUP = ("Inspect a space", 6)
 
 
 def command(
-    first: SpaceArgument,
-    second: SpaceArgument,
+    first: SpaceInputArgument,
+    second: SpaceInputArgument,
     *,
     options: SpaceOptions,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with status 1 if the spaces differ.")] = False,
@@ -34,7 +34,9 @@ def command(
     """
     from spacelang.serialization.difference import compare
 
+    refuse_shared_input(first, second)
     one, other = (load(reference, options) for reference in (first, second))
+    first, second = map(shown_name, (first, second))
     found = compare(one.counted, other.counted)
     if json:
         print_json(_document(first, second, found))

@@ -9,7 +9,7 @@ import typer
 from spacelang.api.run_options import ReadingOptions
 from spacelang.cli._options import JsonOption, StoredPipelineOptions
 from spacelang.cli._output import check_output_is_new, fail, print_json, print_note, write_new
-from spacelang.cli._run_options import AllowOption, TargetColumnOption, read_options_if_given
+from spacelang.cli._run_options import AllowOption, TargetColumnsOption, read_options_if_given, target_of
 from spacelang.cli._run_steps import limit_threads_before_fork
 from spacelang.cli.show import RunArgument
 
@@ -43,7 +43,7 @@ def command(
         str | None,
         typer.Option("--data", "-d", help="The data of the run; by default the file with its name in this folder."),
     ] = None,
-    target_column: TargetColumnOption = None,
+    target_column: TargetColumnsOption = None,
     test: TestShareOption = None,
     reading: ReadingOptions,
     allow: AllowOption = None,
@@ -69,7 +69,7 @@ def command(
     from spacelang.runtime.ensembles.construction import EnsembleSelection
 
     then = read_options_if_given(reading)
-    finished = reopen_run(run, data=data, target=target_column, test=test, reading=then, allow=allow or ())
+    finished = reopen_run(run, data=data, target=target_of(target_column), test=test, reading=then, allow=allow or ())
     chosen = select_trials(finished, found)
     said = provenance(finished, chosen, found)
     needed = finished.restricted_to_used_columns(chosen)

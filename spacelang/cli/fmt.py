@@ -9,7 +9,13 @@ from typing import Annotated, Final
 
 import typer
 
-from spacelang.cli._options import complete_spaces
+from spacelang.cli._options import (
+    STANDARD_INPUT,
+    SpacesArgument,
+    read_standard_input,
+    refuse_shared_input,
+    standard_input_source,
+)
 from spacelang.cli._output import fail, print_diagnostics, print_error, should_use_colours
 from spacelang.cli._process import BAD_INPUT, print_file_text
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -17,7 +23,6 @@ from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.files import os_error_text, replace_atomically
 
 GROUP = ("Write a space", 4)
-STANDARD_INPUT: Final = "<stdin>"
 _STYLES: Final = {"---": "\x1b[1m", "+++": "\x1b[1m", "@@ ": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}
 
 
@@ -36,12 +41,7 @@ class _FormattedSpace:
 
 
 def command(
-    spaces: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SPACE...", autocompletion=complete_spaces, help="`.space` files; `-` formats the standard input."
-        ),
-    ],
+    spaces: SpacesArgument,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; list files that would change, status 1.")
     ] = False,
@@ -54,6 +54,7 @@ def command(
     """
     if check + diff + stdout > 1:
         fail("`--check`, `--diff` and `--stdout` exclude each other", "give only one of these options")
+    refuse_shared_input(*spaces)
     if not (check or diff or stdout):
         _refuse_bundled(spaces)
     status = 0
@@ -87,14 +88,10 @@ def _format(reference: str) -> _FormattedSpace | None:
     from spacelang.serialization.json_documents import is_compiled
     from spacelang.syntax.parser import parse
     from spacelang.syntax.printer import format_text
-    from spacelang.syntax.sources import MAX_BYTES, read_source, source_from_bytes
+    from spacelang.syntax.sources import read_source
 
-    if reference == "-":
-        content = sys.stdin.buffer.read(MAX_BYTES + 1)
-        source = source_from_bytes(STANDARD_INPUT, content)
-    else:
-        content = b""
-        source = read_source(reference)
+    content = read_standard_input() if reference == STANDARD_INPUT else None
+    source = read_source(reference) if content is None else standard_input_source(content)
     if not isinstance(source, Diagnostic) and is_compiled(source.text):
         what = f"`{source.name}` is a compiled space, not the text of one"
         print_error(what, "format the text from which it was compiled")
@@ -108,8 +105,9 @@ def _format(reference: str) -> _FormattedSpace | None:
         what = f"`{source.name}` is left unchanged: formatting would change its meaning"
         print_error(what, "please report this as a bug")
         return None
-    path = source.origin.path if source.origin is not None else None
-    return _FormattedSpace(source.name, path, path.read_bytes() if path is not None else content, text)
+    if content is not None or source.origin is None:
+        return _FormattedSpace(source.name, None, content or b"", text)
+    return _FormattedSpace(source.name, source.origin.path, source.origin.path.read_bytes(), text)
 
 
 def _print_difference(layout: _FormattedSpace) -> None:

@@ -9,7 +9,7 @@ from spacelang.api.run_options import ReadingOptions
 from spacelang.cli._options import JsonOption, StoredPipelineOptions
 from spacelang.cli._output import check_output_is_new, print_json, print_note, write_new
 from spacelang.cli._process import print_file_text
-from spacelang.cli._run_options import AllowOption, TargetColumnOption, read_options_if_given
+from spacelang.cli._run_options import AllowOption, TargetColumnsOption, read_options_if_given, target_of
 from spacelang.cli._run_steps import limit_threads_before_fork
 from spacelang.cli.export import TestShareOption, check_single_or_ensemble, print_provenance, provenance, select_trials
 from spacelang.cli.show import RunArgument
@@ -33,7 +33,7 @@ def command(
             "--fitted-on", metavar="DATA", help="The data of the run; by default the file with its name in this folder."
         ),
     ] = None,
-    target_column: TargetColumnOption = None,
+    target_column: TargetColumnsOption = None,
     test: TestShareOption = None,
     reading: ReadingOptions,
     allow: AllowOption = None,
@@ -60,7 +60,8 @@ def command(
 
     given = read_options_if_given(reading)
     then = None if fitted_on is None else given
-    finished = reopen_run(run, data=fitted_on, target=target_column, test=test, reading=then, allow=allow or ())
+    target = target_of(target_column)
+    finished = reopen_run(run, data=fitted_on, target=target, test=test, reading=then, allow=allow or ())
     chosen = select_trials(finished, found)
     needed = finished.restricted_to_used_columns(chosen)
     objective, reading_now = needed.objective, given or finished.reading.applicable_to(data)

@@ -10,7 +10,7 @@ from spacelang.cli import _run_steps as steps
 from spacelang.cli._final_fit import FinishedSearch
 from spacelang.cli._options import JsonOption, complete_spaces
 from spacelang.cli._process import ignore_closed_reader
-from spacelang.cli._run_options import TargetColumnOption
+from spacelang.cli._run_options import TargetColumnsOption, target_of
 
 GROUP = ("Search a space", 2)
 
@@ -30,7 +30,7 @@ def command(
         str,
         typer.Option("--data", "-d", help="As for `tabulate`; or `table:FILE.npz` or `artificial:SEED`, without rows."),
     ],
-    target_column: TargetColumnOption = None,
+    target_column: TargetColumnsOption = None,
     options: RunOptions,
     json: JsonOption = False,
 ) -> None:
@@ -65,7 +65,7 @@ def command(
     if optimizer is not None:
         OPTIMIZERS.create(optimizer, settings or {})  # report mistakes before anything is loaded
     described = experiment_fields(options)
-    read = cache(partial(steps.load_data, data, target_column, options))
+    read = cache(partial(steps.load_data, data, target_of(target_column), options))
     loaded, chosen = steps.choose_space(space, read, options)
     votes = ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
     if without := steps.has_no_rows(data):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
+from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load
 from spacelang.cli._output import fail, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import SeedOption
@@ -13,7 +13,7 @@ GROUP = ("Inspect a space", 3)
 
 
 def command(
-    space: SpaceArgument,
+    space: SpaceInputArgument,
     *,
     count: Annotated[int, typer.Option("-n", min=0, help="The number of configurations.")] = 1,
     seed: SeedOption = 0,

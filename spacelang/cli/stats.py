@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
+from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, load
 from spacelang.cli._output import print_json
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.text import pad_columns
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 GROUP = ("Inspect a space", 1)
 
 
-def command(space: SpaceArgument, options: SpaceOptions, json: JsonOption = False) -> None:
+def command(space: SpaceInputArgument, options: SpaceOptions, json: JsonOption = False) -> None:
     """Show the size of a space: stages, structures, hyperparameters, configurations, counted exactly.
 
     Example: `spacelang stats blds_table1`

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, TargetOption, load
+from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, TargetOption, load
 from spacelang.cli._output import configure_plugin, fail, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import SeedOption, SetOption
@@ -17,7 +17,7 @@ GROUP = ("Compile a space", 3)
 
 
 def command(
-    space: SpaceArgument,
+    space: SpaceInputArgument,
     target: TargetOption,
     *,
     set_: SetOption = None,

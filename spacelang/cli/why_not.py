@@ -7,10 +7,11 @@ import typer
 from spacelang.cli._options import (
     ConfigurationArgument,
     JsonOption,
-    SpaceArgument,
+    SpaceInputArgument,
     SpaceOptions,
     load,
     read_configuration,
+    refuse_shared_input,
 )
 from spacelang.cli._output import (
     exclusion_document,
@@ -29,7 +30,7 @@ GROUP = ("Inspect a space", 5)
 
 
 def command(
-    space: SpaceArgument, configuration: ConfigurationArgument, options: SpaceOptions, json: JsonOption = False
+    space: SpaceInputArgument, configuration: ConfigurationArgument, options: SpaceOptions, json: JsonOption = False
 ) -> None:
     """List why a configuration is not in a space, and find the smallest change that makes it a member.
 
@@ -38,6 +39,7 @@ def command(
 
     Example: `spacelang why-not credit.space mine.json`
     """
+    refuse_shared_input(space, configuration)
     loaded, given = load(space, options), read_configuration(configuration)
     try:
         found = loaded.nearest(given)

@@ -3,7 +3,7 @@
 import inspect
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -47,20 +47,24 @@ def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
 
 
 def fit_statement(
-    reference: str, label: str, name: str = "pipeline", reading: ReadOptions = DEFAULT_OPTIONS
+    reference: str, labels: Sequence[str], name: str = "pipeline", reading: ReadOptions = DEFAULT_OPTIONS
 ) -> str | None:
     """Return a line that fits the pipeline `name` to named data as `reading` reads it; None if no line can."""
     scheme, _, shipped = reference.partition(":")
-    if scheme == "sklearn" and label == "target" and not reading.drop_columns:
+    if scheme == "sklearn" and [*labels] == ["target"] and not reading.drop_columns:
         load = f"load_{shipped}"
         return f"from sklearn.datasets import {load}; {name}.fit(*{load}(return_X_y=True, as_frame=True))"
     if not reference.lower().endswith((".csv", ".csv.gz")):
         return None
-    column = _quoted(label)
-    others = f"[{', '.join(map(_quoted, (label, *reading.drop_columns)))}]" if reading.drop_columns else column
+    targets, others = (_quoted_columns(names) for names in (labels, (*labels, *reading.drop_columns)))
     said = "".join(f", {option}={_quoted(value)}" for option, value in reading.non_default_text_file_options.items())
     table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False{said})"
-    return f"import pandas; {table}; {name}.fit(table.drop(columns={others}), table[{column}])"
+    return f"import pandas; {table}; {name}.fit(table.drop(columns={others}), table[{targets}])"
+
+
+def _quoted_columns(names: Sequence[str]) -> str:
+    """Return the code of a column name, or of a list of several."""
+    return _quoted(names[0]) if len(names) == 1 else f"[{', '.join(map(_quoted, names))}]"
 
 
 def literal_expression(value: object) -> str:

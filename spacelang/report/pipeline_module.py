@@ -79,12 +79,14 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     """Return the text of a module that builds and fits the unfitted pipeline, or vote, of an objective.
 
     It defines `pipeline` (unfitted), `build()`, `take(table)` and `fit(table, labels)`, and the constants `FEATURES`,
-    `LABEL`, `SEED` and `CLASSES` (in the order of probabilities). The lines of `provenance` become comments; they may
-    contain foreign text. Raises TypeError and BuildError as `pipeline_source` does.
+    `LABEL` (a list for several targets), `SEED` and `CLASSES` (in the order of probabilities). The lines of
+    `provenance` become comments; they may contain foreign text. Raises TypeError and BuildError as `pipeline_source`
+    does.
     """
     data = objective.dataset
     said = "".join(f"# {make_visible(line)}\n" for line in provenance)
-    facts: dict[str, object] = {"LABEL": str(data.target.name), "SEED": objective.random_state}
+    names = data.target_columns
+    facts: dict[str, object] = {"LABEL": [*names] if len(names) > 1 else names[0], "SEED": objective.random_state}
     take = TAKE_SPARSE
     if isinstance(data.features, pd.DataFrame):
         facts["FEATURES"] = [*data.features.columns]
@@ -94,7 +96,8 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     if data.classes:
         facts["CLASSES"] = [*data.classes]
     constants = "".join(f"{name} = {literal_expression(value)}\n" for name, value in facts.items())
-    labels = "numpy.asarray([*labels])" if data.classes else "numpy.asarray(labels, dtype=float)"
+    number = "int" if data.kind == "classification" else "float"
+    labels = "numpy.asarray([*labels])" if data.classes else f"numpy.asarray(labels, dtype={number})"
     parts = (constants, BUILD_CLONE, take, FIT.format(labels=labels))
     return f"{HEAD}\n{said}\n{IMPORTS}{pipeline_source(pipeline)}\n" + "\n".join(parts)
 

@@ -61,16 +61,22 @@ def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -
             return TooLarge(start, what="the file", limit=limit)
 
 
-def source_from_bytes(name: str, content: bytes) -> Source | Diagnostic:
-    """Return the source of bytes such as standard input, or a diagnostic if they are too long or no UTF-8."""
+def source_from_bytes(name: str, content: bytes, folder: Path) -> Source | Diagnostic:
+    """Return the source of bytes such as standard input, or a diagnostic if they are too long or no UTF-8.
+
+    Imports of the text are found as if it were a file in `folder`.
+    """
     start = Span(Source(name, ""), 0, 0)
-    match _FileTooLarge() if len(content) > MAX_BYTES else _decode(content):
+    is_json = content.lstrip().startswith(b"{")
+    largest, limit = (MAX_JSON_BYTES, "8 MiB") if is_json else (MAX_BYTES, "1 MiB")
+    match _FileTooLarge(limit) if len(content) > largest else _decode(content):
         case str() as text:
-            return Source(name, text)
+            root = Path(os.path.realpath(folder))
+            return Source(name, text, Origin(root / name, root))
         case _InvalidText(reason):
             return NotText(start, path=name, reason=reason)
         case _FileTooLarge(limit):
-            return TooLarge(start, what="the file", limit=limit)
+            return TooLarge(start, what="the input", limit=limit)
 
 
 @frozen

@@ -115,7 +115,16 @@ DATA = [
     case(*SMALL, "not.csv.gz", status=1, telling=("not a valid gzip file",)),
     case(*SMALL, "data.xlsx", status=1, telling=("`.xlsx` are not supported", "`.csv`")),
     case(*SMALL, "sklearn:iri", status=1, telling=("no data set `iri`", "did you mean `sklearn:iris`?")),
-    case(*SMALL, "sklearn:linnerud", status=1, telling=("three labels",)),
+    case(
+        *SMALL,
+        "sklearn:linnerud",
+        "--target-column",
+        "Waist",
+        "--target-column",
+        "Pulse",
+        status=1,
+        telling=("takes one",),
+    ),
     case(*SMALL, "openml:iris", status=1, telling=("`openml:iris` is not an OpenML ID", "`openml:31`")),
     case(
         *SMALL,

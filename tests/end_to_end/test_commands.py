@@ -56,6 +56,21 @@ class TestCheck:
         assert (found["code"], found["line"], found["column"]) == ("SL201", 2, 19)
         assert spaces[1]["diagnostics"] == []
 
+    def test_the_standard_input(self, folder: Path) -> None:
+        wrong = spacelang("check", "-", "toy.space", folder=folder, stdin="stage estimator = GausianNB\n")
+        assert (wrong.returncode, wrong.stdout) == (1, "toy.space: no problems\n")
+        assert "<stdin>:1:19" in wrong.stderr
+        importing = 'import "toy.space" as toy\nstage estimator = GaussianNB\npipeline = toy.scaler -> estimator\n'
+        assert spacelang("check", "-", folder=folder, stdin=importing).stdout == "<stdin>: no problems\n"
+        stated = spacelang("stats", "-", "--json", folder=folder, stdin=importing)
+        assert document(stated)["structures"] == 3
+        compiled = spacelang("compile", "-", "-t", "random", "-f", "json", folder=folder, stdin=importing).stdout
+        found = document(spacelang("diff", "-", "toy.space", "--json", folder=folder, stdin=compiled))
+        assert (found["first"], found["structures"]["first"]) == ("<stdin>", 3)
+        for arguments in (("check", "-", "-"), ("diff", "-", "-"), ("contains", "-", "-")):
+            twice = spacelang(*arguments, folder=folder, stdin=importing)
+            assert (twice.returncode, "can be read only once" in twice.stderr) == (2, True)
+
 
 class TestStats:
     def test_for_people(self, folder: Path) -> None:

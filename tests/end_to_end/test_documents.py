@@ -1,19 +1,22 @@
 """What the documents show is run as it is printed, in a folder that has what they speak of; new blocks join in.
 
-Commands behind `$` must print what stands below them, Python blocks must run as scripts, and commands, options and
-functions that the text names must exist. `space`, `space-error` and `json` blocks of the reference are the business of
-`tests/unit/test_reference.py`.
+Commands behind `$` must print what stands below them, Python blocks must run as scripts, spaces must be without errors
+and formatted, and commands, options and functions that the text names must exist. What the reference shows besides is
+the business of `tests/unit/test_reference.py`; `pycon` blocks are run by `tests/unit/test_contracts.py`.
 """
 
 import os
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
+from argparse import ArgumentParser
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -26,14 +29,20 @@ from sklearn.datasets import load_iris
 from sklearn.utils.validation import check_is_fitted
 
 import spacelang as sl
+from spacelang.analysis import CheckContext, check
 from spacelang.cli._app import COMMANDS, _build_app, run
+from spacelang.diagnostics.diagnostic import Severity
+from spacelang.syntax.printer import format_text
+from spacelang.text import Source
 
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "grammars/REFERENCE.md", "spaces/README.md")),
-    *(ROOT / name for name in ("spacelang/README.md", "tests/README.md")),
-    *sorted((ROOT / "spacelang").glob("*/README.md")),
-    *sorted((ROOT / "examples").rglob("README.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "grammars/REFERENCE.md")),
+    *(
+        page
+        for folder in ("spaces", "spacelang", "tests", "examples")
+        for page in sorted((ROOT / folder).rglob("README.md"))
+    ),
 ]
 FENCE: Final = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -93,7 +102,15 @@ BLOCKS: Final = [block for document in DOCUMENTS for block in blocks_of(document
 SESSIONS: Final = [block for block in BLOCKS if block.kind == "session"]
 PYTHON: Final = [block for block in BLOCKS if block.kind == "python"]
 SHELL: Final = [block for block in BLOCKS if block.kind == "sh"]
+SPACES: Final = [block for block in BLOCKS if block.kind == "space"]
+SPACES_IN_PYTHON: Final = [
+    replace(block, text=text)
+    for block in PYTHON
+    for text in re.findall(r'sl\.parse\("""\n(.*?)"""\)', block.text, re.DOTALL)
+]
 CREDIT: Final = next(block.text for block in BLOCKS if block.text.startswith("space credit "))
+
+BETTER_HALF: Final = next(block.text for block in PYTHON if "class BetterHalf:" in block.text)
 
 MISSPELT: Final = {"max_depht": ("{ max_depth", "{ max_depht")}
 """What is wrong in the text that a session is about, by a word that it shows."""
@@ -103,6 +120,7 @@ MISSPELT: Final = {"max_depht": ("{ max_depth", "{ max_depht")}
 def folder(tmp_path: Path) -> Path:
     """A folder with what the documents speak of: the space of the first page, and a table for it."""
     (tmp_path / "credit.space").write_text(CREDIT, encoding="utf-8")
+    (tmp_path / "better_half.py").write_text(BETTER_HALF, encoding="utf-8")
     table().to_csv(tmp_path / "my.csv", index=False)
     return tmp_path
 
@@ -144,19 +162,39 @@ def shortened(text: str) -> str:
 # ---- blocks
 
 
-def test_every_block_is_of_a_kind_that_is_run() -> None:
-    # `py` shows how a suite is called: `test_toys.py` calls them all; `pycon` is run by `test_contracts.py`.
-    elsewhere = {"space", "json", "output", "py", "pycon", "text"}
-    unknown = [b.name for b in BLOCKS if b.kind not in {"session", "python", "sh", *elsewhere}]
-    assert not [name for name in unknown if not _is_of_the_reference(name)]
+def test_every_block_is_run() -> None:
+    here = [*SESSIONS, *PYTHON, *SHELL, *SPACES]
+    outputs = [after for before, after in pairwise(BLOCKS) if before.kind == "sh" and after.kind == "output"]
+    drawings = [block for block in BLOCKS if block.kind == "text"]
+    others = [block for block in BLOCKS if block not in [*here, *outputs, *drawings]]
+    assert {block.kind.split()[0] for block in others if block.document.name == "REFERENCE.md"} == {
+        "json",
+        "space-error",
+    }
+    (page,) = {block.document for block in others if block.document.name != "REFERENCE.md"}
+    assert (page, {block.kind for block in others if block.document == page}) == (
+        ROOT / "spacelang/README.md",
+        {"pycon"},
+    )
     assert SESSIONS
     assert PYTHON
-    assert SHELL
+    assert len(outputs) == 1
+    assert len(SPACES_IN_PYTHON) == 1
+    assert not any(re.search(r"^(\$|>>>|import|from|space|stage) ", block.text, re.MULTILINE) for block in drawings)
 
 
-def _is_of_the_reference(name: str) -> bool:
-    block = next(each for each in BLOCKS if each.name == name)
-    return block.document.name == "REFERENCE.md" and block.kind.startswith("space-error ")
+@pytest.mark.parametrize("block", [*SPACES, *SPACES_IN_PYTHON], ids=name_of)
+def test_spaces_are_without_errors_and_formatted(block: Block) -> None:
+    allowed = frozenset(re.findall(r"^use (\w+)", block.text, re.MULTILINE))
+    found = check(Source(block.name, block.text), CheckContext(allowed=allowed)).diagnostics
+    assert not [each for each in found if each.severity is Severity.ERROR]
+    assert format_text(block.text) == block.text
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.space")), ids=lambda path: path.name)
+def test_example_spaces_are_formatted(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert format_text(text) == text
 
 
 @pytest.mark.parametrize("block", SESSIONS, ids=name_of)
@@ -187,24 +225,20 @@ def commands_of(text: str) -> Iterator[tuple[str, str]]:
 @pytest.mark.usefixtures("quick_zygotes")
 @pytest.mark.parametrize("block", PYTHON, ids=name_of)
 def test_python_runs(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = (
-        "import pandas\n\n"
-        "X = pandas.read_csv('my.csv')\n"
-        "y = X.pop('target')\n\n"
-        "def my_loss(configuration):\n    return len(configuration['estimator'])\n\n"
-    )
-    (folder / "printed.py").write_text(before + shortened(block.text), encoding="utf-8")
+    (folder / "printed.py").write_text(shortened(block.text), encoding="utf-8")
     monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
     runpy.run_path("printed.py", run_name="__main__")
 
 
 # In few trials, as on a busy machine, the best may be a pipeline that scikit-learn has a word for.
 @pytest.mark.filterwarnings("ignore:n_quantiles")
 @pytest.mark.parametrize("block", SHELL, ids=name_of)
-def test_what_is_printed_for_the_shell_is_run(block: Block, folder: Path) -> None:
-    reasons = [reason for part, reason in EXCLUDED.items() if part in block.text]
-    if reasons:
-        pytest.skip(*reasons)
+def test_what_is_printed_for_the_shell_is_run(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if any(part in block.text for part in EXCLUDED):
+        for arguments in commands_of_shell(block.text):
+            parse_only(arguments, monkeypatch)
+        return
     # That the wheel installs in a fresh environment is what `test_wheel.py` asserts.
     command = block.text.rpartition(".venv/bin/")[2].strip()
     assert command.startswith("spacelang ")
@@ -219,6 +253,62 @@ def test_what_is_printed_for_the_shell_is_run(block: Block, folder: Path) -> Non
         names: dict[str, object] = {}
         exec(each.replace("# to fit it: ", ""), names)
         check_is_fitted(names["pipeline"])
+
+
+def commands_of_shell(text: str) -> Iterator[list[str]]:
+    """The commands of an excluded block, word for word, without comments and loops."""
+    for line in text.replace("\\\n", " ").splitlines():
+        for command in re.split(r"&&|;", re.sub(r"\s#.*", "", line)):
+            if words := shlex.split(command):
+                yield words
+
+
+def parse_only(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assert that a command exists and takes its arguments, without running it."""
+    match arguments:
+        case ["python" | ".venv/bin/python", "tests/run.py"]:
+            assert (ROOT / "tests/run.py").is_file()  # it takes what it knows and runs everything: never start it here
+        case ["python" | ".venv/bin/python", script, *rest]:
+            assert script.startswith("examples/")
+            assert ".parse_args(" in (ROOT / script).read_text(encoding="utf-8"), "it would run instead of being parsed"
+            monkeypatch.chdir(ROOT)
+            monkeypatch.setattr(sys, "argv", [script, *rest])
+            monkeypatch.setattr(ArgumentParser, "parse_args", parse_and_stop)
+            monkeypatch.setattr(subprocess, "Popen", RefusedProcess)  # nothing is started, whatever the script does
+            with pytest.raises(ParsedError):
+                runpy.run_path(script, run_name="__main__")
+        case ["spacelang", name, *rest]:
+            found = typer.main.get_command(_build_app(COMMANDS)).commands[name]  # type: ignore[attr-defined]
+            found.make_context(name, rest)
+        case [pip, "install", *rest] if pip.endswith("pip"):
+            names = [name for name in rest if not name.startswith("-")]
+            extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+                "optional-dependencies"
+            ]
+            for name in names:
+                extra = re.fullmatch(r"(?:\.|spacelang)\[(\w+)\]", name)
+                peers = ROOT / name.partition("$name")[0]
+                assert extra[1] in extras if extra else peers.is_dir()
+        case ["for", "name", "in", *names]:
+            assert all((ROOT / f"examples/default/peers/{name}.txt").is_file() for name in names)
+        case _:
+            assert arguments[0] in {"do", "done", "python3", "python3.11"}, arguments
+
+
+class RefusedProcess:
+    """In the place of a process that a script would start."""
+
+    def __init__(self, arguments: object, *_: object, **__: object) -> None:
+        raise AssertionError(f"{arguments} would be started")
+
+
+class ParsedError(Exception):
+    """The arguments of a script are what it takes."""
+
+
+def parse_and_stop(parser: ArgumentParser, *_: object) -> None:
+    parser.parse_known_args()
+    raise ParsedError
 
 
 def parts_of(output: str) -> tuple[str, str]:

@@ -62,7 +62,7 @@ class Axis:
     def _decades(self) -> Iterable[float]:
         first, last = floor(log10(self.low)), ceil(log10(self.high))
         every = max(1, ceil((last - first) / (TICKS + 2)))
-        factors = (1.0, 2.0, 5.0) if last - first <= 2 else (1.0,)
+        factors = (1.0, 2.0, 5.0) if last - first <= 3 else (1.0,)
         return (factor * 10.0**power for power in range(first, last + 1, every) for factor in factors)
 
 

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
-from statistics import median
 from typing import Final
 
 from spacelang.report.page.axes import Axis, TimeAxis, axis_of, evenly_spaced, format_number, format_seconds, time_axis
 from spacelang.report.page.run_data import RunData
-from spacelang.runtime.history import Improvement, TrialRecord
+from spacelang.report.page.trial_marks import NO_MARKS, UNITS, TrialMarks, largest_usual_loss, marks_of, to_units
+from spacelang.runtime.history import Improvement
 from spacelang.text import count_with_noun
 
-UNITS: Final = 1000  # The side length of the square in which lines are drawn. It is stretched to the size of the plot
-DOTS: Final = 800  # The maximum number of trials that are drawn as dots
 COLOURS: Final = 6
 DASHES: Final = 3  # The number of dash patterns of lines; `COLOURS` is the number of colours
 LINES: Final = 60  # The maximum number of improvements in the table of a curve
@@ -48,15 +46,13 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """A plot of curves with the feasible trials (`dots`) and the infeasible ones (`beyond`) as dots."""
+    """A plot of curves, with the marks of all trials if it shows a single run."""
 
     x: Axis
     x_title: str
     y: Axis
     lines: tuple[CurveLine, ...]
-    dots: str = ""
-    beyond: str = ""
-    notes: tuple[str, ...] = ()
+    marks: TrialMarks = NO_MARKS
 
 
 def line_css_classes(number: int) -> str:
@@ -68,19 +64,9 @@ def curve_of(run_data: RunData, number: int = 1) -> Curves | None:
     """Return the curve of a run with all its trials, or None if no trial succeeded."""
     if not run_data.succeeded:
         return None
-    losses = [each.trial.loss for each in run_data.succeeded if each.trial.loss is not None]
-    x, y = _axes([run_data], median(losses), min(losses))
-    shown = evenly_spaced(run_data.succeeded, DOTS)
-    inside = [each for each in shown if each.trial.loss is not None and y.contains(each.trial.loss)]
-    notes = []
-    if len(shown) < len(run_data.succeeded):
-        drawn = f"{len(shown):,} of {len(run_data.succeeded):,}"
-        notes.append(f"Dots show {drawn} successful trials, evenly spread over time.")
-    if len(inside) < len(shown):
-        notes.append(f"{len(shown) - len(inside):,} trials are off the scale.")
-    groups = ([each for each in inside if each.trial.is_feasible is kind] for kind in (True, False))
-    keeping, beyond = (_dots(group, x, y) for group in groups)
-    return Curves(x.axis, f"time in {x.unit}", y, (_line(run_data, number, x, y),), keeping, beyond, tuple(notes))
+    x, y = _axes([run_data])
+    line = _line(run_data, number, x, y)
+    return Curves(x.axis, f"time in {x.unit}", y, (line,), marks_of(run_data, x, y))
 
 
 def curves_of(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
@@ -92,18 +78,16 @@ def curves_of(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
     return Curves(x.axis, f"time in {x.unit}", y, tuple(_line(run_data, number, x, y) for number, run_data in some))
 
 
-def _dots(records: Sequence[TrialRecord], x: TimeAxis, y: Axis) -> str:
-    places = ((x.position(each.finished), y.position(each.trial.loss or 0.0)) for each in records)
-    return "".join(f"M{_to_units(at)} {UNITS - _to_units(height)}h0" for at, height in places)
-
-
-def _axes(runs: Sequence[RunData], *more: float) -> tuple[TimeAxis, Axis]:
+def _axes(runs: Sequence[RunData]) -> tuple[TimeAxis, Axis]:
+    """Return the axes for all trials, without room for losses far above the others: curves leave the plot there."""
     curves = [run_data.run.curve for run_data in runs]
-    ends = [run_data.summary.seconds for run_data in runs] + [each.seconds for curve in curves for each in curve]
+    ends = [run_data.summary.seconds for run_data in runs]
+    ends += [each.finished for run_data in runs for each in run_data.records]
     tests = [each.score for run_data in runs if (each := run_data.run.test) is not None]
     scores = [value for each in tests for value in (each.loss, each.low, each.high) if value is not None]
-    losses = [each.loss for curve in curves for each in curve]
-    return time_axis(max(ends, default=1.0)), axis_of([*losses, *scores, *more])
+    losses = [each.trial.loss for run_data in runs for each in run_data.succeeded if each.trial.loss is not None]
+    largest = max(largest_usual_loss(losses), *(curve[-1].loss for curve in curves if curve))
+    return time_axis(max(ends, default=1.0)), axis_of([*(loss for loss in losses if loss <= largest), *scores])
 
 
 def _line(run_data: RunData, number: int, x: TimeAxis, y: Axis) -> CurveLine:
@@ -116,21 +100,19 @@ def _line(run_data: RunData, number: int, x: TimeAxis, y: Axis) -> CurveLine:
     shown = evenly_spaced(curve, LINES)
     rows = [(format_seconds(each.seconds), f"{each.trial}", format_number(each.loss)) for each in shown]
     path, said = _steps(curve, end, x, y), _description(curve, end)
-    return CurveLine(number, f"Run {number}", path, said, tuple(rows), x.position(end), whisker)
+    return CurveLine(
+        number, f"Run {number}: {run_data.summary.optimizer}", path, said, tuple(rows), x.position(end), whisker
+    )
 
 
 def _steps(curve: Sequence[Improvement], end: float, x: TimeAxis, y: Axis) -> str:
     if not curve:
         return ""
-    places = [(_to_units(x.position(each.seconds)), UNITS - _to_units(y.position(each.loss))) for each in curve]
+    places = [(to_units(x.position(each.seconds)), UNITS - to_units(y.position(each.loss))) for each in curve]
     parts = [f"M{places[0][0]} {places[0][1]}"]
     for (_, before), (at, level) in pairwise(places):
         parts += [f"H{at}"] if level == before else [f"H{at}V{level}"]
-    return "".join([*parts, f"H{_to_units(x.position(end))}"])
-
-
-def _to_units(percent: float) -> int:
-    return round(percent * UNITS / 100)
+    return "".join([*parts, f"H{to_units(x.position(end))}"])
 
 
 def _description(curve: Sequence[Improvement], end: float) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.report.page import constraints_costs_failures
 from spacelang.report.page.axes import format_seconds
+from spacelang.report.page.common_times import CommonTimes, common_times
 from spacelang.report.page.curves import Curves, curve_of, curves_of, line_css_classes
 from spacelang.report.page.importance import Importances, importances
 from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
@@ -243,6 +244,7 @@ class ComparableRuns:
     metric: str
     numbers: tuple[int, ...]
     curves: Curves | None
+    times: CommonTimes | None
     differences: tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -290,7 +292,7 @@ def _group(runs: "Sequence[tuple[int, RunData]]") -> ComparableRuns:
     title = f"{header.data.name}, {header.metric}, {header.validation}"
     numbers = tuple(number for number, _ in runs)
     found = tuple(_differences([run_data for _, run_data in runs]))
-    return ComparableRuns(title, header.metric, numbers, curves_of(runs), found)
+    return ComparableRuns(title, header.metric, numbers, curves_of(runs), common_times(runs), found)
 
 
 def _differences(runs: "Sequence[RunData]") -> "Iterator[tuple[str, tuple[str, ...]]]":

@@ -34,7 +34,7 @@ BLOCK_SIZE: Final = 2**22  # The numbers that are processed at a time, so that a
 CONSTANT_MOMENTS: Final = (0.0, -3.0)  # Skewness and excess kurtosis of a column of zeros or of ones
 
 
-def meta_features(features: Features, labels: "pd.Series[Any]", *, is_classification: bool) -> dict[str, float]:
+def meta_features(features: Features, labels: Any, *, is_classification: bool) -> dict[str, float]:
     """Return the finite meta-features by name; of sparse features only the sizes and classes are described."""
     rows, columns = features.shape
     found = _sizes(rows, columns)

@@ -10,7 +10,14 @@ import pandas as pd
 
 from spacelang.ir.task import Kind
 from spacelang.ir.validation import PredefinedSplits
-from spacelang.runtime.data.loading import Table
+from spacelang.runtime.data.loading import Table, TargetColumns
+from spacelang.runtime.data.several_targets import (
+    check_both_indicators,
+    describe_targets,
+    each_target,
+    indicator_labels,
+    target_columns,
+)
 from spacelang.runtime.data.tables import Features, first_true_row_number
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.related_rows import UNRELATED, RowRelations
@@ -25,13 +32,15 @@ MAX_NUMERIC_CLASSES: Final = 20
 class Dataset:
     """A table that is ready for a run. `target` has a float per row (regression) or the index of the row's class.
 
-    `classes` are the labels in sorted order, empty for a regression. `splits`, `split_source` and `relations` are those
-    of the table. Data sets are equal only if they are the same object, as tables have no truth value.
+    `classes` are the labels in sorted order, empty for a regression. If there are several targets, `target` has a
+    column for each, of floats for a regression and of 0 and 1 for a classification, and `classes` are empty. `splits`,
+    `split_source` and `relations` are those of the table. Data sets are equal only if they are the same object, as
+    tables have no truth value.
     """
 
     name: str
     features: Features
-    target: pd.Series
+    target: TargetColumns
     kind: TaskKind
     classes: tuple[Any, ...] = ()
     splits: tuple[Split, ...] = ()
@@ -45,19 +54,34 @@ class Dataset:
         return predefined_splits(self.splits, self.split_source or self.name) if self.splits else None
 
     @property
+    def target_columns(self) -> tuple[str, ...]:
+        """The names of the target columns, mostly of a single one."""
+        return target_columns(self.target)
+
+    @property
+    def has_several_targets(self) -> bool:
+        """True if there are several targets per row."""
+        return isinstance(self.target, pd.DataFrame)
+
+    @property
+    def is_stratified(self) -> bool:
+        """True if splits keep the shares of the classes, as there is one target with classes."""
+        return self.kind == "classification" and not self.has_several_targets
+
+    @property
     def original_labels(self) -> npt.NDArray[Any]:
         """The n labels as the user wrote them, which a fitted pipeline predicts."""
-        return self.target.to_numpy() if self.kind == "regression" else np.asarray(self.classes)[self.target.to_numpy()]
+        return self.target.to_numpy() if not self.is_stratified else np.asarray(self.classes)[self.target.to_numpy()]
 
 
 def check_no_missing_labels(table: Table) -> None:
     """Raise DataError if a row has no label."""
-    lacking = table.target.isna().to_numpy()
+    lacking = table.target.isna().to_numpy().reshape(len(table.target), -1).any(axis=1)
     if (row := first_true_row_number(lacking)) is not None:
         missing = int(lacking.sum())
-        what = f"1 row has no label in the column `{table.target.name}` (row {row:,})"
+        what = f"1 row has no label in {describe_targets(table.target)} (row {row:,})"
         if missing > 1:
-            what = f"{missing} rows have no label in the column `{table.target.name}` (first in row {row:,})"
+            what = f"{missing} rows have no label in {describe_targets(table.target)} (first in row {row:,})"
         raise DataError(what, "drop or label these rows")
 
 
@@ -68,6 +92,10 @@ def check_and_encode_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> 
         raise DataError(f"`{table.name}` is a {table.kind} task, but the space is for {kind}", help_text)
     check_no_missing_labels(table)
     match kind:
+        case "classification" if isinstance(table.target, pd.DataFrame):
+            targets = indicator_labels(table)
+            check_both_indicators(targets)
+            return _make_dataset(table, targets, kind)
         case "classification":
             found = _encode_classes(table, folds)
         case "regression":
@@ -81,6 +109,7 @@ def _encode_classes(table: Table, folds: int) -> Dataset:
     from sklearn.preprocessing import LabelEncoder
 
     labels = table.target
+    assert isinstance(labels, pd.Series)
     _refuse_continuous_labels(labels)
     kinds = {type(label) for label in labels.astype(object)}
     if any(issubclass(kind, str) for kind in kinds) and len(kinds) > 1:
@@ -94,7 +123,7 @@ def _encode_classes(table: Table, folds: int) -> Dataset:
     return _make_dataset(table, target, "classification", classes)
 
 
-def _make_dataset(table: Table, target: pd.Series, kind: TaskKind, classes: tuple[Any, ...] = ()) -> Dataset:
+def _make_dataset(table: Table, target: TargetColumns, kind: TaskKind, classes: tuple[Any, ...] = ()) -> Dataset:
     of_table = (table.splits, table.split_source, table.relations)
     return Dataset(table.name, table.features, target, kind, classes, *of_table)
 
@@ -124,9 +153,14 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
         raise DataError(what, remedy)
 
 
-def regression_labels(table: Table) -> pd.Series:
+def regression_labels(table: Table) -> TargetColumns:
     """Return the labels of a regression as floats; raise DataError for text and for infinite numbers."""
-    labels = table.target
+    if isinstance(table.target, pd.DataFrame):
+        return pd.concat([_numbers(each) for each in each_target(table.target)], axis=1)
+    return _numbers(table.target)
+
+
+def _numbers(labels: "pd.Series[Any]") -> "pd.Series[Any]":
     if _is_text(labels) or not (pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels)):
         example = next(iter(labels.astype(object)))
         what = f"the column `{labels.name}` holds labels such as `{example}`, which a regressor cannot learn"

@@ -1,10 +1,10 @@
 """Load a `Table` with one column of unchecked labels; `labels.check_labels` makes a `Dataset` of it, for a run."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,10 @@ SCALAR_COLUMNS_REMEDY: Final = "give each part of these values a column of its o
 SCALAR_LABELS_REMEDY: Final = "give one number or text per row"
 
 
+TargetColumns: TypeAlias = pd.Series | pd.DataFrame
+"""The labels of n rows: a column, or a table with a column for each of several targets."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """A data set as it was read.
@@ -47,7 +51,7 @@ class Table:
 
     name: str
     features: Features
-    target: pd.Series
+    target: TargetColumns
     splits: tuple[Split, ...] = ()
     kind: Kind | None = None
     reading: ReadOptions = DEFAULT_OPTIONS
@@ -61,12 +65,14 @@ class Table:
         return predefined_splits(self.splits, self.split_source or self.name) if self.splits else None
 
 
-def load_dataset(reference: str, target: str | None = None, reading: ReadOptions = DEFAULT_OPTIONS) -> Table:
+def load_dataset(
+    reference: str, target: str | Sequence[str] | None = None, reading: ReadOptions = DEFAULT_OPTIONS
+) -> Table:
     """Read `sklearn:NAME`, `openml:ID`, `openml-task:ID` or the path of a `.csv`, `.parquet` or `.arff` file.
 
-    Text files may be compressed as `.gz`. The column `target` holds the labels. If it is None, OpenML's own target is
-    used, or for other data the column named "target", or else the last column that is not dropped. Raises DataError for
-    every mistake that a user can make.
+    Text files may be compressed as `.gz`. The column `target` holds the labels, or several columns do. If it is None,
+    OpenML's own target is used, or for other data the column named "target", or else the last column that is not
+    dropped. Raises DataError for every mistake that a user can make.
     """
     scheme, _, name = reference.partition(":")
     if scheme in {"sklearn", "openml", "openml-task"}:
@@ -77,8 +83,9 @@ def load_dataset(reference: str, target: str | None = None, reading: ReadOptions
         case "openml" | "openml-task":
             from spacelang.runtime.data.openml import fetch
 
-            fetched = fetch(reference, target)
-            found = _split(reference, fetched.table, fetched.target, reading, fetched.left_out)
+            fetched = fetch(reference, target if target is None or isinstance(target, str) else target[0])
+            several = target is not None and not isinstance(target, str)
+            found = _split(reference, fetched.table, target if several else fetched.target, reading, fetched.left_out)
             return replace(found, splits=fetched.splits, kind=fetched.kind)
         case _:
             return _split(Path(reference).name, _read_file(reference, reading), target, reading)
@@ -103,33 +110,43 @@ def load_rows(
 def make_table(features: Any, target: Any, name: str = DEFAULT_NAME) -> Table:
     """Return the table of features (n rows, d columns) and n labels that a program holds.
 
-    Labels may also be a table or an array with one column. Features may be a DataFrame, a sparse matrix or array, or
-    anything that converts to an n x d array. A sparse matrix stays sparse. A DataFrame whose columns are all sparse
-    with fill value 0 becomes a sparse array. Columns without names are called x0, x1, ... Raises DataError if the
-    shapes do not match.
+    Labels may also be a table or an array with a column for each target. Features may be a DataFrame, a sparse matrix
+    or array, or anything that converts to an n x d array. A sparse matrix stays sparse. A DataFrame whose columns are
+    all sparse with fill value 0 becomes a sparse array. Columns without names are called x0, x1, ... and targets
+    target1, target2, ... Raises DataError if the shapes do not match.
     """
     rows = make_features(features, name)
     labels = _array(target, "labels")
     named = getattr(target, "name", None)
     if labels.ndim == 2 and labels.shape[1] == 1:  # a table or an array with one column
         labels, (named,) = labels[:, 0], getattr(target, "columns", [named])
-    if labels.ndim != 1:
-        raise DataError(f"labels must be one column, not an array of shape {labels.shape}")
+    if labels.ndim not in (1, 2) or 0 in labels.shape[1:]:
+        raise DataError(f"labels must be a column for each target, not an array of shape {labels.shape}")
     if len(labels) != rows.shape[0]:
         raise DataError(f"the features have {rows.shape[0]} rows, but there are {len(labels)} labels")
+    if labels.ndim == 2:
+        return Table(name, _check_nonempty(rows, name), _several_targets(target, labels, name))
     column = pd.Series(labels, name=str(named or "target")).infer_objects()
     return Table(name, _check_nonempty(rows, name), _check_scalars(column, SCALAR_LABELS_REMEDY))
 
 
+def _several_targets(target: Any, labels: npt.NDArray[Any], name: str) -> pd.DataFrame:
+    named = getattr(target, "columns", None)
+    columns = [f"target{place}" for place in range(1, labels.shape[1] + 1)] if named is None else map(str, named)
+    table = pd.DataFrame(labels, columns=[*columns]).infer_objects()
+    check_unique_names(table.columns, name)
+    for column in table.columns:
+        _check_scalars(table[column], SCALAR_LABELS_REMEDY)
+    return table
+
+
 def _load_sklearn(name: str) -> pd.DataFrame:
     if name not in SKLEARN_DATA_SETS:
-        known = ", ".join(f"`sklearn:{known}`" for known in SKLEARN_DATA_SETS if known != "linnerud")
+        known = ", ".join(f"`sklearn:{known}`" for known in SKLEARN_DATA_SETS)
         help_text = (
             format_suggestion(name, SKLEARN_DATA_SETS).replace("`", "`sklearn:", 1) or f"its data sets are {known}"
         )
         raise DataError(f"scikit-learn has no data set `{name}`", help_text)
-    if name == "linnerud":
-        raise DataError("`sklearn:linnerud` has three labels per row", "choose a data set with one label column")
     loader: Callable[..., Any] = getattr(import_module("sklearn.datasets"), f"load_{name}")
     frame: pd.DataFrame = loader(as_frame=True).frame
     return frame
@@ -180,7 +197,7 @@ def _suggest_file(path: Path) -> str:
 def _split(
     name: str,
     table: pd.DataFrame | SparseTable,
-    target: str | None,
+    target: str | Sequence[str] | None,
     reading: ReadOptions,
     left_out: tuple[str, ...] = (),
 ) -> Table:
@@ -192,17 +209,25 @@ def _split(
     columns = [column for column in named if column not in dropped]
     if not columns:
         raise DataError(f"all columns of `{name}` are dropped", "drop fewer columns")
-    label = target if target is not None else "target" if "target" in columns else columns[-1]
-    if label in dropped:
-        raise DataError(f"the label column `{label}` is dropped, too", "remove it from `--drop-columns`")
-    if label not in columns:
-        raise _missing_column(name, label, columns)
-    others = {label, *left_out, *dropped}
+    default = "target" if "target" in columns else columns[-1]
+    labels = [default] if target is None else [target] if isinstance(target, str) else [*dict.fromkeys(target)]
+    for label in labels:
+        if label in dropped:
+            raise DataError(f"the label column `{label}` is dropped, too", "remove it from `--drop-columns`")
+        if label not in columns:
+            raise _missing_column(name, label, columns)
+    others = {*labels, *left_out, *dropped}
     if isinstance(table, SparseTable):
         features: Features = table.features_without(frozenset(others))
-        return Table(name, _check_nonempty(features, name), table.column(label), reading=reading)
+        found = [table.column(label) for label in labels]
+        return Table(name, _check_nonempty(features, name), _one_or_several(found), reading=reading)
     features = _check_nonempty(table.drop(columns=[*others]), name)
-    return Table(name, features, _check_scalars(table[label], SCALAR_LABELS_REMEDY), reading=reading)
+    found = [_check_scalars(table[label], SCALAR_LABELS_REMEDY) for label in labels]
+    return Table(name, features, _one_or_several(found), reading=reading)
+
+
+def _one_or_several(columns: "Sequence[pd.Series[Any]]") -> TargetColumns:
+    return columns[0] if len(columns) == 1 else pd.concat(columns, axis=1)
 
 
 def _missing_column(name: str, column: str, columns: list[str]) -> DataError:

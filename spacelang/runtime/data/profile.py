@@ -154,6 +154,7 @@ class Profile:
 def profile(table: Table) -> Profile:
     """Return the profile of a table; raise DataError without labels, with one class, and without usable columns."""
     check_no_missing_labels(table)
+    assert isinstance(table.target, pd.Series)
     label = str(table.target.name)
     kind = guess_task_kind(table).kind
     counts = table.target.value_counts() if kind == "classification" else None

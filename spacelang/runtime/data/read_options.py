@@ -132,16 +132,21 @@ def format_drop_columns_option(columns: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """The label column (None: the default), the test share (None: all rows are used) and the file's read options."""
+    """The options of data: how its file is read, and which labels and test rows there are.
 
-    target: str | None = None
+    `target` is the label column, or several ones; None is the default. `test` is the share of test rows, None if all
+    rows are used.
+    """
+
+    target: str | tuple[str, ...] | None = None
     test: float | None = None
     reading: ReadOptions = DEFAULT_OPTIONS
 
     @property
     def as_texts(self) -> dict[str, str]:
         """The options as texts by name, without those at their defaults."""
-        said = {"target": self.target, "test": None if self.test is None else repr(self.test)}
+        named = {"target": self.target} if isinstance(self.target, str | None) else {"targets": json.dumps(self.target)}
+        said = {**named, "test": None if self.test is None else repr(self.test)}
         dropped = {"drop_columns": json.dumps(self.reading.drop_columns)} if self.reading.drop_columns else {}
         return (
             {name: value for name, value in said.items() if value is not None}
@@ -152,7 +157,8 @@ class DataOptions:
     @property
     def command_options(self) -> str:
         """The options as command-line arguments, each with a space before it."""
-        target = "" if self.target is None else f" --target-column {shell_word(self.target)}"
+        names = () if self.target is None else (self.target,) if isinstance(self.target, str) else self.target
+        target = "".join(f" --target-column {shell_word(name)}" for name in names)
         return f"{target}{'' if self.test is None else f' --test {self.test!r}'}{self.reading.command_options}"
 
 
@@ -161,17 +167,20 @@ def parse_data_options(texts: Mapping[str, str]) -> DataOptions:
     try:
         share = float(texts["test"]) if "test" in texts else None
         dropped = json.loads(texts.get("drop_columns", "[]"))
+        several = json.loads(texts.get("targets", "[]"))
     except (ValueError, RecursionError):
         raise _unreadable("the share of test rows or the list of dropped columns is invalid") from None
     if share is not None and not 0 < share < 1:
         raise _unreadable(f"the test share {share:g} is not between 0 and 1")
     if not isinstance(dropped, list) or not all(isinstance(name, str) for name in dropped):
         raise _unreadable("the dropped columns are not a list of names")
+    if not isinstance(several, list) or not all(isinstance(name, str) for name in several):
+        raise _unreadable("the target columns are not a list of names")
     try:
         read = make_read_options(texts.get("sep"), texts.get("encoding"), texts.get("decimal"), dropped)
     except InputError as error:
         raise _unreadable(error.message) from None
-    return DataOptions(texts.get("target"), share, read)
+    return DataOptions(tuple(several) or texts.get("target"), share, read)
 
 
 def _unreadable(why: str) -> DataError:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from spacelang.ir.validation import Validation, excluded_columns, group_column, time_column
 from spacelang.runtime.data.loading import Table
+from spacelang.runtime.data.several_targets import target_columns
 from spacelang.runtime.data.tables import first_true_row_number
 from spacelang.runtime.errors import DataError
 from spacelang.spelling_suggestions import format_suggestion
@@ -98,7 +99,7 @@ def time_ranks(values: "pd.Series[Any]", what: str) -> "np.ndarray[Any, np.dtype
 
 def _column(table: Table, name: str, option: str) -> "pd.Series[Any]":
     features = table.features
-    if name == str(table.target.name):
+    if name in target_columns(table.target):
         raise DataError(f"`{option}={name}` names the column of labels", "choose another column")
     if not isinstance(features, pd.DataFrame):
         what = f"`{table.name}` is sparse, so its rows cannot be split by the column `{name}`"

@@ -137,7 +137,10 @@ def fingerprint(features: Features, labels: Any) -> str:
             total.update(_hashed(str(name), features.iloc[:, place]))
     else:
         total.update(_hashed_sparse(features))
-    total.update(_hashed("", pd.Series(np.asarray(labels) if not isinstance(labels, pd.Series) else labels)))
+    given = labels if isinstance(labels, pd.Series) else np.asarray(labels)
+    # Each of several targets counts like a column.
+    for column in given.T if given.ndim == 2 else (given,):
+        total.update(_hashed("", pd.Series(column)))
     return total.hexdigest()
 
 

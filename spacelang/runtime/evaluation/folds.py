@@ -134,7 +134,7 @@ def default_validation(dataset: Dataset, group: str | None = None) -> DeclaredVa
     """
     rows, groups = len(dataset.target), dataset.relations.groups
     units = np.arange(rows) if groups is None else groups
-    codes = dataset.target.to_numpy() if dataset.kind == "classification" else np.zeros(rows, dtype=np.int64)
+    codes = dataset.target.to_numpy() if dataset.is_stratified else np.zeros(rows, dtype=np.int64)
     rarest = min(len(np.unique(units[codes == code])) for code in np.unique(codes))
     folds = min(SMALL_DATA_VALIDATION.folds, rarest)
     is_small = rows <= SMALL_DATA_ROWS and folds >= MIN_FOLDS
@@ -165,7 +165,7 @@ def make_folds(
 
 def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) -> tuple[Rows, Rows | None]:
     """Return training rows in the order in which trials use them, and the possible prefix lengths (None: all)."""
-    codes = dataset.target.to_numpy()[training] if dataset.kind == "classification" else None
+    codes = dataset.target.to_numpy()[training] if dataset.is_stratified else None
     if dataset.relations:
         places, lengths = related_order(dataset.relations.take(training), codes, rng)
         return training[places], lengths
@@ -197,12 +197,12 @@ def _split_rows(dataset: Dataset, validation: Validation, rng: np.random.Generat
     match validation:
         case Holdout(share):
             _check_share(share)
-            if dataset.kind == "classification":
+            if dataset.is_stratified:
                 return [splits.stratified_holdout(codes, share, rng)]
             return [splits.plain_holdout(rows, share, rng)]
         case CrossValidation(folds):
             _check_folds(folds, rows)
-            if dataset.kind == "classification":
+            if dataset.is_stratified:
                 return splits.stratified_folds(codes, folds, rng)
             return splits.plain_folds(rows, folds, rng)
         case TimeSeriesSplits():
@@ -228,7 +228,7 @@ def _related_splits(
 ) -> list[tuple[Rows, Rows]]:
     """Return the splits of rows with groups or times; raise DataError if there are too few of them."""
     relations, rows = dataset.relations, len(dataset.target)
-    codes = dataset.target.to_numpy() if dataset.kind == "classification" else np.zeros(rows, dtype=np.int64)
+    codes = dataset.target.to_numpy() if dataset.is_stratified else np.zeros(rows, dtype=np.int64)
     column = time_column(validation) or group_column(validation)
     what = f"the column `{column}`" if column is not None else "`groups`"
     if relations.times is None:
@@ -257,7 +257,7 @@ def _related_splits(
 
 def _check_split_classes(dataset: Dataset, found: Sequence[tuple[Rows, Rows]], source: str) -> None:
     """Raise DataError for a classification of which a split trains on a single class."""
-    if dataset.kind == "regression":
+    if not dataset.is_stratified:
         return
     for place, (training, _) in enumerate(found, start=1):
         if len(np.unique(dataset.target.to_numpy()[training])) < 2:

@@ -128,8 +128,7 @@ class DataObjective:
         data = self._dataset
         rows = folds.split_rows(data, self._settings.validation, self._settings.seed)[0][0]
         features = data.features.iloc[rows] if isinstance(data.features, pd.DataFrame) else data.features[rows]
-        is_classification = data.kind == "classification"
-        return meta_features(features, data.target.iloc[rows], is_classification=is_classification)
+        return meta_features(features, data.target.iloc[rows], is_classification=data.is_stratified)
 
     @property
     def positive_class(self) -> PositiveClass | None:
@@ -367,7 +366,12 @@ class DataObjective:
         return make_vote_of_fitted({f"fold_{number}": each for number, each in enumerate(ready, start=1)}, labels)
 
     def _know_all_classes(self, pipelines: Sequence[Any]) -> bool:
-        """Return True if the fitted pipelines are of a regression, or have learned all classes of the data."""
+        """Return True if the fitted pipelines are of a regression, or have learned all classes of the data.
+
+        Models of several targets cannot be kept: scikit-learn has no vote for them.
+        """
+        if self._dataset.has_several_targets:
+            return False
         count = len(self._dataset.classes)
         return count == 0 or all(len(getattr(each, "classes_", ())) == count for each in pipelines)
 

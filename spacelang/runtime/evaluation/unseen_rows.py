@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from spacelang.runtime.data.labels import Dataset, TaskKind, check_and_encode_labels, regression_labels
-from spacelang.runtime.data.loading import Table, load_dataset, make_table
+from spacelang.runtime.data.loading import Table, TargetColumns, load_dataset, make_table
+from spacelang.runtime.data.several_targets import describe_shape, describe_targets, indicator_labels, target_names
 from spacelang.runtime.data.tables import Features
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.related_rows import check_groups, grouped_holdout, time_holdout
@@ -54,7 +55,7 @@ def test_share_or_none(given: Any) -> float | None:
 
 def _load_test_rows(reference: str, table: Table) -> Table:
     """Load test rows, which may lack the columns that are dropped anyway."""
-    reading, label = table.reading, str(table.target.name)
+    reading, label = table.reading, target_names(table.target)
     found = load_dataset(reference, label, replace(reading, drop_columns=()))
     if isinstance(found.features, pd.DataFrame):
         kept = [name for name in found.features.columns if name not in reading.drop_columns]
@@ -87,15 +88,15 @@ def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Row
     if relations.times is not None:
         kept, drawn = time_holdout(relations.times, share, "the order of the rows")
     elif relations.groups is not None:
-        codes = np.zeros(len(target), dtype=np.int64) if dataset.kind == "regression" else target
+        codes = np.zeros(len(target), dtype=np.int64) if not dataset.is_stratified else target
         # Each class needs groups for the test rows and for both sides of a later split.
         check_groups(relations, codes, dataset.classes, MIN_GROUPS, "the column of groups")
         kept, drawn = grouped_holdout(codes, relations.groups, share, rng)
-    elif dataset.kind == "regression":
+    elif not dataset.is_stratified:
         kept, drawn = plain_holdout(len(target), share, rng)
     else:
         kept, drawn = stratified_holdout(target, share, rng)
-    if dataset.kind == "classification":
+    if dataset.is_stratified:
         left = np.bincount(target[kept], minlength=len(dataset.classes))
         if left.min() < MIN_ROWS:
             code = int(left.argmin())
@@ -111,10 +112,13 @@ def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Row
 def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
     """Return the test rows with the columns, types and class codes of the other rows; raise DataError if impossible."""
     features = align_features(tested, table)
-    lacking = int(tested.target.isna().sum())
+    if describe_shape(tested.target) != describe_shape(table.target):
+        what = f"`{tested.name}` has {describe_shape(tested.target)}, but `{table.name}` has "
+        raise DataError(f"{what}{describe_shape(table.target)}", "test rows need the same targets as the other rows")
+    lacking = int(tested.target.isna().to_numpy().reshape(len(tested.target), -1).any(axis=1).sum())
     if lacking:
         have = "1 row has" if lacking == 1 else f"{lacking} rows have"
-        raise DataError(f"in `{tested.name}`, {have} no label in the column `{tested.target.name}`")
+        raise DataError(f"in `{tested.name}`, {have} no label in {describe_targets(tested.target)}")
     if len(tested.target) < MIN_ROWS:
         raise DataError(f"`{tested.name}` has {len(tested.target)} row, too few to test on")
     target = encode_test_labels(tested, dataset)
@@ -148,10 +152,12 @@ def _select_rows(table: Table, rows: Rows) -> Table:
     return replace(table, features=chosen, target=target, splits=(), relations=relations, weights=weights)
 
 
-def encode_test_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
+def encode_test_labels(tested: Table, dataset: Dataset) -> TargetColumns:
     """Return the labels as numbers, or as class codes of a data set; raise DataError for labels that it lacks."""
     if dataset.kind == "regression":
         return regression_labels(tested)
+    if isinstance(tested.target, pd.DataFrame):
+        return indicator_labels(tested)
     known = {label: code for code, label in enumerate(dataset.classes)}
     labels = tested.target.tolist()
     unknown = [label for label in dict.fromkeys(labels) if label not in known]

@@ -1,7 +1,7 @@
 """Access to the operator catalogues: entries, classes, parameters set by the runtime, and the kind of task."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -123,6 +123,27 @@ def task_kind(root: Node) -> TaskKind:
         return "regression"
     help_text = "a space can be searched on data if all alternatives of its last stage predict the same kind of target"
     raise BuildError("the last stage must contain only classifiers or only regressors", help_text)
+
+
+def single_target_operators(root: Node) -> tuple[str, ...]:
+    """Return the names of the steps that cannot be fitted to several targets, by the tags of their libraries."""
+    steps = dict.fromkeys(_steps(root))
+    return tuple(dict.fromkeys(step.name for step in steps if not catalogue_entry(step).accepts_several_targets))
+
+
+def _steps(node: Node) -> Iterator[Operator]:
+    """Yield the operators that are steps, without those that are values of parameters."""
+    match node:
+        case Operator():
+            yield node
+        case Choice():
+            for branch in node.branches:
+                yield from _steps(branch.node)
+        case Product():
+            for child in node.children:
+                yield from _steps(child)
+        case Hyperparameter():
+            return
 
 
 def _last_operators(node: Node) -> tuple[Operator, ...]:

@@ -47,7 +47,8 @@ class CachedPredictions:
         if len(self._predictions) != 1:
             return None
         ((question, answer),) = self._predictions.items()
-        return question, np.asarray(answer)
+        # For several targets, probabilities may be a list with an array per target.
+        return None if isinstance(answer, list) else (question, np.asarray(answer))
 
     def _predict(self, question: str) -> Any:
         if question not in self._predictions:
@@ -186,4 +187,7 @@ class _Subset(CachedPredictions):
         return type(self)(self._whole, self._places[places])
 
     def _predict(self, question: str) -> Any:
-        return np.asarray(self._whole._predict(question))[self._places]
+        whole = self._whole._predict(question)
+        if isinstance(whole, list):  # an array of probabilities for each of several targets
+            return [np.asarray(each)[self._places] for each in whole]
+        return np.asarray(whole)[self._places]

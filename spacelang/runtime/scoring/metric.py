@@ -40,7 +40,12 @@ class Metric(LossName):
 
 
 def default_metric(dataset: Dataset) -> Metric:
-    """Return 1 - AUROC for two classes, 1 - balanced accuracy for more, and 1 - R² for regression."""
+    """Return 1 - AUROC for two classes, 1 - balanced accuracy for more, and 1 - R² for regression.
+
+    For several targets, R² is the mean over the targets, and classifications have 1 - the mean F1 of the labels.
+    """
+    if dataset.has_several_targets and dataset.kind == "classification":
+        return named_metric("f1_macro")
     if dataset.kind == "regression":
         return named_metric("r2")
     two = len(dataset.classes) == 2
@@ -82,6 +87,7 @@ def check_metric(metric: Metric, dataset: Dataset) -> None:
         constant_prediction_loss(metric, dataset, dataset)
     except (ValueError, TypeError, AttributeError) as error:
         what = f"{dataset.kind} with {len(dataset.classes)} classes" if dataset.classes else dataset.kind
+        what = f"{what} of several targets" if dataset.has_several_targets else what
         reason = str(error).strip().splitlines()[0]
         raise MetricError(f"the metric `{metric.name}` cannot be computed for {what}", reason) from error
 
@@ -112,7 +118,7 @@ def check_metric_on_splits(metric: Metric, dataset: Dataset, held_out: Sequence[
     target = dataset.target.to_numpy()
     for place, rows in enumerate(held_out, start=1):
         found = np.unique(target[rows])
-        if dataset.kind == "regression" or len(found) == len(dataset.classes):
+        if not dataset.is_stratified or len(found) == len(dataset.classes):
             continue
         if math.isnan(_constant_loss_or_nan(metric, target, target[rows])):
             held = f"`{dataset.classes[int(found[0])]}` alone" if len(found) == 1 else f"only {len(found)} classes"

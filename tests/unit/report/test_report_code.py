@@ -280,15 +280,19 @@ def test_the_line_that_fits_reads_the_same_table(name, tmp_path, monkeypatch):
     made = simple(operator("LogisticRegression"))
     built = build(made, Configuration({}), preparation=plan_preparation(made, table.features), n_jobs=None)
     names: dict[str, object] = {}
-    exec(f"{code_writer.pipeline_source(built)}\n{code_writer.fit_statement(name, label)}", names)
+    exec(f"{code_writer.pipeline_source(built)}\n{code_writer.fit_statement(name, [label])}", names)
     wanted = built.fit(table.features, table.target).predict_proba(table.features)
     assert np.array_equal(names["pipeline"].predict_proba(table.features), wanted)
 
 
 def test_what_pandas_does_not_read_as_we_do_has_no_line():
-    assert code_writer.fit_statement("table.arff", "target") is code_writer.fit_statement("openml:31", "target") is None
-    assert code_writer.fit_statement("sklearn:iris", "sepal length (cm)") is None
-    assert code_writer.fit_statement("sklearn:iris", "target").startswith("from sklearn.datasets import load_iris; ")
+    assert (
+        code_writer.fit_statement("table.arff", ["target"])
+        is code_writer.fit_statement("openml:31", ["target"])
+        is None
+    )
+    assert code_writer.fit_statement("sklearn:iris", ["sepal length (cm)"]) is None
+    assert code_writer.fit_statement("sklearn:iris", ["target"]).startswith("from sklearn.datasets import load_iris; ")
 
 
 @pytest.mark.parametrize("module", [configured, one_hot_probability_classifier])

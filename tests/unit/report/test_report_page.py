@@ -4,6 +4,7 @@ import json
 import re
 import sqlite3
 from base64 import b64encode
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from statistics import NormalDist
@@ -17,12 +18,16 @@ from storing import header, space, trial
 from trying import few
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Status
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, time_axis
+from spacelang.report.page.common_times import common_times
+from spacelang.report.page.curves import curve_of
 from spacelang.report.page.importance import MIN_TRIALS, importances
 from spacelang.report.page.ranking import HeldOutSummary, summarize_held_out_rows
 from spacelang.report.page.rendering import _environment, render_page
 from spacelang.report.page.run_data import read_run_data
+from spacelang.report.page.trial_marks import largest_usual_loss
 from spacelang.report.stored_runs import document
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.runtime.storage.store import Store
@@ -354,3 +359,44 @@ def test_where_a_loss_alone_says_too_little_there_is_no_interval(tmp_path: Path)
     assert found is not None
     assert f"[{found[0]:.3g}, {found[1]:.3g}]" in Page(text).said
     assert "They ignore selection bias" in Page(text).said
+
+
+LOSSES = st.lists(st.floats(1e-9, 1e9) | st.floats(-1e3, 1e3), min_size=1, max_size=30)
+
+
+@settings(max_examples=few(30))
+@given(LOSSES)
+def test_the_scale_keeps_three_quarters_of_the_losses(losses: list[float]) -> None:
+    largest = largest_usual_loss(losses)
+    assert largest in losses
+    assert sum(loss <= largest for loss in losses) >= 3 * len(losses) / 4
+
+
+def test_every_trial_is_in_the_plot(tmp_path: Path) -> None:
+    failed = {"loss": None, "status": Status.ERROR, "reason": "no"}
+    facts = {index: {"loss": 0.2 + index / 100, "finished": index} for index in range(1, 41)}
+    facts |= {index: {"loss": 10.0**index, "finished": index} for index in (1, 20, 21)}
+    facts |= {30: {"finished": 30, **failed}}
+    with Store.read(written(tmp_path / "run.db", facts)) as run:
+        drawn = curve_of(read_run_data(run))
+    assert drawn is not None
+    assert drawn.y.high < 1
+    marks = drawn.marks
+    assert marks.dots.count("M") == 36
+    assert marks.failed.count("M") == 1
+    assert [each.count for each in marks.outliers] == [1, 2]
+    assert marks.notes == ("3 trials above the scale: losses up to 1e21.",)
+    assert drawn.lines[0].path.startswith("M")
+
+
+def test_runs_are_compared_at_the_same_times(tmp_path: Path) -> None:
+    losses = {"a": [0.5, 0.4, 0.3, 0.2], "b": [0.6, 0.1]}
+    for name, found in losses.items():
+        written(tmp_path / f"{name}.db", {at: {"loss": loss, "finished": at} for at, loss in enumerate(found, start=1)})
+    with ExitStack() as stack:
+        runs = [read_run_data(stack.enter_context(Store.read(tmp_path / f"{name}.db"))) for name in losses]
+        found = common_times([*enumerate(runs, start=1)])
+    assert found is not None
+    assert found.headings == ("after 0.5 s", "after 1 s", "after 2 s", "at its end")
+    assert [each.losses for each in found.rows] == [("", "0.5", "0.4", "0.2"), ("", "0.6", "0.1", "0.1")]
+    assert all("estimator=" in each.pipeline for each in found.rows)

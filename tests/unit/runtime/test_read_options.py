@@ -127,7 +127,7 @@ def test_test_rows_are_read_like_the_others(tmp_path: Path) -> None:
 def test_the_line_that_fits_reads_the_file_so(tmp_path: Path) -> None:
     said = make_read_options(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
     path = european(tmp_path)
-    line = fit_statement(path, "target", reading=said)
+    line = fit_statement(path, ["target"], reading=said)
     assert line is not None
     seen: list[Any] = []
     pipeline = type("Pipeline", (), {"fit": staticmethod(lambda *given: seen.extend(given))})

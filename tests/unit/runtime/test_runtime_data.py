@@ -71,7 +71,6 @@ def test_a_missing_file_names_the_nearest_one(tmp_path):
         ("iris", "the file `iris` does not exist", "did you mean `sklearn:iris`?"),
         ("sklearn:irsi", "scikit-learn has no data set `irsi`", "did you mean `sklearn:iris`?"),
         ("sklearn:zzz", "scikit-learn has no data set `zzz`", "its data sets are `sklearn:breast_cancer`"),
-        ("sklearn:linnerud", "has three labels per row", "one label column"),
         ("openml:iris", "`openml:iris` is not an OpenML ID", "give a number, as in `openml:31`"),
         ("openml-task:", "`openml-task:` is not an OpenML ID", "give a number, as in `openml-task:31`"),
         ("openml:0", "is not an OpenML ID", "give a number"),
@@ -173,7 +172,7 @@ def test_labels_are_one_column_of_whatever(target: object, name: str) -> None:
     ("features", "target", "message"),
     [
         (np.ones(3), [1, 2, 3], "two dimensions"),
-        (np.ones((3, 1)), np.ones((3, 2)), "labels must be one column"),
+        (np.ones((3, 1)), np.ones((3, 2, 2)), "labels must be a column for each target"),
         (np.ones((3, 1)), [1, 2], "the features have 3 rows, but there are 2 labels"),
         (np.ones((0, 1)), [], "has no rows"),
         (np.ones((2, 0)), [1, 2], "no column"),

@@ -1,0 +1,169 @@
+"""Several targets per row: what is searched, with which metric, and what is refused with the reason."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_linnerud, make_multilabel_classification
+
+import spacelang as sl
+from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows
+from spacelang.catalog import snapshot
+from spacelang.ir.task import Kind
+from spacelang.runtime.data.labels import check_and_encode_labels
+from spacelang.runtime.data.loading import load_dataset, make_table
+from spacelang.runtime.data.read_options import DataOptions, parse_data_options
+from spacelang.runtime.data.tables import fingerprint
+from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.scoring.measures import CachedPredictions
+from spacelang.runtime.scoring.metric import default_metric
+
+FEATURES, LABELS = make_multilabel_classification(n_samples=60, n_features=4, n_classes=3, random_state=0)
+CLASSIFIERS = (
+    "stage estimator = KNeighborsClassifier { n_neighbors : int[1, 9] = 5 } | DecisionTreeClassifier"
+    " | MultiOutputClassifier { estimator = LogisticRegression }"
+)
+REGRESSORS = "stage estimator = Ridge { alpha : float[0.1, 10] log = 1 } | KNeighborsRegressor { n_neighbors = 3 }"
+
+
+def test_labels_are_searched_and_predicted() -> None:
+    found = sl.search(CLASSIFIERS, FEATURES, LABELS, trials=3, seed=0, test=0.25, workers=0, progress=False)
+    assert set(found.trials["status"]) == {"success"}
+    assert found.test is not None
+    assert found.test.low is not None
+    assert found.test.high is not None
+    assert found.test.low <= found.test.loss <= found.test.high  # type: ignore[operator]
+    predicted = found.best_pipeline.predict(FEATURES)
+    assert predicted.shape == LABELS.shape
+    assert set(np.unique(predicted)) <= {0, 1}
+
+
+def test_numbers_are_searched_and_predicted() -> None:
+    features, targets = load_linnerud(return_X_y=True, as_frame=True)
+    found = sl.search(REGRESSORS, features, targets, trials=2, seed=0, workers=0, progress=False)
+    assert set(found.trials["status"]) == {"success"}
+    assert found.best_pipeline.predict(features).shape == targets.shape
+
+
+@pytest.mark.parametrize("validation", ["cv(3, group=person)", "holdout(0.3, by=person)"])
+def test_rows_are_split_by_columns(validation: str) -> None:
+    table = pd.DataFrame(FEATURES, columns=[*"abcd"]).assign(person=np.arange(60) // 5)
+    given = {"trials": 1, "seed": 0, "workers": 0, "progress": False, "validate": validation, "test": 0.25}
+    found = sl.search(CLASSIFIERS, table, LABELS, **given)
+    assert [*found.trials["status"]] == ["success"]
+
+
+@pytest.mark.parametrize(("kind", "formula"), [("classification", "1 - f1_macro"), ("regression", "1 - r2")])
+def test_the_default_metric_is_a_mean_over_the_targets(kind: Kind, formula: str) -> None:
+    dataset = check_and_encode_labels(make_table(FEATURES, LABELS), kind)
+    assert default_metric(dataset).formula == formula
+    assert not dataset.is_stratified
+    assert dataset.original_labels.tolist() == LABELS.tolist()
+
+
+def test_the_loss_is_that_of_scikit_learn() -> None:
+    from sklearn.linear_model import Ridge
+    from sklearn.metrics import mean_absolute_error
+
+    features, targets = load_linnerud(return_X_y=True)
+    splits = [(np.arange(10), np.arange(10, 20))]
+    search = sl.SpaceSearchCV(
+        "stage e = Ridge", trials=1, scoring="neg_mean_absolute_error", cv=splits, random_state=0, n_jobs=1
+    ).fit(features, targets)
+    fitted = Ridge().fit(features[:10], targets[:10])
+    assert search.best_score_ == pytest.approx(-mean_absolute_error(targets[10:], fitted.predict(features[10:])))
+    assert search.predict(features).shape == targets.shape
+
+
+def test_space_search_cv_takes_labels() -> None:
+    search = sl.SpaceSearchCV(CLASSIFIERS, trials=2, scoring="accuracy", cv=2, random_state=0, n_jobs=1)
+    assert search.fit(FEATURES, LABELS).predict(FEATURES).shape == LABELS.shape
+    assert 0 < search.best_score_ <= 1
+    with pytest.raises(ValueError, match="`SVC` takes one"):
+        sl.SpaceSearchCV("stage e = SVC | DecisionTreeClassifier", trials=2).fit(FEATURES, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("space", "labels", "reason"),
+    [
+        (
+            "stage e = SVC | KNeighborsClassifier | GaussianNB",
+            LABELS,
+            "several targets, but `SVC`, `GaussianNB` take one",
+        ),
+        ("stage s = SelectFdr | none stage e = DecisionTreeClassifier", LABELS, "`SelectFdr` takes one"),
+        ("stage e = SVR | Ridge", LABELS, "`SVR` takes one"),
+        (None, LABELS, "the default spaces have operators for one"),
+        (CLASSIFIERS, LABELS + 1, "holds the label `2`, but several targets of classes must be 0 or 1"),
+        (CLASSIFIERS, np.where(LABELS, "a", "b"), "must be 0 or 1"),
+        (CLASSIFIERS, np.where(LABELS, 1, np.nan), "no label in the columns `target1`, `target2`, `target3`"),
+        (CLASSIFIERS, LABELS * [1, 1, 0], "all labels in the column `target3` are 0"),
+        (REGRESSORS, np.where(LABELS, "a", "b"), "which a regressor cannot learn"),
+        (CLASSIFIERS, LABELS[:, :, None], "a column for each target"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_with_the_reason(space: str | None, labels: object, reason: str) -> None:
+    with pytest.raises(DataError, match=reason):
+        sl.search(space, FEATURES, labels, trials=1, workers=0, progress=False)
+
+
+def test_ensembles_and_other_test_rows_are_refused() -> None:
+    with pytest.raises(InputError, match="votes on one target"):
+        sl.search(CLASSIFIERS, FEATURES, LABELS, trials=1, workers=0, ensemble=4, progress=False)
+    with pytest.raises(DataError, match="has 2 targets, but `data` has 3 targets"):
+        sl.search(CLASSIFIERS, FEATURES, LABELS, trials=1, workers=0, test=(FEATURES, LABELS[:, :2]), progress=False)
+
+
+def test_the_catalogue_follows_the_tags() -> None:
+    operators = snapshot.load().operators
+    several = {name for name, each in operators.items() if each.accepts_several_targets}
+    assert several >= {"RandomForestClassifier", "Ridge", "MultiOutputClassifier", "StandardScaler", "RegressorChain"}
+    assert not several & {"SVC", "GaussianNB", "SVR", "TargetEncoder", "SelectFdr", "HistGradientBoostingRegressor"}
+
+
+@given(st.lists(st.text(min_size=1), min_size=2, max_size=4, unique=True))
+def test_options_of_several_targets_are_read_as_written(names: list[str]) -> None:
+    options = DataOptions(tuple(names))
+    assert parse_data_options(options.as_texts) == options
+    assert options.command_options.count("--target-column") >= len(names)
+
+
+def test_each_target_counts_in_the_fingerprint() -> None:
+    table = make_table(FEATURES, LABELS)
+    assert isinstance(table.target, pd.DataFrame)
+    assert [*table.target.columns] == ["target1", "target2", "target3"]
+    known = {fingerprint(table.features, each) for each in (LABELS, LABELS[:, ::-1], LABELS[:, :2], LABELS[:, 0])}
+    assert len(known) == 4
+    assert fingerprint(table.features, table.target) == fingerprint(table.features, LABELS)
+    assert fingerprint(table.features, LABELS[:, 0]) == fingerprint(table.features, pd.Series(LABELS[:, 0]))
+
+
+def test_probabilities_of_each_target_are_chosen_by_rows() -> None:
+    class Fitted:
+        def predict_proba(self, _rows: object) -> list[np.ndarray]:
+            return [np.arange(8.0).reshape(4, 2), np.arange(4.0).reshape(4, 1)]
+
+    answers = CachedPredictions(Fitted(), None)
+    first, second = answers.subset(np.array([2, 0])).predict_proba(None)
+    assert first.tolist() == [[4, 5], [0, 1]]
+    assert second.tolist() == [[2], [0]]
+    assert answers.only_cached_prediction() is None
+
+
+def test_new_rows_are_predicted_and_scored(tmp_path: Path) -> None:
+    table = pd.DataFrame(FEATURES, columns=[*"abcd"]).assign(red=LABELS[:, 0], big=LABELS[:, 1])
+    table.to_csv(tmp_path / "data.csv", index=False)
+    read = load_dataset(str(tmp_path / "data.csv"), ("red", "big"))
+    objective = DataObjective(
+        sl.parse("stage e = DecisionTreeClassifier").checked, check_and_encode_labels(read, "classification")
+    )
+    fitted = objective.refit(sl.Configuration({"e": "DecisionTreeClassifier"}))
+    rows = load_new_rows(str(tmp_path / "data.csv"), objective.dataset)
+    assert predict_rows(fitted, rows).document["predictions"] == {name: table[name].tolist() for name in ("red", "big")}
+    score = score_rows(fitted, rows, objective)
+    assert score is not None
+    assert (score.loss, score.rows) == (0.0, 60)

@@ -117,7 +117,7 @@ def test_learners_of_packages_are_there_where_they_are_allowed() -> None:
 def test_what_has_no_columns_of_types_has_no_usual_space() -> None:
     from scipy import sparse
 
-    with pytest.raises(DataError, match="sparse features have none"):
+    with pytest.raises(DataError, match="sparse features do not have"):
         choose_default_space(make_table(sparse.random_array((20, 5), rng=0), [0, 1] * 10))
     with pytest.raises(ValueError, match="give a space"):
         sl.search(objective="artificial:1", trials=1)

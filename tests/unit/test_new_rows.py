@@ -64,7 +64,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> ReopenedRun:
     given.to_parquet(folder / "rows.parquet")
     space = sl.parse("pipeline = columns(numeric: SimpleImputer, categorical: OneHotEncoder) -> LogisticRegression")
     features, labels = given.drop(columns=LABEL), given[LABEL]
-    sl.search(space, features, labels, trials=1, workers=0, store=folder / "run.db", metric="accuracy")
+    with pytest.warns(UserWarning, match="`since` holds dates"):
+        sl.search(space, features, labels, trials=1, workers=0, store=folder / "run.db", metric="accuracy")
     return reopen_run(folder / "run.db", data=str(folder / "rows.parquet"))
 
 

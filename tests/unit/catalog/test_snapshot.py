@@ -83,7 +83,7 @@ HEAD = {"format": 1, "name": "sklearn", "distribution": "scikit-learn", "version
             "the module 'numpy' is not one of sklearn",
         ),
         (json.dumps({**HEAD, "operators": {}, "scorers": ["accuracy"]}), "the scorers are damaged"),
-        (json.dumps({**HEAD, "operators": {}}), "it describes sklearn 1, not sklearn"),
+        (json.dumps({**HEAD, "operators": {}}), "the file describes sklearn 1, not sklearn"),
     ],
 )
 def test_a_damaged_file_is_named_with_the_reason(home: Path, text: str, reason: str) -> None:

@@ -32,11 +32,11 @@ import numpy
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from storing import header, trial
-from spacelang.runtime.storage.store import Store, is_blank
+from spacelang.runtime.storage.store import Store, is_missing_or_empty
 path = Path(sys.argv[1])
 given = header()
 print("ready", flush=True)
-store = Store.create(path, given) if is_blank(path) else Store.open(path, given)
+store = Store.create(path, given) if is_missing_or_empty(path) else Store.open(path, given)
 print("open", store.count, flush=True)
 while store.count < int(sys.argv[3]):
     number = store.count + 1

@@ -54,7 +54,7 @@ def test_an_error_is_the_same_in_another_process(does: Callable[[], object], kin
         (lambda: sl.search("blds_table1", [[0], [1]] * 20, [0, 1] * 20, metric="acuracy"), "did you mean `accuracy`?"),
         (
             lambda: sl.search("blds_table1", [[0], [1]] * 20, [0, 1] * 20, store="nowhere/a.db"),
-            "create it, or choose another place with `store=…`",
+            "create the folder, or choose another place with `store=…`",
         ),
     ],
 )

@@ -125,7 +125,7 @@ def test_what_the_form_of_an_optimizer_has_not_stands_in_a_result(capsys: pytest
     space = sl.parse("stage e = GaussianNB { var_smoothing : float[1e-9, 1] = 0.1 @prior(normal, 0.5, 0.1) }")
     found = sl.search(space, features, labels, optimizer="optuna", trials=1, workers=0, progress=True)
     assert "\n  approximated: `@prior` (line 1): priors are ignored: values are drawn without them" in repr(found)
-    assert "`@prior` (line 1): ignored: values are drawn without the prior\n" in capsys.readouterr().err
+    assert "`@prior` (line 1): priors are ignored: values are drawn without them\n" in capsys.readouterr().err
 
 
 def test_the_curve_of_an_incumbent_goes_down_in_steps() -> None:

@@ -189,7 +189,7 @@ def test_a_library_that_is_missing_is_named_with_its_command(
 def test_what_the_form_has_not_is_said_on_its_line() -> None:
     likelier = replace(hyperparameter("x", Real(0.0, 1.0), 0.5), prior=Normal(0.5, 0.1), span=span_of("\n\nx : 1", "x"))
     (said,) = coverage_of(Optuna(), make_space("prior", likelier)).lost
-    assert said == "`@prior` (line 3): ignored: values are drawn without the prior"
+    assert said == "`@prior` (line 3): priors are ignored: values are drawn without them"
 
 
 # ---- SMAC

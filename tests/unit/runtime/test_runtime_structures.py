@@ -209,7 +209,8 @@ def test_dates_are_taken_where_a_part_selects_them() -> None:
     features, target = table()
     encoder = "OrdinalEncoder { handle_unknown = use_encoded_value, unknown_value = -1 }"
     text = f"pipeline = columns(datetime: {encoder}, numeric: none) -> LogisticRegression"
-    result = sl.search(sl.parse(text), features[["x1", "day"]], target, optimizer="random", trials=1)
+    with pytest.warns(UserWarning, match="`day` holds dates"):
+        result = sl.search(sl.parse(text), features[["x1", "day"]], target, optimizer="random", trials=1)
     assert result.loss is not None
 
 

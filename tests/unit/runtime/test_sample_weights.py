@@ -54,8 +54,9 @@ def test_a_weight_of_two_is_a_row_that_occurs_twice(last: str) -> None:
     space = sl.parse(f"stage last = {last}")
     objectives = [
         sl.search(space, features, labels, sample_weight=weights, **{**OPTIONS, "trials": 1}).objective,
-        sl.search(space, features[twice], labels[twice], **{**OPTIONS, "trials": 1}).objective,
     ]
+    with pytest.warns(UserWarning, match="held-out rows are also training rows"):
+        objectives.append(sl.search(space, features[twice], labels[twice], **{**OPTIONS, "trials": 1}).objective)
     for is_member in (False, True):
         said = []
         for objective in objectives:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
@@ -10,7 +11,7 @@ from spacelang.diagnostics.conditions import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir import expr
 from spacelang.ir.domain import DATA_SIZE_NAMES
-from spacelang.ir.value import NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
+from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
 from spacelang.ir.value import Number as Known
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
@@ -39,7 +40,7 @@ def fold_arithmetic(
     match written:
         case ast.Number():
             return expr.Constant(written.value, written.span)
-        case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
+        case ast.Binary(operator="+" | "-" | "*" | "/" | "**" as sign):
             left, right = (fold_arithmetic(side, report, reason, refuse) for side in (written.left, written.right))
             return None if left is None or right is None else expr.Arithmetic(sign, left, right, written.span)
         case ast.Unary(operator="-"):
@@ -71,6 +72,10 @@ def read_call(
 ) -> expr.Expr | None:
     """Return the call of a built-in function, or None after reporting a mistake, or if an argument is None."""
     name = call.function.text
+    if name == "sum":
+        terms = [argument for argument in arguments if argument is not None]
+        whole = reduce(lambda left, right: expr.Arithmetic("+", left, right, call.span), terms) if terms else None
+        return whole if len(terms) == len(arguments) else None
     if name not in NUMERIC_FUNCTIONS:
         hint = _equivalent_hint(call)
         near = None if hint else nearest_name(name, NUMERIC_FUNCTIONS)
@@ -88,12 +93,14 @@ def read_call(
 def _equivalent_hint(call: ast.FunctionCall) -> str | None:
     first, *others = (argument.span.text for argument in call.arguments)
     match call.function.text, others:
-        case "sum", [_, *_]:
-            return f"write `{' + '.join((first, *others))}`"
         case "abs", []:
             return f"write `max({first}, -{first})`"
-        case ("pow", ["2"]) | ("square", []):
-            return f"the language has no powers: write `{first} * {first}`"
+        case "pow", [exponent]:
+            return f"write `{first} ** {exponent}`"
+        case "square", []:
+            return f"write `{first} ** 2`"
+        case "count", _:
+            return "`count` counts conditions, and bounds have none"
         case "int" | "trunc", []:
             return f"write `floor({first})`"
         case "round", []:
@@ -132,6 +139,18 @@ def resolve_infinities(expression: expr.Expr) -> expr.Expr | None:
         return None
     remaining = iter(parts)
     return expr.with_children(expression, lambda _: next(remaining))
+
+
+def with_whole_infinities(expression: expr.Expr) -> expr.Expr | None:
+    """Return `resolve_infinities` of an expression with very large integers, which do not make its value a float."""
+    found = resolve_infinities(expression)
+    return found if found is None or found is expression else _with_large_integers(found)
+
+
+def _with_large_integers(expression: expr.Expr) -> expr.Expr:
+    if isinstance(expression, expr.Constant) and is_very_large(expression):
+        return expr.Constant(int(to_fraction(float(expression.value))), expression.span)  # type: ignore[arg-type]
+    return expr.with_children(expression, _with_large_integers)
 
 
 def is_very_large(expression: expr.Expr) -> bool:
@@ -183,6 +202,14 @@ def _quotient(left: Number, right: Number) -> Number:
     return left / right
 
 
+def _power(left: Number, right: Number) -> Number:
+    if not isinstance(left, float) and not isinstance(right, float):
+        found = ARITHMETIC_OPERATIONS["**"](left, right)
+        if not isinstance(found, NumberInterval):
+            return Fraction(found)
+    return math.pow(left, right)
+
+
 def _rounding(function: Callable[[Number], int]) -> Callable[[Number], Number]:
     return lambda number: number if isinstance(number, float) else Fraction(function(number))
 
@@ -204,6 +231,7 @@ _OPERATIONS: Final[dict[str, Callable[[Number, Number], Number]]] = {
     "-": lambda left, right: left - right,
     "*": lambda left, right: left * right,
     "/": _quotient,
+    "**": _power,
 }
 _FUNCTIONS: Final[dict[str, Callable[..., Number]]] = {
     "min": min,

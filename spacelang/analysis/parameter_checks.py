@@ -40,6 +40,11 @@ class ParameterChecker:
         self._known = None if entry is None or parameter is None else (entry, parameter)
         self._report = report
 
+    def reporting_to(self, report: DiagnosticCollector) -> "ParameterChecker":
+        """Return the checker of the same parameter that reports to another collector."""
+        entry, parameter = self._known or (None, None)
+        return ParameterChecker(report, entry, parameter)
+
     def check_value(self, value: Value, span: Span) -> bool:
         """Return True if the parameter accepts a value. Otherwise report why not."""
         if self._known is None:

@@ -19,6 +19,37 @@ class ConditionCycle(Diagnostic):
     path: str
 
 
+class DefinitionCycle(Diagnostic):
+    """A computed value or `let` needs itself, so it has no value.
+
+    A computed value may use hyperparameters and other computed values, but no circle of them:
+
+        stage estimator = SVC { var a : float[0, 1] = 0.5, let b := 2 * a, C := b + 1 }
+    """
+
+    code = "SL510"
+    MESSAGE = "`{name}` needs its own value"
+    LABEL = "{path}"
+
+    name: str
+    path: str
+
+
+class NeverComputed(Diagnostic):
+    """A computed value is undefined in every configuration, so the parameter never gets it.
+
+    A value is undefined where the arithmetic has no result, such as a division by zero, and where it uses a
+    hyperparameter that is not active. The parameter has the library's default there.
+    """
+
+    code = "SL511"
+    MESSAGE = "the value of `{name}` is never defined"
+    LABEL = "{reason}"
+
+    name: str
+    reason: str
+
+
 class AlwaysTrue(Diagnostic):
     """A condition or `require` that holds in every configuration has no effect.
 

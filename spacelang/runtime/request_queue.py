@@ -221,7 +221,7 @@ def _step_segments(node: Node, steps: list[Node]) -> Iterator[_Segment]:
     """Yield the segments of a node in order, and append all of its steps to `steps`."""
     match node:
         case Product(kind=ProductKind.SEQUENCE):
-            for child in node.children:
+            for child in node.steps:
                 yield from _step_segments(child, steps)
         case Product(kind=ProductKind.PERMUTATION, children=(Choice() as order, *permuted)):
             parts = {id(child): tuple(_step_segments(child, steps)) for child in permuted}

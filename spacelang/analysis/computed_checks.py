@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from math import prod
+from math import ceil, floor, prod
 from typing import Final
 
 from spacelang.analysis.arithmetic import VERY_LARGE
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import Draft, PendingComputation
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.value_intervals import End, ValueInterval, interval_of
 from spacelang.catalog.rules import NumberRange
@@ -41,12 +40,17 @@ MAX_COMBINATIONS: Final = 4_096  # The maximum number of combinations of values 
 MAX_SHOWN: Final = 4  # The maximum number of hyperparameters whose values are shown beside a rejected one
 
 
-def check(space: Space, draft: Draft, report: DiagnosticCollector) -> None:
-    """Report every computed parameter that its operator may reject, or that never has a value."""
-    pending = {each.address: each for each in draft.computations}
+def check(
+    space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector
+) -> None:
+    """Report every computed parameter that its operator may reject, or that never has a value.
+
+    `written` has the checker of the parameter and the span of the expression by address.
+    """
     for computed, owners in computed_parameters(space.root):
         before = len(report.found)
-        _Check(space, computed, owners, pending[computed.address], report).run()
+        if computed.address in written:
+            _Check(space, computed, owners, *written[computed.address], report).run()
         if report.symbols.unbound_in(computed.expression.span):
             report.mark_data_dependent(before)
         else:
@@ -61,15 +65,16 @@ class _Check:
         space: Space,
         computed: ComputedParameter,
         owners: Context,
-        pending: PendingComputation,
+        judge: ParameterChecker,
+        span: Span,
         report: DiagnosticCollector,
     ) -> None:
         self._space = space
         self._name = computed.name
         self._expression = computed.expression
         self._owners = owners
-        self._judge: ParameterChecker = pending.judge
-        self._span: Span = pending.definition.expression.span
+        self._judge = judge
+        self._span = span
         self._report = report
 
     def run(self) -> None:
@@ -130,7 +135,7 @@ class _Check:
 
     def _report_value(self, value: Value, taken: Mapping[str, ExpressionValue]) -> None:
         silent = DiagnosticCollector(self._report.symbols)
-        self._judge.reporting_to(silent).check_value(value, self._span)
+        self._judge.reporting_to(silent).check_value(value, self._span, self._rounding(value))
         shown = [
             f"`{address.rpartition('.')[2]}` is {literal(each)}"
             for address, each in taken.items()
@@ -139,6 +144,12 @@ class _Check:
         note = f"`{self._name}` is {literal(value)}" + (f" where {' and '.join(shown)}" if shown else "")
         for problem in silent.found:
             self._report.add(problem.with_note(note))
+
+    def _rounding(self, value: Value) -> str | None:
+        """Return the advice to round a number with a fraction, if the parameter takes the whole numbers beside it."""
+        if not isinstance(value, float) or value.is_integer() or any(map(self._rejects, (floor(value), ceil(value)))):
+            return None
+        return f"round it: `floor({self._span.text})` or `ceil({self._span.text})`"
 
     # ---- intervals
 

@@ -47,6 +47,8 @@ class ExpressionReader:
         self._operands = self._operands_in(Scope())
         self._open: list[Definition] = []
         self._read: dict[Definition, Expr | Choice | None] = {}
+        self.used: set[Definition] = set()
+        """The definitions that expressions use."""
 
     def _operands_in(self, scope: Scope) -> OperandReader:
         return OperandReader(self._names, scope, self._report, self._defined, self._condition)
@@ -78,6 +80,7 @@ class ExpressionReader:
 
     def _defined(self, definition: Definition, written: ast.DottedName) -> Expr | Choice | None:
         self._names.copy_mentions(definition.expression, written)
+        self.used.add(definition)
         return self.read_definition(definition)
 
     def _report_cycle(self, definition: Definition) -> None:

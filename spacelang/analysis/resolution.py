@@ -11,9 +11,11 @@ from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.operands import NameResolver
 from spacelang.diagnostics.conditions import ConditionCycle, Undecidable, WrongComparison
 from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.names import UnusedValue
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, references, scope
 from spacelang.ir.partial_evaluation import assume_inactive
 from spacelang.ir.space import (
+    ABSTRACT_CATALOGUE,
     Choice,
     Constraint,
     Context,
@@ -23,6 +25,7 @@ from spacelang.ir.space import (
     Variable,
     computed_parameters,
     expressions_of,
+    operators,
 )
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
@@ -48,7 +51,9 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     root = drafts.with_expressions(space.root, conditions, computations)
     found = Space(space.name, root, constraints, space.title, space.task)
     if not report.has_errors:
-        computed_checks.check(found, draft, report)
+        written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
+        computed_checks.check(found, written, report)
+        _check_unused(found, draft, reader, report)
         found = _without_unused_imports(found, draft.imported)
     if draft.columns is not None and not report.has_errors:
         found = bind_to_data(found, draft, draft.columns, report)
@@ -84,13 +89,36 @@ def _read_definition(
     return found
 
 
+def _check_unused(space: Space, draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector) -> None:
+    """Warn about each `var` and `let` whose value nothing uses; a user's own function may use those beside operators.
+
+    A line that several bodies have, by `include`, is reported only if nothing uses it in any of them.
+    """
+    if any(operator.catalogue == ABSTRACT_CATALOGUE for operator in operators(space.root)):
+        return
+    used = _used_addresses(space)
+    for found in map(reader.read_definition, draft.lets):
+        used |= set() if found is None or isinstance(found, Choice) else {*references(found)}
+    own_values = (node for node in space.hyperparameters if node.is_var and node.address not in draft.imported)
+    values = [(node.span, node.name, node.address in used) for node in own_values]
+    values += [(each.name.span, each.name.text, each in reader.used) for each in draft.lets]
+    known = {span for span, _, is_used in values if is_used}
+    own = space.root.span.source.name
+    for span, name, _ in values:
+        if span not in known and span.source.name == own:
+            report.add(UnusedValue(span, name=name))
+
+
+def _used_addresses(space: Space) -> set[str]:
+    expressions = [*expressions_of(space.variables.values(), space.constraints)]
+    expressions += [each.expression for each, _ in computed_parameters(space.root)]
+    return {address for each in expressions for address in references(each)}
+
+
 def _without_unused_imports(space: Space, imported: Collection[str]) -> Space:
     """Return the space without each `var` of an imported file whose value no expression uses."""
     while imported:
-        expressions = [*expressions_of(space.variables.values(), space.constraints)]
-        expressions += [each.expression for each, _ in computed_parameters(space.root)]
-        used = {address for each in expressions for address in references(each)}
-        idle = {address for address in imported if address in space.variables} - used
+        idle = {address for address in imported if address in space.variables} - _used_addresses(space)
         if not idle:
             break
         space = replace(space, root=rebuild_tree(space.root, lambda node: None if node.address in idle else node))  # noqa: B023

@@ -8,8 +8,8 @@ from typing import Final
 
 from spacelang.frozen import frozen
 from spacelang.ir import expr
-from spacelang.ir.computed import FUNCTIONS, OPERATIONS, Undefined
-from spacelang.ir.computed_numbers import exact
+from spacelang.ir.computed import FUNCTIONS, OPERATIONS
+from spacelang.ir.computed_numbers import UNDEFINED, exact
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.space import Variable
 from spacelang.ir.value import is_number
@@ -105,7 +105,7 @@ def _combined(expression: expr.Arithmetic | expr.Call, sides: list[ValueInterval
     for ends in product(*choices):
         try:
             number = function(*(end.number for end in ends))
-        except Undefined:
+        except UNDEFINED:
             return None
         corners.append(End(number, _is_unreachable(name, ends, number)))
     is_integral = name in {"ceil", "floor"} or (name in _WHOLE and all(side.is_integral for side in sides))

@@ -6,12 +6,10 @@ from fractions import Fraction
 from typing import Final
 
 from spacelang.ir import expr
-from spacelang.ir.computed_numbers import binary_logarithm, exact, power, square_root, to_value
+from spacelang.ir.computed_numbers import UNDEFINED, binary_logarithm, exact, power, square_root, to_value
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.ir.space import Variable
 
-Undefined: Final = (ZeroDivisionError, ValueError, OverflowError)
-"""The errors of arithmetic that has no result; a parameter with such a value is not given to its operator."""
 OPERATIONS: Final[Mapping[str, Callable[[Fraction, Fraction], Fraction]]] = {
     "+": lambda left, right: left + right,
     "-": lambda left, right: left - right,
@@ -45,7 +43,7 @@ def computed_value(
         case expr.Arithmetic() | expr.Call():
             try:
                 return to_value(_number(expression, lookup), has_float(expression, variables))
-            except Undefined:
+            except UNDEFINED:
                 return expr.INACTIVE
         case _:
             return expr.is_true(expression, lookup)

@@ -69,7 +69,7 @@ class Builder:
         return ast.ConstraintStatement(children[0].type == "FORBID", children[1], self._span(children))
 
     def var(self, children: list[Child]) -> ast.Parameter:
-        return replace(children[1], span=self._span(children), is_var=True)  # type: ignore[no-any-return]
+        return replace(self.parameter(children[1:]), span=self._span(children), is_var=True)
 
     def let(self, children: list[Child]) -> ast.Let:
         return ast.Let(self._word(children[1]), children[3], self._span(children))

@@ -232,7 +232,7 @@ def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | No
 
 
 _FOREIGN_NOTATIONS: Final = (
-    ("->", r"", {"AND", "OR"}, "write implications as `… implies …`"),
+    ("->", r"", {"AND", "OR"}, "write implication as `… implies …`"),
     ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "write parameters in braces: `{ … }`"),
     ("{", r"(?:[=!]=|\bis)\s*[\w.]+$", {"OR"}, "conditions refer to operators by name: remove the body"),
     ("pipeline", r"", set[str](), "write `pipeline = …`"),

@@ -40,9 +40,7 @@ MAX_COMBINATIONS: Final = 4_096  # The maximum number of combinations of values 
 MAX_SHOWN: Final = 4  # The maximum number of hyperparameters whose values are shown beside a rejected one
 
 
-def check(
-    space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector
-) -> None:
+def check(space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector) -> None:
     """Report every computed parameter that its operator may reject, or that never has a value.
 
     `written` has the checker of the parameter and the span of the expression by address.
@@ -123,7 +121,9 @@ class _Check:
             self._report.add(NeverComputed(self._span, name=self._name, reason=reason))
         elif rejected and self._is_possible(In(self._expression, tuple(value for value, _ in rejected.values()))):
             self._report_value(
-                *next(each for each in rejected.values() if len(rejected) == 1 or self._is_possible(self._equals(each[0])))
+                *next(
+                    each for each in rejected.values() if len(rejected) == 1 or self._is_possible(self._equals(each[0]))
+                )
             )
 
     def _rejects(self, value: Value) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.files import TooLarge
-from spacelang.ir.expr import And, Call, Compare, Constant, Expr, In, Not, Or, nodes, with_children
+from spacelang.ir.expr import And, Call, Constant, Expr, Not, Or, nodes, with_children
 from spacelang.ir.partial_evaluation import UNKNOWN, fold_constants, partially_evaluate
 
 MAX_PARTS: Final = 10_000  # The maximum number of parts of the combinations that replace a comparison

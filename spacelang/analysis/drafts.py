@@ -210,6 +210,18 @@ class Draft:
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
 
+    def definition(self, name: str, scope: Scope) -> Definition | None:
+        """Return what a name is defined as in a scope, or None if it stands for something else."""
+        own = (scope.constants, scope.operators, scope.addresses, scope.dubious)
+        found = scope.definitions.get(name)
+        is_own = found is not None or any(name in each for each in own)
+        return found if is_own or scope.names.module is None else self.definitions.get(scope.names.home_of(name))
+
+    def lets_in(self, scope: Scope) -> Iterator[str]:
+        """Yield the names that the `let` lines of the file of a scope define."""
+        home = id(scope.names.module)
+        return (name for module, name in self.definitions if module == home)
+
 
 def stage_of(address: str) -> str:
     """Return the stage, or the step of the pipeline, that an address begins with."""

@@ -3,10 +3,11 @@
 from itertools import islice
 from typing import Final
 
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.counts import expand_counts
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Definition, Scope
 from spacelang.analysis.operands import NameResolver, OperandReader
+from spacelang.analysis.truths import ORDER_OPERATORS, comparison_remedy, is_test, is_truth_value
 from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
 from spacelang.diagnostics.conditions import DefinitionCycle
 from spacelang.diagnostics.diagnostic import Related
@@ -32,7 +33,6 @@ from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
-ORDER_OPERATORS: Final = ("<", "<=", ">", ">=")
 MAX_NODES: Final = 10_000
 """The maximum number of nodes of an expression. A comparison of truth values contains both of its sides twice."""
 LIMIT: Final = f"{MAX_NODES:,} parts (both sides of the comparison count twice)"
@@ -110,25 +110,25 @@ class ExpressionReader:
                 return self._is_test(written)
             case ast.Membership():
                 return self._membership(written)
-            case ast.Binary(operator="implies"):
-                left, right = self._condition(written.left), self._condition(written.right)
-                return (
-                    None if left is None or right is None else Or((Not(left, written.left.span), right), written.span)
-                )
-            case ast.Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">="):
-                if self._compares_truths(written):
-                    return self._truth_comparison(written)
-                found = self._comparison(written)
-                return found if found is None else expand_counts(found, self._report)
+            case ast.Binary() if is_test(written):
+                return self._test(written)
             case ast.DottedName():
                 return self._truth_value(written)
             case ast.NamedConstant(value=bool()):
                 return Constant(written.value, written.span)
             case _:
-                self._operands.refuse(
-                    written, f"`{written.span.text}` is neither true nor false", _comparison_remedy(written)
-                )
+                problem = f"`{written.span.text}` is neither true nor false"
+                self._operands.refuse(written, problem, comparison_remedy(written))
                 return None
+
+    def _test(self, written: ast.Binary) -> Expr | None:
+        if written.operator == "implies":
+            left, right = self._condition(written.left), self._condition(written.right)
+            return None if left is None or right is None else Or((Not(left, written.left.span), right), written.span)
+        if self._compares_truths(written):
+            return self._truth_comparison(written)
+        found = self._comparison(written)
+        return found if found is None else expand_counts(found, self._report)
 
     def _logical(self, written: ast.Logical) -> Expr | None:
         # Read all terms, to find all mistakes.
@@ -220,8 +220,7 @@ class ExpressionReader:
         item = self._operands.resolve_infinities(item, written.item)
         if item is None:
             return None
-        if _is_truth_value(item):
-            self._operands.refuse(written.item, f"`{written.item.span.text}` is a truth value", None)
+        if self._refuses_truths((item, written.item)):
             return None
         if isinstance(item, Reference):
             for value, place in zip(values, written.values, strict=True):
@@ -257,11 +256,8 @@ class ExpressionReader:
                 return None
         if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):
             return None
-        for truth, place in ((left, written.left), (right, written.right)):
-            if _is_truth_value(truth):
-                remedy = "truth values can only be compared with `==` and `!=`, and with each other"
-                self._operands.refuse(place, f"`{place.span.text}` is a truth value", remedy)
-                return None
+        if self._refuses_truths((left, written.left), (right, written.right)):
+            return None
         left = self._operands.resolve_infinities(left, written.left)
         right = self._operands.resolve_infinities(right, written.right)
         if left is None or right is None or not self._operands.is_comparable(written, left, right):
@@ -277,6 +273,15 @@ class ExpressionReader:
                 self._operands.expect_value(side.address, constant.value, place)
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
 
+    def _refuses_truths(self, *sides: tuple[Expr, ast.Expression]) -> bool:
+        """Return True after reporting that a side of a comparison of values is a truth value."""
+        for side, place in sides:
+            if is_truth_value(side):
+                remedy = "truth values can only be compared with `==` and `!=`, and with each other"
+                self._operands.refuse(place, f"`{place.span.text}` is a truth value", remedy)
+                return True
+        return False
+
     def _compares_truths(self, written: ast.Binary) -> bool:
         return written.operator in ("==", "!=") and (self._is_truth(written.left) or self._is_truth(written.right))
 
@@ -290,7 +295,7 @@ class ExpressionReader:
                 return False
             seen.append(definition)
             written, scope = definition.expression, definition.scope
-        return _is_test(written)
+        return is_test(written)
 
     def _nested_side(self, written: ast.Binary) -> tuple[ast.DottedName, ast.Expression] | None:
         """Return the choice of operators (the value of a parameter) that an equality compares, and the other side."""
@@ -370,31 +375,6 @@ class ExpressionReader:
         equal = domain.values[place : place + 1] if written.operator in ("<=", ">=") else ()
         chosen = (*domain.values[:place], *equal) if below else (*equal, *domain.values[place + 1 :])
         return In(side, chosen, written.span)
-
-
-def _comparison_remedy(written: ast.Expression) -> str:
-    """Return advice for an expression without truth; a tuple was probably meant to list alternatives."""
-    if not isinstance(written, ast.Tuple):
-        return "compare it with something"
-    tests = " and ".join(f"… is {item.span.text}" for item in written.items)
-    return f"write `{tests}`, with stages in place of the dots"
-
-
-def _is_truth_value(expression: Expr) -> bool:
-    return not isinstance(expression, Constant | Reference | Arithmetic | Call)
-
-
-def _is_test(written: ast.Expression) -> bool:
-    """Return True if an expression is true or false whatever its names stand for."""
-    match written:
-        case ast.Logical() | ast.Membership() | ast.IsTest():
-            return True
-        case ast.Unary(operator=operator):
-            return operator == "not"
-        case ast.Binary(operator=operator):
-            return operator in ("==", "!=", "implies", *ORDER_OPERATORS)
-        case _:
-            return False
 
 
 def _alternative_name(value: ast.DottedName | ast.Text | ast.NamedConstant) -> ast.DottedName | None:

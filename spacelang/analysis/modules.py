@@ -19,7 +19,9 @@ from spacelang.syntax.parser import parse
 from spacelang.syntax.sources import MAX_BYTES, ImportLocation, find_import, read_import
 from spacelang.text import Source, Span
 
-Declared = TypeVar("Declared", ast.Stage, ast.ParameterGroup, ast.AbstractOperator, ast.NamedMember, ast.Parameter | ast.Let)
+Declared = TypeVar(
+    "Declared", ast.Stage, ast.ParameterGroup, ast.AbstractOperator, ast.NamedMember, ast.Parameter | ast.Let
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,13 +64,7 @@ class NameResolver:
 
     def definition(self, name: str, scope: Scope) -> Definition | None:
         """Return the expression that a name stands for, or None if it stands for something else."""
-        found = scope.definitions.get(name)
-        if found is None and scope.names.module is not None and not self._is_own(name, scope):
-            found = self._draft.definitions.get(scope.names.home_of(name))
-        return found
-
-    def _is_own(self, name: str, scope: Scope) -> bool:
-        return name in scope.constants or name in scope.operators or name in scope.addresses or name in scope.dubious
+        return self._draft.definition(name, scope)
 
     def _address(self, name: str, scope: Scope) -> str:
         """Return the address that a name stands for; alternatives may be left out if only one address fits."""
@@ -189,7 +183,16 @@ class NameResolver:
         words = name.split(".")
         if len(words) == 1:
             flat = self._by_key.get(name.replace("__", "."))
-            near = nearest_name(name, [*scope.addresses, *scope.constants, *scope.definitions, *self._lets(scope), *self._next_words[""]])
+            near = nearest_name(
+                name,
+                [
+                    *scope.addresses,
+                    *scope.constants,
+                    *scope.definitions,
+                    *self._draft.lets_in(scope),
+                    *self._next_words[""],
+                ],
+            )
             return flat or near or self._by_name.get(name)
         if name in self._by_ending:
             return self._by_ending[name]
@@ -204,10 +207,6 @@ class NameResolver:
                 return None
             address = f"{address}.{found}" if address else found
         return address if address in self._variables else None
-
-    def _lets(self, scope: Scope) -> Iterator[str]:
-        home = id(scope.names.module)
-        return (name for module, name in self._draft.definitions if module == home)
 
     @cached_property
     def _by_key(self) -> dict[str, str]:
@@ -272,12 +271,8 @@ class OperandReader:
             case ast.Unary(operator="-"):
                 term = self._number(written.term)
                 return None if term is None else Arithmetic("-", Constant(0), term, written.span)
-            case ast.FunctionCall(function=ast.Word("count")):
-                terms = [self._read_condition(argument) for argument in written.arguments]
-                known_terms = tuple(term for term in terms if term is not None)
-                return Call("count", known_terms, written.span) if len(known_terms) == len(terms) else None
             case ast.FunctionCall():
-                return read_call(written, [self._number(argument) for argument in written.arguments], self._report)
+                return self._call(written)
             case ast.Quantity():
                 self.refuse(written, f"`{written.span.text}` has a unit", "units are only allowed in the `task` block")
                 return None
@@ -285,6 +280,13 @@ class OperandReader:
                 remedy = "truth values can only be compared with `==` and `!=`"
                 self.refuse(written, f"`{written.span.text}` is a truth value, not a number", remedy)
                 return None
+
+    def _call(self, written: ast.FunctionCall) -> Expr | None:
+        if written.function.text != "count":
+            return read_call(written, [self._number(argument) for argument in written.arguments], self._report)
+        found = [self._read_condition(argument) for argument in written.arguments]
+        terms = tuple(term for term in found if term is not None)
+        return Call("count", terms, written.span) if len(terms) == len(found) else None
 
     def read_sides(
         self, left: ast.Expression, right: ast.Expression

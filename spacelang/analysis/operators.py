@@ -26,8 +26,8 @@ from spacelang.diagnostics.names import UnknownImported
 from spacelang.diagnostics.parameters import UnknownParameter, VarNamedLikeParameter
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir import space as ir
-from spacelang.ir.expr import Constant
 from spacelang.ir.domain import BOOLEANS, Domain, parts, spell_parameter_name
+from spacelang.ir.expr import Constant
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span, parameter_name_problem

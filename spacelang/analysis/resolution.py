@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from spacelang.analysis import arithmetic, computed_checks, drafts
+from spacelang.analysis import arithmetic, drafts
 from spacelang.analysis.data_binding import bind_to_data
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.expressions import ExpressionReader
@@ -51,8 +51,12 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     root = drafts.with_expressions(space.root, conditions, computations)
     found = Space(space.name, root, constraints, space.title, space.task)
     if not report.has_errors:
-        written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
-        computed_checks.check(found, written, report)
+        if draft.computations:
+            # Most files compute nothing: the check is imported only if it is needed.
+            from spacelang.analysis import computed_checks
+
+            written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
+            computed_checks.check(found, written, report)
         _check_unused(found, draft, reader, report)
         found = _without_unused_imports(found, draft.imported)
     if draft.columns is not None and not report.has_errors:

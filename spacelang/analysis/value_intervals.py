@@ -135,5 +135,3 @@ def _is_unreachable(name: str, ends: tuple[End, ...], number: Fraction) -> bool:
             return False
         case _:
             return any(end.is_open for end in ends)
-
-

@@ -12,9 +12,9 @@ MAX_BITS = 5_000  # The largest exact power in bits; larger ones count as undefi
 
 
 def exact(value: Any) -> Fraction:
-    """Return a number as the decimal that it prints as; raise ValueError for anything else."""
+    """Return a number as the decimal that it prints as; raise TypeError for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
-        raise ValueError(f"{value!r} is not a number")
+        raise TypeError(f"{value!r} is not a number")
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 

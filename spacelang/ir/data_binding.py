@@ -96,9 +96,7 @@ class BoundSpace:
         if lost or pruned is not space:
             constraints = tuple(self.constraints.values())
             root = rebuild_tree(pruned.root, lambda node: node, compute=lost.simplify_computed) if lost else pruned.root
-            self.space = replace(
-                pruned, root=root, constraints=constraints, dropped=(*space.dropped, *lost.variables)
-            )
+            self.space = replace(pruned, root=root, constraints=constraints, dropped=(*space.dropped, *lost.variables))
 
 
 def bind_to_columns(

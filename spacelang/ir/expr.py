@@ -144,7 +144,7 @@ class Arithmetic:
 
 @frozen
 class Call:
-    """A call of a numeric function such as `min` or `log2`, or of `count`, the number of its arguments that are true."""
+    """A call of a numeric function such as `min`, or of `count`: the number of its arguments that are true."""
 
     function: Function
     arguments: tuple["Expr", ...]

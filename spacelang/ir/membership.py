@@ -4,7 +4,7 @@ from spacelang.frozen import frozen
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound, describe, literal
 from spacelang.ir.expr import INACTIVE, is_true
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, computed_parameters
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, structure_of, walk_reached
 from spacelang.suggest import suggestion
@@ -154,6 +154,12 @@ def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> Ex
 
 
 def _unknown_key_exclusion(space: Space, key: str) -> Exclusion:
+    for computed, owners in computed_parameters(space.root):
+        around = f"{space.variables[owners[-1][0]].key}." if owners else ""
+        if key in (f"{around}{computed.name}", computed.address):
+            return Exclusion(
+                key, f"`{key}` is computed from other values, so it has no value of its own", computed.span
+            )
     meant = suggestion(key, {variable.key for variable in space.variables.values()})
     hint = f"; {meant}" if meant else ""
     return Exclusion(key, f"the space has no `{key}`{hint}", space.root.span)

@@ -361,7 +361,9 @@ HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = codec.named_object(
         ),
         ObjectKey("prior", PRIOR, default=None),
         ObjectKey("split", codec.integer_from(1), "The number of parts into which the domain may be split.", None),
-        ObjectKey("var", codec.BOOLEAN, "True if no operator takes it: only expressions use its value.", False, "is_var"),
+        ObjectKey(
+            "var", codec.BOOLEAN, "True if no operator takes it: only expressions use its value.", False, "is_var"
+        ),
     ),
     _hyperparameter,
     lambda node: {"key": key_if_not_address(node)},

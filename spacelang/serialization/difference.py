@@ -147,18 +147,22 @@ def _facts_of(node: ir.Node, inside: str) -> Iterator[tuple[_FactKey, str]]:
             for branch in node.branches:
                 yield from _facts_of_branch(branch, f"{node.address}.{branch.name}")
         case ir.Operator():
-            yield (inside or node.name, Aspect.OPERATOR), f"{node.catalogue}.{node.name}"
-            for part in node.children:
-                yield from _facts_of(part, inside)
-            for name, value in node.fixed:
-                yield from _facts_of_fixed(value, f"{inside}.{name}" if inside else name)
-            for each in node.computed:
-                yield (each.address, Aspect.COMPUTED), show_expression(each.expression)
+            yield from _facts_of_operator(node, inside)
         case ir.Product():
             for child in node.children:
                 yield from _facts_of(child, inside)
         case _:
             assert_never(node)
+
+
+def _facts_of_operator(node: ir.Operator, inside: str) -> Iterator[tuple[_FactKey, str]]:
+    yield (inside or node.name, Aspect.OPERATOR), f"{node.catalogue}.{node.name}"
+    for part in node.children:
+        yield from _facts_of(part, inside)
+    for name, value in node.fixed:
+        yield from _facts_of_fixed(value, f"{inside}.{name}" if inside else name)
+    for each in node.computed:
+        yield (each.address, Aspect.COMPUTED), show_expression(each.expression)
 
 
 def quote_if_list(name: str) -> str:

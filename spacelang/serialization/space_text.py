@@ -275,7 +275,9 @@ class _SpaceWriter:
             members.append(synthetic_nodes.make_fixed_parameter(name, self._fixed(fixed, join_address(base, name))))
         for computed in operator.computed:
             around = computed.address.removesuffix(f".{computed.name}")
-            written = self._expression_in(computed.expression, f"the value of `{computed.name}`", around, siblings, shadowing)
+            written = self._expression_in(
+                computed.expression, f"the value of `{computed.name}`", around, siblings, shadowing
+            )
             members.append(ast.ComputedParameter(make_word(computed.name), written, NO_SPAN))
         return ast.Body(tuple(members), NO_SPAN) if members else None
 

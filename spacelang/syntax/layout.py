@@ -370,7 +370,9 @@ def _move_comments(before: Lexeme, comma: Lexeme, after: Lexeme) -> None:
 
 _NO_SPACE_BEFORE: Final = frozenset({",", ")", "]", "}", "?", ".", ""})
 _NO_SPACE_AFTER: Final = frozenset({"(", "[", "{", "."})
-_SYMBOL_OPERATORS: Final = frozenset({"=", ":", "|", "&", "->", "+", "-", "*", "/", "**", ":=", "<", ">", "<=", ">=", "==", "!="})
+_SYMBOL_OPERATORS: Final = frozenset(
+    {"=", ":", "|", "&", "->", "+", "-", "*", "/", "**", ":=", "<", ">", "<=", ">=", "==", "!="}
+)
 _WORD_OPERATORS: Final = frozenset(
     {"and", "or", "not", "implies", "in", "is", "when", "forbid", "require", "minimize", "maximize", "to"}
 )

@@ -114,12 +114,8 @@ class _Layout(Cursor):
                 return [*self.take_until_offset(inside.span.start), Spacing(), *self._body(inside)]
             case ast.Stage() | ast.Pipeline():
                 return self._assignment(item, long=long)
-            case ast.ConstraintStatement():
-                return self._constraint(item)
-            case ast.Parameter():
-                return self._parameter(item, 0)
-            case ast.Let():
-                return self._let(item)
+            case ast.ConstraintStatement() | ast.Parameter() | ast.Let():
+                return self._member(item, 0)
             case ast.Task():
                 return self._task(item)
             case _:
@@ -148,7 +144,15 @@ class _Layout(Cursor):
         return [self.take(), Spacing(), *self._expression(rule.expression)]
 
     def _let(self, let: ast.Let) -> list[Document]:
-        return [self.take(), Spacing(), self.take(), Spacing(), self.take(), Spacing(), *self._expression(let.expression)]
+        return [
+            self.take(),
+            Spacing(),
+            self.take(),
+            Spacing(),
+            self.take(),
+            Spacing(),
+            *self._expression(let.expression),
+        ]
 
     def _task(self, task: ast.Task) -> list[Document]:
         head: list[Document] = [self.take(), Spacing(), self.take(), Spacing(), self.take()]
@@ -234,7 +238,10 @@ class _Layout(Cursor):
                 inside.append(Either((comma,), (comma,) if _needs_comma(member) else ()))
             inside += [Break(keeps_blank=place > 0), *self._member(member, widths[place])]
             self.skip_comma()
-        searched = sum(isinstance(member, ast.Parameter | ast.ConstraintStatement | ast.ComputedParameter | ast.Let) for member in body.members)
+        searched = sum(
+            isinstance(member, ast.Parameter | ast.ConstraintStatement | ast.ComputedParameter | ast.Let)
+            for member in body.members
+        )
         return self._braced([start], inside, long=long or searched > 1)
 
     def _braced(self, head: list[Document], inside: list[Document], *, long: bool) -> list[Document]:
@@ -254,7 +261,11 @@ class _Layout(Cursor):
             columns[-1].append(member)
         widths = [
             max(
-                (_name_width(each) for each in column if isinstance(each, ast.Parameter | ast.FixedParameter | ast.ComputedParameter)),
+                (
+                    _name_width(each)
+                    for each in column
+                    if isinstance(each, ast.Parameter | ast.FixedParameter | ast.ComputedParameter)
+                ),
                 default=0,
             )
             for column in columns

@@ -284,7 +284,8 @@ _DESCRIPTIONS = {
     "SUBJECT": "`subject to`", "$END": "the end of the file",
 }  # fmt: skip
 _ITEMS = {
-    "SPACE", "IMPORT", "USE", "PARAMS", "ABSTRACT", "STAGE", "PIPELINE", "TASK", "FORBID", "REQUIRE", "VAR", "LET", "$END",
+    "SPACE", "IMPORT", "USE", "PARAMS", "ABSTRACT", "STAGE", "PIPELINE", "TASK", "FORBID", "REQUIRE", "VAR", "LET",
+    "$END",
 }  # fmt: skip
 _ARITHMETIC_SIGNS = {"PLUS", "MINUS", "STAR", "SLASH", "POWER"}
 _VALUES = {"TRUE", "FALSE", "NONE", "STRING", "NUMBER", "NAME"}

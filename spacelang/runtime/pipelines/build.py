@@ -259,7 +259,9 @@ class _Builder(PipelineWalk):
         if not operator.computed:
             return {}
         lookup = Assignment.from_configuration(self.space, self.configuration)
-        found = ((each.name, computed_value(each.expression, lookup, self.space.variables)) for each in operator.computed)
+        found = (
+            (each.name, computed_value(each.expression, lookup, self.space.variables)) for each in operator.computed
+        )
         return {
             name: self.computed_parameter_value(operator, name, value)
             for name, value in found

@@ -117,7 +117,7 @@ class GroupReader:
                     yield from self._included_members(member, module, here)
                 case ast.ConstraintStatement():
                     yield BodyMember(member, module)
-                case ast.Parameter() | ast.FixedParameter() | ast.ComputedParameter() | ast.Let():
+                case ast.Parameter() | ast.FixedParameter() | ast.ParameterFormula() | ast.Let():
                     if here.own[member.name.text] is member:
                         yield BodyMember(member, module)
 

@@ -219,7 +219,7 @@ class BodyReader:
         match member:
             case ast.Parameter(is_var=True):
                 self._var(member)
-            case ast.ComputedParameter():
+            case ast.ParameterFormula():
                 self._computed(member)
             case ast.Let():
                 self._let(member)
@@ -230,7 +230,7 @@ class BodyReader:
             case ast.ConstraintStatement():
                 self._operators.draft.rules.append(drafts.PendingConstraint(member, self.scope))
 
-    def _computed(self, written: ast.ComputedParameter) -> None:
+    def _computed(self, written: ast.ParameterFormula) -> None:
         judge, name = self._checker_of(written.name), written.name
         definition = self._define(name, written.expression)
         address = self._place.child(name.text).address

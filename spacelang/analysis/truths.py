@@ -1,4 +1,4 @@
-"""Which expressions are truth values, and advice for those that are not where one is expected."""
+"""Tests that tell truth values from other expressions, and advice where a truth value is expected."""
 
 from typing import Final
 

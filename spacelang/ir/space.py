@@ -131,9 +131,9 @@ MAX_PERMUTED_STEPS: Final = 7  # The maximum number of permuted steps: 7 steps h
 class Product:
     """A node whose children all belong to the configuration.
 
-    Children that are hyperparameters are no steps: a `var` of the whole space is a child of the root. A `columns(…)`
-    product has one child for each of the `selectors`. The first child of a permutation is the decision
-    about the order; `labels` are the names of the other children in the names of its branches.
+    A `var` of the whole space is a child of the root and no step. A `columns(…)` product has one child for each of the
+    `selectors`. The first child of a permutation is the decision about the order; `labels` are the names of the other
+    children in the names of its branches.
     """
 
     kind: ProductKind
@@ -144,9 +144,9 @@ class Product:
 
     @property
     def steps(self) -> tuple["Node", ...]:
-        """The children without those that are hyperparameters."""
-        if any(isinstance(child, Hyperparameter) for child in self.children):
-            return tuple(child for child in self.children if not isinstance(child, Hyperparameter))
+        """The children that are steps: all but each `var`."""
+        if any(map(_is_var, self.children)):
+            return tuple(child for child in self.children if not _is_var(child))
         return self.children
 
     def steps_in_order(self, order: str) -> tuple["Node", ...]:
@@ -155,6 +155,10 @@ class Product:
         by_name = {order_name(labels): labels for labels in permutations(self.labels)}
         places = {label: place for place, label in enumerate(self.labels)}
         return tuple(steps[places[label]] for label in by_name[order])
+
+
+def _is_var(node: "Node") -> bool:
+    return isinstance(node, Hyperparameter) and node.is_var
 
 
 def order_name(labels: Sequence[str]) -> str:

@@ -278,7 +278,7 @@ class _SpaceWriter:
             written = self._expression_in(
                 computed.expression, f"the value of `{computed.name}`", around, siblings, shadowing
             )
-            members.append(ast.ComputedParameter(make_word(computed.name), written, NO_SPAN))
+            members.append(ast.ParameterFormula(make_word(computed.name), written, NO_SPAN))
         return ast.Body(tuple(members), NO_SPAN) if members else None
 
     def _member(self, child: ir.Hyperparameter | ir.Choice, siblings: set[str], shadowing: set[str]) -> ast.Parameter:

@@ -314,7 +314,7 @@ class FixedParameter:
 
 
 @frozen
-class ComputedParameter:
+class ParameterFormula:
     """A parameter whose value is computed: `name := expression`."""
 
     name: Word
@@ -348,7 +348,7 @@ class ConstraintStatement:
     span: Span = field(compare=False, repr=False)
 
 
-NamedMember: TypeAlias = Parameter | FixedParameter | ComputedParameter | Let
+NamedMember: TypeAlias = Parameter | FixedParameter | ParameterFormula | Let
 Member: TypeAlias = NamedMember | Include | ConstraintStatement
 
 

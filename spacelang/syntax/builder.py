@@ -144,8 +144,8 @@ class Builder:
         condition = children[3][0] if len(children) > 3 else None
         return ast.FixedParameter(self._word(children[0]), children[2], self._span(children), condition)
 
-    def computed(self, children: list[Child]) -> ast.ComputedParameter:
-        return ast.ComputedParameter(self._word(children[0]), children[2], self._span(children))
+    def computed(self, children: list[Child]) -> ast.ParameterFormula:
+        return ast.ParameterFormula(self._word(children[0]), children[2], self._span(children))
 
     def include(self, children: list[Child]) -> ast.Include:
         return ast.Include(children[1], self._span(children))

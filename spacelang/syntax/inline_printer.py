@@ -296,7 +296,7 @@ def spell_member(member: ast.Member) -> str:
             return f"{var}{_spell_parameter(name)} : {spell_domain(domain)}{spell_after_domain(member)}"
         case ast.FixedParameter(name=name, value=value):
             return f"{_spell_parameter(name)} = {_spell_value_or_arithmetic(value)}{spell_condition(member.condition)}"
-        case ast.ComputedParameter(name=name, expression=expression):
+        case ast.ParameterFormula(name=name, expression=expression):
             return f"{_spell_parameter(name)} := {spell_expression(expression)}"
         case ast.Let(name=name, expression=expression):
             return f"let {name.text} := {spell_expression(expression)}"

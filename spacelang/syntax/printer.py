@@ -239,7 +239,7 @@ class _Layout(Cursor):
             inside += [Break(keeps_blank=place > 0), *self._member(member, widths[place])]
             self.skip_comma()
         searched = sum(
-            isinstance(member, ast.Parameter | ast.ConstraintStatement | ast.ComputedParameter | ast.Let)
+            isinstance(member, ast.Parameter | ast.ConstraintStatement | ast.ParameterFormula | ast.Let)
             for member in body.members
         )
         return self._braced([start], inside, long=long or searched > 1)
@@ -264,7 +264,7 @@ class _Layout(Cursor):
                 (
                     _name_width(each)
                     for each in column
-                    if isinstance(each, ast.Parameter | ast.FixedParameter | ast.ComputedParameter)
+                    if isinstance(each, ast.Parameter | ast.FixedParameter | ast.ParameterFormula)
                 ),
                 default=0,
             )
@@ -279,7 +279,7 @@ class _Layout(Cursor):
             case ast.FixedParameter(name=name, value=value):
                 start = [self.take(), _padding(_width(name), width), self.take(), Spacing()]
                 return [*start, *self._conditional(self._value_or_arithmetic(value), member.condition)]
-            case ast.ComputedParameter(name=name, expression=expression):
+            case ast.ParameterFormula(name=name, expression=expression):
                 start = [self.take(), _padding(_width(name), width), self.take(), Spacing()]
                 return [*start, *self._expression(expression)]
             case ast.Let():
@@ -432,7 +432,7 @@ def _width(name: ast.Word) -> int:
     return name.span.end - name.span.start
 
 
-def _name_width(member: ast.Parameter | ast.FixedParameter | ast.ComputedParameter) -> int:
+def _name_width(member: ast.Parameter | ast.FixedParameter | ast.ParameterFormula) -> int:
     """Return the width of the name of a member, with the word `var` before it."""
     is_var = isinstance(member, ast.Parameter) and member.is_var
     return _width(member.name) + len("var ") * is_var

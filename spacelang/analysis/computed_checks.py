@@ -52,7 +52,7 @@ def check(space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], re
         if report.symbols.unbound_in(computed.expression.span):
             report.mark_data_dependent(before)
         else:
-            report.mark_caused_by_data(before)
+            report.mark_possibly_caused_by_bindings(before)
 
 
 class _Check:
@@ -179,7 +179,7 @@ class _Check:
                 domain=self._span.text,
                 expected=expected,
                 part="some values of",
-                notes=(note, *self._report.symbols.notes(self._report.symbols.mentioned_in(self._span))),
+                notes=(note, *self._report.symbols.binding_notes(self._report.symbols.mentioned_in(self._span))),
             )
         )
 

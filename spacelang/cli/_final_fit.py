@@ -18,12 +18,12 @@ from spacelang.cli._run_steps import print_code, print_comment, print_comments, 
 if TYPE_CHECKING:
     from spacelang.api import Result
     from spacelang.report.summary import RunFacts
-    from spacelang.runtime.answer_time import AnswerTime
     from spacelang.runtime.ensembles.construction import Ensemble, EnsembleSelection, Member
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
     from spacelang.runtime.history import TrialRecord
+    from spacelang.runtime.run_deadline import RunDeadline
 
 Announce: TypeAlias = "Callable[[TrialRecord, tuple[SkippedTrial, ...]], None]"
 ENSEMBLE_NAME = "ensemble"  # The name of the variable of the ensemble in the printed code
@@ -39,7 +39,7 @@ class FinishedSearch:
     data: str
     found: "Result"
     executor: "Executor"
-    answer_time: "AnswerTime | None" = None
+    answer_time: "RunDeadline | None" = None
 
     @property
     def objective(self) -> "DataObjective":
@@ -54,7 +54,7 @@ class FinishedSearch:
         """The facts of the run that its summary needs besides the outcome."""
         return run_facts(self.found, self.objective.preparation.sentence)
 
-    def print_result(self, *, as_json: bool) -> int:
+    def fit_and_print_result(self, *, as_json: bool) -> int:
         """Print the result and return the exit status; unless interrupted, the best pipeline is fitted on all rows."""
         if not as_json:
             return self._print_text()
@@ -151,11 +151,11 @@ class FinishedSearch:
     def _print_fit_line(self, name: str = "pipeline") -> None:
         """Print a line of Python that fits what was printed last, if pandas or scikit-learn can read the data."""
         from spacelang.api.search_data import TabularData
-        from spacelang.report.code_writer import fit_line
+        from spacelang.report.code_writer import fit_statement
 
         rows = self.found.experiment.data
         assert isinstance(rows, TabularData)
-        line = fit_line(self.data, str(self.objective.dataset.target.name), name, rows.table.reading)
+        line = fit_statement(self.data, str(self.objective.dataset.target.name), name, rows.table.reading)
         if line is not None:
             print_comment(f"to fit it: {line}")
 

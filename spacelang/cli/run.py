@@ -55,16 +55,16 @@ def command(
     """
     steps.limit_threads_before_fork(options["workers"], options["executor"])
     from spacelang.api.execution import ensemble_votes
-    from spacelang.api.experiment import Experiment, budget_of, settings_of
+    from spacelang.api.experiment import Experiment, budget_of, experiment_fields
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
-    steps.check_store(options)
+    steps.require_store_for_resume(options)
     optimizer, settings = options["optimizer"], options["optimizer_options"]
     seconds, of_search = map(steps.parse_seconds, (options["time"], options["search_time"]))
     steps.parse_validation_option(options["validate"])
     if optimizer is not None:
         OPTIMIZERS.create(optimizer, settings or {})  # report mistakes before anything is loaded
-    described = settings_of(options)
+    described = experiment_fields(options)
     read = cache(partial(steps.load_data, data, target_column, options))
     loaded, chosen = steps.choose_space(space, read, options)
     votes = ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
@@ -83,6 +83,6 @@ def command(
         status = (
             steps.print_result(found, as_json=json)
             if without
-            else FinishedSearch(data, found, crew, answer_time).print_result(as_json=json)
+            else FinishedSearch(data, found, crew, answer_time).fit_and_print_result(as_json=json)
         )
     raise typer.Exit(status)

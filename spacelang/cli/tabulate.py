@@ -58,15 +58,15 @@ def command(
     Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """
     steps.limit_threads_before_fork(options["workers"], options["executor"])
-    from spacelang.api.experiment import Experiment, settings_of
+    from spacelang.api.experiment import Experiment, experiment_fields
     from spacelang.api.search_data import TabularData
     from spacelang.bench.table_search import tabulation_search
-    from spacelang.bench.tables.reading import check_writable, write_table
+    from spacelang.bench.tables.table_files import check_writable, write_table
     from spacelang.plugins import NestedPlugin
     from spacelang.runtime.budget import Budget
     from spacelang.runtime.errors import InputError
 
-    steps.check_store(options)
+    steps.require_store_for_resume(options)
     if steps.has_no_rows(data):
         fail(f"a table needs rows, and `{data}` has none", "give data with rows")
     seconds, _ = steps.parse_seconds(options["time"]), steps.parse_validation_option(options["validate"])
@@ -75,7 +75,7 @@ def command(
     rows = steps.load_data(data, target_column, options)
     assert isinstance(rows, TabularData)
     workers = steps.check_workers(loaded, options)
-    experiment = Experiment(space=loaded, data=rows, workers=workers, **settings_of(options))
+    experiment = Experiment(space=loaded, data=rows, workers=workers, **experiment_fields(options))
     # A table records the numbers of columns of each kind, not their names.
     bound, objective = replace(rows, matches_names=False).bind_space(experiment)
     print_diagnostics(bound.warnings)
@@ -95,9 +95,9 @@ def command(
 def _table(
     space: "Space", objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", seed: int, place: Path
 ) -> "LossTable":
-    from spacelang.bench.table_search import table_of
+    from spacelang.bench.table_search import table_or_missing_count
 
-    table = table_of(space, objective, tabulate, outcome, seed=seed)
+    table = table_or_missing_count(space, objective, tabulate, outcome, seed=seed)
     if isinstance(table, int):
         message = f"{table:,} of {len(outcome.records) + table:,} trials are missing, so no table was written"
         fail(message, f"continue with `--store {place} --resume`", status=INTERRUPTED)

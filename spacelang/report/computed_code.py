@@ -75,7 +75,7 @@ class ComputedCode:
                 return f"({' or '.join(map(self._truth, terms))})" if terms else "False"
             case expr.Not(term=term):
                 return f"(not {self._truth(term)})"
-            case expr.Is():
+            case expr.BranchTest():
                 variable = self._variable(expression.address)
                 key, branches = literal_source(variable.key), tuple(expression.branches)
                 return f"takes(given, {key}, {branches!r}, {self._further_owners(variable)!r})"

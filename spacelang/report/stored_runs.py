@@ -27,7 +27,7 @@ from spacelang.report.trial_results import (
     sum_by_reason,
     value_text,
 )
-from spacelang.runtime.data.read_options import read_options
+from spacelang.runtime.data.read_options import parse_data_options
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.header import UNNAMED_SPACE
 from spacelang.runtime.storage.records import RunState
@@ -338,7 +338,7 @@ def _repeated_options(header: "RunHeader") -> tuple[str, str, str]:
 def _data_options(header: "RunHeader") -> str:
     """Return the options of the data; empty if invalid. `--test FILE` stands for a test file, whose path is unknown."""
     try:
-        said = read_options(header.data_options)
+        said = parse_data_options(header.data_options)
     except InputError:
         return ""
     return f"{said.command_options}{' --test FILE' if 'test' in header.settings and said.test is None else ''}"

@@ -219,7 +219,7 @@ def _table(configuration: Configuration, marks: Mapping[str, str]) -> Text:
 def _coverage_lines(run: RunFacts) -> list[Text]:
     if run.searched is None:
         return []
-    said, remedy = run.searched.sentence, run.searched.remedy
+    said, remedy = run.searched.unsearched_hyperparameters_sentence, run.searched.remedy
     lines = [f"Not searched: {said}{f'; {remedy}' if remedy else ''}."] if said else []
     return [Text(line, style="yellow") for line in (*lines, *(f"Approximated: {each}." for each in run.searched.lost))]
 

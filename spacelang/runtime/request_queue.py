@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.expr import scope
+from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.search_protocol import LazyRequest
 from spacelang.ir.space import (
     Choice,
@@ -231,7 +231,7 @@ class PrefixKeys:
 
 def _keys_used_by(computed: ComputedParameter, space: Space) -> Iterator[str]:
     """Yield the keys of all that a computed value depends on."""
-    for address in scope(computed.expression):
+    for address in mentioned_addresses(computed.expression):
         variable = space.variables[address]
         yield from (space.variables[owner].key for owner, _ in variable.owners)
         yield variable.key

@@ -74,7 +74,7 @@ def _first_word(member: ast.Member) -> Span:
             return Span(span.source, span.start, span.start + len("var"))
         case ast.Parameter(name=name) | ast.FixedParameter(name=name) | ast.ParameterFormula(name=name):
             return name.span
-        case ast.Include(span=span):
+        case ast.ParameterGroupInclusion(span=span):
             return Span(span.source, span.start, span.start + len("include"))
         case ast.ConstraintStatement(forbidden=forbidden, span=span):
             return Span(span.source, span.start, span.start + len("forbid" if forbidden else "require"))

@@ -14,14 +14,14 @@ from spacelang.api.argument_checks import INTEGER
 from spacelang.api.run_options import (
     AskOptions,
     CompareOptions,
-    EstimatorOptions,
     RunOption,
     RunOptions,
+    SearchCVOptions,
     SearchOptions,
-    TableOptions,
+    SearchTableOptions,
     TabulateOptions,
+    accept_options,
     options_of,
-    takes_options,
 )
 from spacelang.bench.run_comparison import ComparisonOptions
 from spacelang.cli._app import _build_app, run
@@ -31,8 +31,8 @@ FUNCTIONS: dict[Any, Any] = {
     sl.search: SearchOptions,
     sl.compare: ComparisonOptions,
     sl.ask_and_tell: AskOptions,
-    sl.search_table: TableOptions,
-    sl.SpaceSearchCV: EstimatorOptions,
+    sl.search_table: SearchTableOptions,
+    sl.SpaceSearchCV: SearchCVOptions,
 }
 COMMANDS: dict[str, Any] = {"run": RunOptions, "compare": CompareOptions, "tabulate": TabulateOptions}
 SPACE = "stage scaler = none | StandardScaler\nstage e = GaussianNB\n"
@@ -80,7 +80,7 @@ def test_a_new_option_is_one_entry(
 ) -> None:
     for group in (RunOptions, SearchOptions):
         monkeypatch.setitem(group.__annotations__, "made_up", Annotated[int, EXTRA])
-    search: Any = takes_options(SearchOptions)(inspect.unwrap(sl.search))
+    search: Any = accept_options(SearchOptions)(inspect.unwrap(sl.search))
     assert inspect.signature(search).parameters["made_up"].default == 1
     assert f"made_up\n    {EXTRA.help}\n" in search.__doc__
     with pytest.raises(TypeError, match="`made_up` takes a whole number, not `'2'`"):

@@ -39,7 +39,7 @@ def ranking(run_data: RunData) -> tuple[RankedPipeline, ...]:
     return tuple(_row(rank, each, run_data) for rank, each in enumerate(best_records(run_data.run), start=1))
 
 
-def constraints_on_test_set(run_data: RunData) -> tuple[str, ...]:
+def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
     """Return the lines about each bound on the test set, compared with the search."""
     test = run_data.run.test
     record = None if test is None else run_data.run.record(test.trial)
@@ -49,7 +49,7 @@ def constraints_on_test_set(run_data: RunData) -> tuple[str, ...]:
 def _row(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline:
     trial, header, test = record.trial, run_data.run.header, run_data.run.test
     configuration = trial.request.configuration
-    between = None if trial.loss is None else held_out_rows(header).interval(trial.loss)
+    between = None if trial.loss is None else summarize_held_out_rows(header).interval(trial.loss)
     facts = [(describe_bound(each.bound), describe_measurement(each)) for each in trial.constraints]
     facts += [(name, format_number(value)) for name, value in trial.metrics]
     if trial.training_loss is not None:
@@ -106,7 +106,7 @@ class HeldOutSummary:
                 return None
 
 
-def held_out_rows(header: RunHeader) -> HeldOutSummary:
+def summarize_held_out_rows(header: RunHeader) -> HeldOutSummary:
     """Return the held-out rows of a run; zero rows if their number is unknown."""
     classes, share = (header.meta_features.get(name, 0.0) for name in CLASSES)
     rows = 0

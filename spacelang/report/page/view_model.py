@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.report.page import measures
+from spacelang.report.page import constraints_costs_failures
 from spacelang.report.page.axes import format_seconds
 from spacelang.report.page.curves import Curves, curve_of, curves_of, line_css_classes
 from spacelang.report.page.importance import Importances, importances
 from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
-from spacelang.report.page.ranking import RankedPipeline, constraints_on_test_set, held_out_rows, ranking
+from spacelang.report.page.ranking import RankedPipeline, describe_test_constraints, ranking, summarize_held_out_rows
 from spacelang.report.page.run_data import RunData
-from spacelang.report.page.structure_tree import StructureTree, searched_tree, tree_of_decisions
+from spacelang.report.page.structure_tree import StructureTree, mosaic_search_tree, tree_of_decisions
 from spacelang.report.stored_runs import count_failures_by_status, next_steps, setting_rows
 from spacelang.report.trial_results import describe_counts, describe_interval
 from spacelang.runtime.storage.header import SHOWN_DIGITS
@@ -55,9 +55,9 @@ class RunView:
     parallel: ParallelPlot | None
     tree: StructureTree | None
     searched: StructureTree | None
-    bounds: tuple[measures.ConstraintChart, ...]
-    costs: measures.AlternativeCosts | None
-    failures: tuple[measures.FailureReason, ...]
+    bounds: tuple[constraints_costs_failures.ConstraintChart, ...]
+    costs: constraints_costs_failures.AlternativeCosts | None
+    failures: tuple[constraints_costs_failures.FailureReason, ...]
     more_failures: int
     source: tuple[tuple[Piece, ...], ...]
     facts: tuple[tuple[str, str], ...]
@@ -68,7 +68,7 @@ class RunView:
         return line_css_classes(self.number)
 
     @property
-    def tested(self) -> bool:
+    def has_test_score(self) -> bool:
         """True if the best pipeline was scored on a test set."""
         return self.summary.test is not None and self.summary.test.loss is not None
 
@@ -93,7 +93,7 @@ class RunView:
 def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunView:
     """Return the data of a run's page. Raises StoreError for a damaged store."""
     importance = importances(run_data)
-    reasons, more = measures.failure_reasons(run_data)
+    reasons, more = constraints_costs_failures.failure_reasons(run_data)
     return RunView(
         number=number,
         is_one_of_several=is_one_of_several,
@@ -102,17 +102,17 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
         figures=tuple(_figures(run_data)),
         warnings=tuple(_warnings(run_data)),
         trials=len(run_data.records),
-        has_rows=run_data.has_rows,
+        has_rows=run_data.is_scored_on_data,
         curve=curve_of(run_data, number),
         ranking=ranking(run_data),
         on_intervals=" ".join(_interval_notes(run_data)),
-        kept_there=constraints_on_test_set(run_data),
+        kept_there=describe_test_constraints(run_data),
         importance=importance,
         parallel=parallel_plot(run_data, importance),
         tree=tree_of_decisions(run_data),
-        searched=searched_tree(run_data),
-        bounds=measures.constraint_charts(run_data),
-        costs=measures.alternative_costs(run_data),
+        searched=mosaic_search_tree(run_data),
+        bounds=constraints_costs_failures.constraint_charts(run_data),
+        costs=constraints_costs_failures.alternative_costs(run_data),
         failures=reasons,
         more_failures=more,
         source=space_lines(run_data.space),
@@ -129,7 +129,7 @@ def _facts(run_data: RunData) -> Iterator[tuple[str, str]]:
 def _figures(run_data: RunData) -> Iterator[Statistic]:
     found, header = run_data.summary, run_data.run.header
     best = "none" if found.best is None else f"{found.best:.5g}"
-    yield Statistic("best loss on held-out rows" if run_data.has_rows else "best loss", best, header.metric)
+    yield Statistic("best loss on held-out rows" if run_data.is_scored_on_data else "best loss", best, header.metric)
     test, best_one = run_data.run.test, run_data.run.best
     if test is not None and test.score.loss is not None:
         score, said = test.score, test.score.reason
@@ -162,9 +162,9 @@ def _warnings(run_data: RunData) -> Iterator[str]:
 
 def _interval_notes(run_data: RunData) -> Iterator[str]:
     header, test, best = run_data.run.header, run_data.run.test, run_data.run.best
-    if not run_data.has_rows:
+    if not run_data.is_scored_on_data:
         return
-    found = held_out_rows(header)
+    found = summarize_held_out_rows(header)
     between = None if best is None else found.interval(best[1])
     if between is None:
         yield f"The 95 % interval of {header.metric} cannot be computed from a loss and the number of rows alone."

@@ -48,13 +48,17 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
     """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
     first, *others = [each.span for each in constraints or space.conditions.values()]
     kind = "constraint" if constraints else "condition"
-    subject = f"the {kind}s together relate" if others else f"the {kind} relates"
+    reason = f"the {kind} relates too many decisions to each other to be decided"
+    if others:
+        reason = f"the {kind}s together relate too many decisions to each other to be decided"
     return problems.TooComplexToDecide(
         first,
         kind=kind,
-        reason=f"{subject} too many decisions to each other to be decided",
+        reason=reason,
         remedy=f"remove some of the {kind}s, or name fewer stages in them",
-        related=tuple(Related(span, f"another one of these {kind}s") for span in others[:MAX_SHOWN]),
+        related=tuple(
+            Related(span, f"another of the {kind}s that relate these decisions") for span in others[:MAX_SHOWN]
+        ),
     )
 
 
@@ -156,8 +160,8 @@ class _TruthChecks:
         names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
         verb = "is" if len(statement.active) == 1 else "are"
         taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
-        where = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
-        return f"no configuration is left in which {where}" if where else "no configuration is left"
+        case = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
+        return f"no configuration is left in which {case}" if case else "no configuration is left"
 
     def _reason(self, statement: ExpressionInContext) -> str:
         """Return what the names in an expression stand for, so that its author sees why it cannot change."""
@@ -173,7 +177,7 @@ class _TruthChecks:
                 said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
         fixings = [self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings]
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
-        return "; ".join(said) or "the expression names nothing that can vary"
+        return "; ".join(said) or "the expression names no decision or hyperparameter that can vary"
 
     def _related(self, statement: ExpressionInContext) -> tuple[Related, ...]:
         """Return conditions of hyperparameters and places of fixed names: they often decide the statement."""

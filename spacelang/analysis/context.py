@@ -40,7 +40,7 @@ class BindingError(UserError, ValueError):
 
 
 def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bindings as integers up to 10^15, from 0 or 1 (see `minimum_data_size`); raise `BindingError` for others."""
+    """Return the bindings as integers from `minimum_data_size` to 10^15; raise `BindingError` for others."""
     return {name: _number(name, value) for name, value in given.items()}
 
 
@@ -48,7 +48,7 @@ def _number(name: str, value: Any) -> int:
     if name not in DATA_SIZE_NAMES:
         listed = ", ".join(f"`{symbol}`" for symbol in DATA_SIZE_NAMES)
         raise BindingError(
-            f"`{name}` is not a symbol of the data",
+            f"`{name}` is not a symbol for a size of the data",
             format_suggestion(name, DATA_SIZE_NAMES) or f"the symbols are {listed}",
         )
     least = minimum_data_size(name)
@@ -57,6 +57,6 @@ def _number(name: str, value: Any) -> int:
     except TypeError:
         number = -1
     if not least <= number <= MAX_NUMBER:
-        wanted = "greater than 0" if least else "that is 0 or greater"
-        raise BindingError(f"`{name}` cannot be `{value}`", f"give a whole number {wanted}")
+        remedy = "give a whole number greater than 0" if least else "give a whole number of at least 0"
+        raise BindingError(f"`{name}` cannot be `{value}`", remedy)
     return number

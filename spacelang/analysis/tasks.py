@@ -140,7 +140,9 @@ class _TaskReader:
                 if 0 < value < 1:
                     return ir_task.Holdout(float(value))
                 remedy = f"write `holdout({value / 100:g})`" if 1 < value < 100 else None
-                self._refuse(number, f"`{text}` leaves no rows", "a share between 0 and 1", remedy)
+                self._refuse(
+                    number, f"`{text}` leaves no rows to train or to evaluate on", "a share between 0 and 1", remedy
+                )
                 return None
             case "cv":
                 if isinstance(value, int) and value >= 2:
@@ -293,7 +295,11 @@ class ScorerReader:
         meant = SYNONYMS.get(name, f"neg_{name}")
         if meant not in self._known:
             return None
-        return f"write `maximize {meant}`: the negated error" if meant.startswith("neg_") else (f"write `{meant}`")
+        return (
+            f"write `maximize {meant}`, which is the negated error"
+            if meant.startswith("neg_")
+            else (f"write `{meant}`")
+        )
 
 
 MEASURES: Final = tuple(measure.value for measure in ir_task.Measure)
@@ -323,7 +329,9 @@ class BoundReader:
                 return None
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(problems.BoundForm(written.span, problem="this is not a bound", remedy=remedy))
+                self._report.add(
+                    problems.BoundForm(written.span, problem="this is not a bound of a measure", remedy=remedy)
+                )
                 return None
         if _is_number(left) and not _is_number(right):
             left, right, relation = right, left, _MIRRORED.get(relation, relation)
@@ -341,8 +349,9 @@ class BoundReader:
             return None
         if limit < 0 or (limit == 0 and (measure is not ir_task.Measure.DISPARITY or relation == "<")):
             problem = f"no pipeline can satisfy `{spell_expression(written)}`"
-            least = "of at least 0" if measure is ir_task.Measure.DISPARITY and relation == "<=" else "greater than 0"
-            self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=f"a bound {least}"))
+            is_zero_allowed = measure is ir_task.Measure.DISPARITY and relation == "<="
+            expected = "a bound of at least 0" if is_zero_allowed else "a bound greater than 0"
+            self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=expected))
             return None
         return ir_task.Bound(measure, limit, relation == "<", scorer, column, written.span)
 
@@ -354,7 +363,9 @@ class BoundReader:
                 pass
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(problems.BoundForm(written.span, problem="this is not a measure", remedy=remedy))
+                self._report.add(
+                    problems.BoundForm(written.span, problem="this is not a measure of pipelines", remedy=remedy)
+                )
                 return None
         if name not in MEASURES:
             near = MEASURE_SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))

@@ -29,6 +29,6 @@ def is_test(written: ast.Expression) -> bool:
 def comparison_remedy(written: ast.Expression) -> str:
     """Return advice for an expression without truth; a tuple was probably meant to list alternatives."""
     if not isinstance(written, ast.Tuple):
-        return "compare it with something"
+        return "compare this value with another one, for example by `==`"
     tests = " and ".join(f"… is {item.span.text}" for item in written.items)
     return f"write `{tests}`, with stages in place of the dots"

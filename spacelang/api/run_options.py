@@ -98,22 +98,22 @@ Fidelities = Annotated[Iterable[int] | None, RunOption(None, doc="For a function
     "positive integers such as `(1, 3, 9)`; the last one is the full fidelity. Every trial has one of them. "
     "Multi-fidelity optimizers start with the first."})]
 TIME_CHECK: Final = (checks.TIME, 'takes seconds, or a text such as `"60s"`')
-Time = Annotated[str | float | None, RunOption(None, "The time until the answer, with reading data and final fits: "
-    "`30s`, `10m`, `2h`.",
+Time = Annotated[str | float | None, RunOption(None, "The time until the answer, which includes reading the data "
+    "and the final fits: `30s`, `10m`, `2h`.",
     "The time from the call until the answer: `60s` or seconds. Reading the data, starting workers, the search, the "
     "final fits, the score on test rows and the ensemble happen inside it; `Result.time_note` says what did not fit. "
     "Give this, `search_time` or `trials`, unless the task has a `limit run` or the space can be exhausted.",
     TIME_CHECK, command=str | None,
     variants={"compare": "Stop the search of each run after this long: `30s`, `10m`, `2h`; on a table in recorded "
     "time.",
-    "search_table": "The search ends after this long, in recorded time: `60s` or seconds. Give this or `trials`, "
-    "unless the task has a `limit run` or the space can be exhausted.",
-    "tabulate": "Stop after this long, to be continued by `--resume`: `30m`, `2h`.",
+    "search_table": "The search ends after this long, in the time that the table recorded: `60s` or seconds. Give "
+    "this or `trials`, unless the task has a `limit run` or the space can be exhausted.",
+    "tabulate": "Stop after this long, such as `30m` or `2h`; `--resume` continues.",
     "SpaceSearchCV": "The time of `fit`, with the final fit on all rows: `60s` or seconds. Without this, `search_time` "
     "and `trials`, the limit of the task applies, or one minute."})]
 SearchTime = Annotated[str | float | None, RunOption(None, "The time of the search alone; final fits come after it.",
-    "The search ends after this long: `60s` or seconds. What precedes and follows it takes as long as it needs, unless "
-    "there is a `time`, too.", TIME_CHECK, command=str | None)]
+    "The search ends after this long: `60s` or seconds. Only `time` limits the work before and after the search, such "
+    "as final fits.", TIME_CHECK, command=str | None)]
 Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", check=checks.INTEGER, least=1, variants={
     "compare": "Stop each run after this many trials.", "ask_and_tell": "The search ends after this many trials. "
     "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
@@ -299,7 +299,7 @@ class AskOptions(OptimizerOptions, StoreOptions, total=False):
     allow: Allow
     scale: Scale
     trials: Trials
-    batch: Annotated[int, RunOption(1, doc="How many trials may be out for evaluation at the same time.",
+    batch: Annotated[int, RunOption(1, doc="The maximum number of trials that may be evaluated at the same time.",
         check=checks.INTEGER)]
     fidelities: Fidelities
     constraints: Annotated[Mapping[str, float] | None, RunOption(None, doc="Upper limits by name, for values that "

@@ -65,10 +65,10 @@ def search(
 
     With an objective there is no `best_pipeline`, and a space that depends on the size of the data must be bound.
 
-    Raises NoSuccessError, which holds the result, if no trial succeeded. Raises SpaceError (InitialConfigurationError for
-    `initial`), UnknownPluginError and OptionError. Raises TypeError for an argument of a wrong type, and ValueError for
-    an invalid validation, time, limit, norm or number of votes. Raises the runtime's InputError for problems with data,
-    metrics, stores, workers and archives.
+    Raises NoSuccessError, which holds the result, if no trial succeeded. Raises SpaceError
+    (InitialConfigurationError for `initial`), UnknownPluginError and OptionError. Raises TypeError for an argument
+    of a wrong type, and ValueError for an invalid validation, time, limit, norm or number of votes. Raises the
+    runtime's InputError for problems with data, metrics, stores, workers and archives.
     """
     from spacelang.runtime.data.read_options import read_options_of
 
@@ -199,7 +199,7 @@ def _refuse_arguments(given: Mapping[str, object], what: str) -> None:
     """Raise ValueError if an argument is given that cannot be combined with `what`."""
     for name, value in given.items():
         if not (value is None or value is False or (isinstance(value, tuple) and not value)):
-            raise ValueError(f"`{name}` cannot be used with {what}: leave it out")
+            raise ValueError(f"the argument `{name}` cannot be used with {what}: leave it out")
 
 
 def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "tuple[Constraint, ...]":
@@ -209,9 +209,9 @@ def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "
     from spacelang.runtime.scoring.constraints import Constraint
 
     found = tuple(given)
-    for each in found:
-        if not isinstance(each, Constraint):
-            message = f"`{each!r}` is not a constraint of pipelines: give `sl.Constraint(name, function, limit)`"
+    for constraint in found:
+        if not isinstance(constraint, Constraint):
+            message = f"`{constraint!r}` is not a constraint of pipelines: give `sl.Constraint(name, function, limit)`"
             raise ValueError(message)  # noqa: TRY004 - as above
     return found
 

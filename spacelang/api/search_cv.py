@@ -215,7 +215,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         options = {name: each.checked(name, getattr(self, name)) for name, each in options_of(SearchCVOptions).items()}
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
-            raise ValueError(f"the space is subject to `{bound}`, which is not a score: use `spacelang.search`")
+            raise ValueError(f"a search by scores cannot bound `{bound}`, as the space asks: use `spacelang.search`")
         if (ignored := unenforced_limits_warning(WorkerSettings(0, limits=trial_limits(space, None)))) is not None:
             warnings.warn(ignored, stacklevel=4)
         splits = self._checked_cv_orig.splits

@@ -121,9 +121,9 @@ class DefaultSpace:
     reason: str
 
 
-def default_space_note(reason: str) -> str:
+def default_space_note(name_and_reason: str) -> str:
     """Return the note that reports a default space."""
-    return f"no space given: using {reason}"
+    return f"no space given: using {name_and_reason}"
 
 
 def choose_default_space(
@@ -140,7 +140,7 @@ def choose_default_space(
     from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space
 
     if not isinstance(table.features, pd.DataFrame):
-        message = "the default spaces need columns with types, and sparse features have none"
+        message = "the default spaces choose steps by the types of columns, which sparse features do not have"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")
     found = guess_task_kind(table)
     name, packages = space_name(found.kind), packages_with_learners(found.kind, allow := (*allow,))
@@ -202,16 +202,16 @@ def _check_own_objective(space: Space, objective: Objective, said: list[str]) ->
     name = objective.facts.name
     _refuse_settings(name, said)
     measured = {bound.name for bound in objective.bounds}
-    lacking = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
-    if lacking:
-        what = f"the space bounds `{lacking[0]}`, which `{name}` does not measure"
+    unmeasured = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
+    if unmeasured:
+        what = f"the space bounds `{unmeasured[0]}`, which `{name}` does not measure"
         raise InputError(what, "use a space without this `subject to`")
     return objective
 
 
-def _refuse_settings(name: str, said: list[str]) -> None:
-    if said:
-        raise InputError(f"`{said[0]}` has no effect on `{name}`", "leave it out, or give a function")
+def _refuse_settings(name: str, settings: list[str]) -> None:
+    if settings:
+        raise InputError(f"`{settings[0]}` has no effect on the objective `{name}`", "leave it out, or give a function")
 
 
 def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":

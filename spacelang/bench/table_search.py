@@ -95,7 +95,7 @@ class LossTableData(EvaluationData):
         unknown = [name for name in unbound if name not in table.metadata.symbols]
         if unknown:
             message = f"the table `{table.name}` does not record the size of its data: `{unknown[0]}` is unknown"
-            raise InputError(message, f"give it: `--bind {unknown[0]}=…`")
+            raise InputError(message, f"give the size: `--bind {unknown[0]}=…`")
         bound = bind_sizes(space, table.metadata.symbols)
         return bound, TableObjective(bound.counted, table, limits=experiment.workers.limits)
 

@@ -122,8 +122,9 @@ class FinishedSearch:
             return None, BAD_INPUT
         if finale.record is None:
             count = len(finale.skipped)
-            which = "the best pipeline cannot" if count == 1 else f"none of the {count} best pipelines can"
-            print_error(f"{which} be fitted on all rows", "all trials are stored; list them with `spacelang show`")
+            message = f"none of the {count} best pipelines can be fitted on all rows"
+            message = "the best pipeline cannot be fitted on all rows" if count == 1 else message
+            print_error(message, "all trials are stored; list them with `spacelang show`")
             return finale, NOTHING_SUCCEEDED
         assert self.found.store is not None
         try:
@@ -141,7 +142,7 @@ class FinishedSearch:
         if passed_over:
             print_comments(f"the fit on all {self.objective.rows} rows failed: {passed_over[-1].reason}")
             loss = f"{self.facts.metric.formula} {record.trial.loss:.6g}"
-            print_comment(f"the next best is trial {record.index}, with {loss}:")
+            print_comment(f"the next best pipeline is that of trial {record.index}, with {loss}:")
             print()
         else:
             print("\nthe best pipeline:\n")
@@ -155,9 +156,9 @@ class FinishedSearch:
 
         rows = self.found.experiment.data
         assert isinstance(rows, TabularData)
-        line = fit_statement(self.data, str(self.objective.dataset.target.name), name, rows.table.reading)
-        if line is not None:
-            print_comment(f"to fit it: {line}")
+        code = fit_statement(self.data, str(self.objective.dataset.target.name), name, rows.table.reading)
+        if code is not None:
+            print_comment(f"to fit it: {code}")
 
     # ---- the ensemble
 
@@ -231,7 +232,7 @@ class FinishedSearch:
 
         if left_out or len(members) < wanted:
             lines = _failure_lines(left_out, self.objective.rows)
-            print_comments(*lines, "the remaining members share the votes:")
+            print_comments(*lines, "the remaining members of the ensemble share the votes:")
         print_comment(describe_weights(members))
         print()
         print_code(pipeline_source(make_unfitted(self.objective, members), ENSEMBLE_NAME))
@@ -254,7 +255,7 @@ class FinishedSearch:
             print_comment(f"{describe_score(ensemble.test, formula)}{beside}")
         self._print_fit_line(ENSEMBLE_NAME)
         store = quote(str(self.found.store))
-        print_comment(f"to export it: spacelang export {store} --ensemble -o ensemble.py")
+        print_comment(f"to export the ensemble: spacelang export {store} --ensemble -o ensemble.py")
 
 
 def _failure_lines(left_out: "tuple[SkippedTrial, ...]", rows: int) -> list[str]:

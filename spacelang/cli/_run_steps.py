@@ -81,7 +81,7 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
     if (positive := positive_class_of(prepared.objective)) is not None:
         print_note(
             positive.description,
-            "if you mean the other class, rename the labels so that it sorts last, such as 0 and 1",
+            "if the other class is to be positive, rename the labels so that it sorts last, for example to 0 and 1",
         )
     searched = prepared.search_coverage
     if searched.unsearched_hyperparameters_sentence:
@@ -110,7 +110,7 @@ def parse_validation_option(validate: str | None) -> "Validation | None":
 def require_store_for_resume(options: "StoreOptions") -> None:
     """End the program if a run is to be resumed, and no store is named."""
     if options["resume"] and options["store"] is None:
-        fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
+        fail("`--resume` needs the store of a run", "name the store: `--store RUN.db --resume`")
 
 
 def limit_threads_before_fork(workers: int = 1, executor: str | None = None) -> None:
@@ -132,7 +132,7 @@ def check_workers(space: "Space", options: "Mapping[str, object]", *, is_table: 
             warn("memory is not limited: a table does not record the memory of trials")
         return workers
     if workers.isolate and workers.count == 0 and workers.executor is None:
-        fail("`--isolate` needs worker processes, and `--workers 0` has none", "leave one of the two out")
+        fail("`--isolate` needs worker processes, and `--workers 0` has none", "leave out one of the two options")
     if (ignored := unenforced_limits_warning(workers)) is not None:
         warn(ignored)
     return workers
@@ -242,10 +242,10 @@ def refuse_row_options(data: str, target_column: str | None, given: "Mapping[str
     for name, option in options_of(RunOptions).items():
         flag, value = option.flag_of(name), given[name]
         if option.scope == "rows" and value is not None:
-            what = "a table of losses" if is_known else f"`{data}`"
+            source = "a table of losses" if is_known else f"`{data}`"
             help_text = "give the data from which the table was made" if is_known else "give data"
             needed = "predictions" if name == "ensemble" else "rows"
-            fail(f"`{flag}` needs {needed}, and {what} has none", help_text)
+            fail(f"`{flag}` needs {needed}, and {source} has none", help_text)
         if value and (option.scope in {"scores", "reading"} or (option.scope == "workers" and is_known)):
             unused.append(flag)
     if unused and is_known:

@@ -33,7 +33,7 @@ def command(
         Path | None,
         typer.Option("--store", metavar="NEW.db", help="Start a new run here with these configurations as trials."),
     ] = None,
-    most: Annotated[int | None, typer.Option("-n", min=1, help="The largest number of trials to take.")] = None,
+    most: Annotated[int | None, typer.Option("-n", min=1, help="The maximum number of trials to take over.")] = None,
     data: Annotated[
         str | None,
         typer.Option("--data", "-d", help="For `--store`: the data of the run; by default the file of its name here."),
@@ -63,8 +63,8 @@ def command(
 
         finished = reopen_run(run, data=data, target=target_column, test=test, allow=options.allow or ())
         taken = migrate_run(finished, loaded, store, most=most)
-        for line in finished.version_changes:
-            print_note(f"{line}: the losses that are taken over may differ because of it")
+        for version_change in finished.version_changes:
+            print_note(f"{version_change}: the losses that are taken over may differ because of this change")
         found = taken.migration
     else:
         with Store.read(run) as stored:
@@ -78,10 +78,12 @@ def command(
         return
     _print(found, loaded, space, output)
     if taken is not None:
-        kept = f"{len(taken.unchanged)} are trials of the new run in `{store}`: their pipelines are unchanged"
+        kept = f"{len(taken.unchanged)} of them are trials of the new run in `{store}`: their pipelines are unchanged"
         typer.echo(make_visible(kept))
         if again := len(taken.to_evaluate):
-            typer.echo(f"{again} will be evaluated again: their pipelines changed or were trained on fewer rows")
+            typer.echo(
+                f"{again} of them will be evaluated again: their pipelines changed or were trained on fewer rows"
+            )
         typer.echo(make_visible(f"`spacelang show {store}` shows how to continue it"))
 
 
@@ -91,17 +93,19 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None)
     typer.echo(f"{found.trials} trials; {different} distinct configurations succeeded")
     taken = f", of which the best {len(found.migrated)} are taken" if found.omitted else ""
     filled = _filled_text(found, {each.key for each in loaded.checked.stages})
-    typer.echo(f"{members} are members of the space{taken}{filled}")
+    typer.echo(f"{members} of them are members of the space{taken}{filled}")
     if found.dropped:
-        typer.echo(f"{len(found.dropped)} are not members:")
+        typer.echo(f"{len(found.dropped)} of them are not members:")
         for reason, count in found.drop_reasons[:5]:
             typer.echo(f"  {count} x {make_visible(reason)}")
     if found.migrated:
         best = found.migrated[0]
-        what = f"the best is trial {best.trial}, with loss {best.loss:g}"
+        what = f"the best configuration is that of trial {best.trial}, with loss {best.loss:g}"
         typer.echo(f"{what}: {make_visible(best.configuration.identity)}")
     if output is not None:
-        typer.echo(make_visible(f"to evaluate them first: `spacelang run {space} --initial {output} …`"))
+        typer.echo(
+            make_visible(f"to evaluate these configurations first: `spacelang run {space} --initial {output} …`")
+        )
 
 
 def _filled_text(found: "Migration", decisions: set[str]) -> str:

@@ -88,7 +88,7 @@ def command(
     try:
         write_table(table, output)
     except InputError as error:
-        fail(error.message, f"write it to another place: `--store {place} --resume -o …`", status=BAD_INPUT)
+        fail(error.message, f"write the table to another place: `--store {place} --resume -o …`", status=BAD_INPUT)
     _report(table, outcome, output, place, as_json=json)
 
 
@@ -136,4 +136,4 @@ def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *
     if outcome.failed:
         failures = describe_counts(count_failures_by_status(outcome.records))
         print(f"of {rows * rungs:,} trials {outcome.failed:,} failed ({failures})")
-    print(f"{float(table.cost.sum()):,.1f} s of trials in {outcome.seconds:,.1f} s, stored in {place}")
+    print(f"the trials took {float(table.cost.sum()):,.1f} s of work in {outcome.seconds:,.1f} s; stored in {place}")

@@ -109,7 +109,7 @@ class DeadAlternative(Diagnostic):
 
     code = "SL505"
     MESSAGE = "the alternative `{alternative}` of `{stage}` can never be chosen"
-    LABEL = "excluded by the constraints"
+    LABEL = "the constraints exclude this alternative"
     HELPS = ("remove the alternative, or loosen a constraint",)
 
     alternative: str
@@ -173,7 +173,7 @@ class TooComplexToDecide(Diagnostic):
     HELPS = ("{remedy}",)
 
     kind: str = "comparison"
-    reason: str = "not linear over a large or continuous range"
+    reason: str = "this is not linear over a large or continuous range"
     remedy: str = "use only sums and constant factors, or make the ranges smaller"
 
 
@@ -277,8 +277,11 @@ class UnboundSymbol(Diagnostic):
 
     code = "SL406"
     MESSAGE = "`{symbol}` is not bound to a number"
-    LABEL = "depends on the data"
-    HELPS = ("bind it, as in `--bind {symbol}=20`, or give a limit: `{limit}`", "bind it, as in `--bind {symbol}=20`")
+    LABEL = "the number depends on the data"
+    HELPS = (
+        "bind the symbol, as in `--bind {symbol}=20`, or give a limit: `{limit}`",
+        "bind the symbol, as in `--bind {symbol}=20`",
+    )
 
     symbol: str
     limit: str | None = None
@@ -294,7 +297,7 @@ class AlternativeNeverChosenForData(Diagnostic):
     code = "SL407"
     severity = Severity.WARNING
     MESSAGE = "the alternative `{alternative}` of `{stage}` is never chosen for this data"
-    LABEL = "excluded by the constraints"
+    LABEL = "the constraints exclude this alternative"
 
     alternative: str
     stage: str

@@ -27,7 +27,7 @@ class WrongTaskKind(Diagnostic):
 
     code = "SL802"
     MESSAGE = "the pipelines of this space do not solve a {kind} task"
-    LABEL = "they end in {estimators}"
+    LABEL = "the pipelines end in {estimators}"
     HELPS = ("write `task {other}`, or choose other operators for the last step",)
 
     kind: str
@@ -95,7 +95,7 @@ class GoalForm(Diagnostic):
 
     code = "SL806"
     MESSAGE = "this goal is neither a scorer nor 1 minus a scorer"
-    LABEL = "cannot be a goal"
+    LABEL = "this cannot be a goal"
     HELPS = ("{remedy}", "write a goal such as `minimize 1 - roc_auc` or `maximize neg_log_loss`")
 
     remedy: str | None = None
@@ -110,7 +110,7 @@ class RepeatedSetting(Diagnostic):
     code = "SL807"
     MESSAGE = "the task has a second {setting}"
     LABEL = "only one is allowed"
-    HELPS = ("keep one of them",)
+    HELPS = ("keep one of the two settings",)
 
     setting: str
 

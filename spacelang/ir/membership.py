@@ -148,7 +148,7 @@ def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> Ex
     owned = [variable for variable in space.variables.values() if variable.key == key]
     if owned:
         owners = " or ".join(f"`{literal(v.owners[-1][1])}`" for v in owned if v.owners)
-        reason = f"`{key}` has a value but is not active here: it belongs to {owners}"
+        reason = f"`{key}` has a value but is not active here: it belongs to the alternative {owners}"
         return ExclusionReason(key, reason, owned[0].node.span)
     return _unknown_key_exclusion(space, key)
 

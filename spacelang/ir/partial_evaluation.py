@@ -129,11 +129,9 @@ def _evaluate_known(expression: expr.Expr, known: KnownValues) -> expr.Expr | ex
         case expr.Call(function="count"):
             terms = tuple(partially_evaluate(term, known) for term in expression.arguments)
             left = replace(expression, arguments=terms)
-            return (
-                left
-                if expr.mentioned_addresses(left)
-                else expr.Constant(expr.evaluate(left, _always_inactive), expression.span)
-            )  # type: ignore[arg-type]
+            if expr.mentioned_addresses(left):
+                return left
+            return expr.Constant(sum(expr.is_true(term, _always_inactive) for term in terms), expression.span)
         case expr.Compare() | expr.In() | expr.Arithmetic() | expr.Call():
             return _evaluate_operands(expression, [_evaluate_known(part, known) for part in expr.children(expression)])
 

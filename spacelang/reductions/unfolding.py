@@ -129,7 +129,7 @@ def _find_case(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[UnfoldedPart
             continue
         if all(_is_satisfied(part, lookup) for part, _ in inside):
             return place, inside
-    raise LookupError("the configuration matches no case of a fork")
+    raise LookupError("the configuration satisfies no case of a nested choice")
 
 
 def _may_be_case(case: Case, node: Choice | Hyperparameter, lookup: Lookup) -> bool:

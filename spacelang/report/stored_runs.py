@@ -258,11 +258,11 @@ OPTIONS_UNKNOWN: Final = "; add its `--set`, `--allow` and `--bind` if it had an
 RUNGS_UNKNOWN: Final = "; add its `--b` and `--eta` if it had any: the store contains only the resulting rungs"
 """Added to the command that continues to make such a table."""
 CONTINUATIONS: Final = {
-    RunState.FINISHED: "with a larger budget:",
-    RunState.RUNNING: "once the run, which is still running, has ended:",
-    RunState.INTERRUPTED: "from where the run stopped:",
-    RunState.KILLED: "from where the run was killed:",
-    RunState.UNKNOWN: "unless the run is still running:",
+    RunState.FINISHED: "resume the finished run with a larger budget:",
+    RunState.RUNNING: "resume the run as soon as it has ended (it is still running):",
+    RunState.INTERRUPTED: "resume the run from where it stopped:",
+    RunState.KILLED: "resume the run from where it was killed:",
+    RunState.UNKNOWN: "resume the run unless it is still running:",
 }
 """When or from where a run continues, before the command that continues it."""
 
@@ -277,21 +277,21 @@ def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterat
         yield "export", f"the best pipeline as code: `spacelang export {store}{on} -o pipeline.py`"
         if run.requested_ensemble_votes:
             yield "export", f"the ensemble as code: `spacelang export {store}{on} --ensemble -o ensemble.py`"
-        yield "predict", f"new rows: `spacelang predict {store}{fitted} --data NEW`"
+        yield "predict", f"the labels of new rows: `spacelang predict {store}{fitted} --data NEW`"
     if (call := _python_call(header)) is not None:
         own = f"optimizer={header.optimizer!r}, seed={header.seed}, store={str(run.path)!r}, resume=True"
         yield "continue", f"{CONTINUATIONS[found.state]} `{call}, {own})` in Python, with all other arguments as before"
         return
     data = f"--data {'FILE' if is_held else shlex.quote(header.data.name)}{_data_options(header)}"
-    judged = _scoring_options(header) if has_rows else ""
-    space, said, unknown = _repeated_options(header)
-    by, way, output = ("run", f" --optimizer {shlex.quote(header.optimizer)}", "")
+    scoring = _scoring_options(header) if has_rows else ""
+    space, repeated, unknown = _repeated_options(header)
+    command, own_options, output = ("run", f" --optimizer {shlex.quote(header.optimizer)}", "")
     if header.optimizer == "tabulate":
-        by, way, output = "tabulate", _hyperparameters_option(header), " -o TABLE.npz"
+        command, own_options, output = "tabulate", _hyperparameters_option(header), " -o TABLE.npz"
         unknown = f"{RUNGS_UNKNOWN}{unknown}"
     votes = run.requested_ensemble_votes
-    facts = f"{way} --seed {header.seed}{f' --ensemble {votes}' if votes else ''}"
-    line = f"spacelang {by}{space} {data}{judged}{facts}{said} --store {store} --resume{output}"
+    settings = f"{own_options} --seed {header.seed}{f' --ensemble {votes}' if votes else ''}"
+    line = f"spacelang {command}{space} {data}{scoring}{settings}{repeated} --store {store} --resume{output}"
     yield "continue", f"{CONTINUATIONS[found.state]} `{line}`{unknown}"
 
 

@@ -302,7 +302,7 @@ def _failures(outcome: Outcome) -> list[Text]:
 def _scale(outcome: Outcome) -> list[Text]:
     if outcome.scale is None or outcome.scale == UNIT_SCALE:
         return []
-    return [Text(f"Normalized loss, for the optimizer: {describe_scale(outcome.scale)}, from 0 to 1.", style="dim")]
+    return [Text(f"The optimizer gets a normalized loss from 0 to 1: {describe_scale(outcome.scale)}.", style="dim")]
 
 
 def _overhead(outcome: Outcome) -> list[Text]:
@@ -369,7 +369,7 @@ def describe_ensemble(choice: "EnsembleSelection") -> str:
     """Describe the ensemble: the numbers of pipelines and votes, and how many pipelines there were to choose from."""
     votes = count_with_noun(len(choice.models.order), "vote")
     pipelines = count_with_noun(len(choice.members), "pipeline")
-    return f"ensemble of {pipelines} with {votes}, chosen from the best {choice.library}"
+    return f"ensemble of {pipelines} with {votes}, chosen from the {choice.library} best pipelines"
 
 
 def describe_weights(members: "Sequence[Member]") -> str:

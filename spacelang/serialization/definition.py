@@ -102,7 +102,7 @@ def _factor(value: object, path: str) -> float:
 
 _SHARE: Final = ScalarCodec(_share, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
 _VALIDATION: Final[JsonCodec[task.DeclaredValidation]] = UnionCodec(
-    "The validation of trials.",
+    "How trials are validated.",
     "a validation",
     {
         "holdout": ObjectCodec(
@@ -253,11 +253,11 @@ _OWNER: Final[JsonCodec[tuple[str, str]]] = ObjectCodec(
 )
 _DROPPED: Final[JsonCodec[DroppedVariable]] = codec.named_object(
     "dropped",
-    "A decision or hyperparameter of the unbound space that has no meaning for the data.",
+    "A decision or hyperparameter that was removed when the space was bound to data for which it has no meaning.",
     (
         ObjectKey("address", codec.NAME),
         ObjectKey("key", codec.NAME),
-        ObjectKey("owners", ArrayCodec(_OWNER), "The alternatives that lead to it, outermost first.", ()),
+        ObjectKey("owners", ArrayCodec(_OWNER), "The alternatives inside which it lay, outermost first.", ()),
         ObjectKey(
             "alternatives",
             ArrayCodec(codec.NAME),
@@ -285,7 +285,12 @@ _DEFINITION: Final = ObjectCodec(
         ObjectKey("root", NODE, "The pipeline."),
         ObjectKey("constraints", ArrayCodec(_CONSTRAINT), default=()),
         ObjectKey("task", TASK, default=None),
-        ObjectKey("dropped", ArrayCodec(_DROPPED), "What the space lost when it was bound to its data.", ()),
+        ObjectKey(
+            "dropped",
+            ArrayCodec(_DROPPED),
+            "The decisions and hyperparameters that were removed when the space was bound to its data.",
+            (),
+        ),
         ObjectKey(
             "lines",
             ScalarCodec(lambda value, _: value, _LINES),

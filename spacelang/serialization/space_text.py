@@ -32,10 +32,6 @@ class UnwritableSpaceError(ValueError):
     """Exception for a space that the language cannot express; the message names the part of the space."""
 
 
-def _unwritable(what: str) -> UnwritableSpaceError:
-    return UnwritableSpaceError(f"the language cannot express {what}")
-
-
 def as_text(space: ir.Space) -> str:
     """Return the space as text that reads back to the same configurations, defaults and annotations.
 
@@ -101,7 +97,7 @@ class _SpaceWriter:
                 return self._choice(node, prefix)
             case ir.Product(kind=ir.ProductKind.SEQUENCE):
                 if any(not child.is_var for child in node.children if isinstance(child, ir.Hyperparameter)):
-                    raise _unwritable("a hyperparameter outside of any operator")
+                    raise UnwritableSpaceError("the language cannot express a hyperparameter outside of any operator")
                 return self._sequence(node.steps, prefix)
             case ir.Product(kind=ir.ProductKind.PARALLEL):
                 return _joined("&", [self._step(child, prefix) for child in node.children])
@@ -111,7 +107,7 @@ class _SpaceWriter:
             case ir.Product(kind=ir.ProductKind.PERMUTATION):
                 return self._permutation(node, prefix)
             case _:
-                raise _unwritable("a hyperparameter outside of any operator")
+                raise UnwritableSpaceError("the language cannot express a hyperparameter outside of any operator")
 
     def _sequence(self, children: Sequence[ir.Node], prefix: str) -> ast.Structure:
         """Return steps joined by `->`; neighbouring steps whose addresses share a group name form a named group."""
@@ -139,7 +135,7 @@ class _SpaceWriter:
         order, *steps = node.children
         assert isinstance(order, ir.Choice)
         if order.first or any(branch.weight != 1.0 for branch in order.branches):
-            raise _unwritable(f"an annotation of the orders of `{order.key}`")
+            raise UnwritableSpaceError(f"the language cannot express an annotation of the orders of `{order.key}`")
         natural = self._reserve_name("order", order.name, order.address, prefix)
         labels = next(e for e in permutations(node.labels) if ir.order_name(e) == order.branches[order.default].name)
         parts = tuple(self._step(steps[node.labels.index(label)], prefix) for label in labels)
@@ -170,7 +166,7 @@ class _SpaceWriter:
         """Return a reference to the stage of a decision; declare the stage at the first reference."""
         called = choice.address
         if not is_bare_word(called):
-            raise _unwritable(f"a decision named `{choice.key}`")
+            raise UnwritableSpaceError(f"the language cannot express a decision named `{choice.key}`")
         self._used_names.setdefault("", set()).add(called)
         name = self._stage_of[called]
         if name not in self._stages:
@@ -189,7 +185,9 @@ class _SpaceWriter:
         marks = _annotations(weight=branch.weight, default=is_default)
         prefix, node = f"{choice.address}.{branch.name}", branch.node
         if branch.value is not None:
-            raise _unwritable(f"the plain value `{branch.name}` as an alternative of `{choice.key}`")
+            raise UnwritableSpaceError(
+                f"the language cannot express the plain value `{branch.name}` as an alternative of `{choice.key}`"
+            )
         if isinstance(node, ir.Product) and not node.children and branch.name == "none":
             return ast.NoneStep(marks, NO_SPAN)
         if isinstance(node, ir.Operator) and operator_address(node) in ("", prefix):
@@ -215,7 +213,9 @@ class _SpaceWriter:
     def _value(self, branch: ir.Branch, choice: ir.Choice) -> ast.Domain:
         """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
         if branch.weight != 1.0 or branch.name != ir.value_name(branch.value) or not _has_structures(choice):
-            raise _unwritable(f"the value `{branch.name}` of `{choice.key}` with its name and weight")
+            raise UnwritableSpaceError(
+                f"the language cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
+            )
         return ast.ValueSet((make_value(branch.value),), False, NO_SPAN)
 
     def _range(self, branch: ir.Branch, node: ir.Hyperparameter, choice: ir.Choice) -> ast.Domain:
@@ -224,7 +224,9 @@ class _SpaceWriter:
         is_usual = choice.branches[choice.default] is branch or node.default == node.domain.representative
         is_own = node.address == f"{choice.address}.{ir.RANGE_NAME}.value" and _has_structures(choice)
         if not (is_own and is_plain and is_usual):
-            raise _unwritable(f"the range of `{choice.key}` with its default and annotations")
+            raise UnwritableSpaceError(
+                f"the language cannot express the range of `{choice.key}` with its default and annotations"
+            )
         return domain_node(node.domain)
 
     def _stage_names(self) -> dict[str, str]:
@@ -246,7 +248,9 @@ class _SpaceWriter:
     def _reserve_name(self, usual: str, called: str, address: str, prefix: str) -> bool:
         """Reserve a name; return if reading gives it anyway. Raises UnwritableSpaceError for another address."""
         if address != join_address(prefix, called) or not is_bare_word(called):
-            raise _unwritable(f"`{address}` as the name of a step in `{prefix or 'the pipeline'}`")
+            raise UnwritableSpaceError(
+                f"the language cannot express `{address}` as the name of a step in `{prefix or 'the pipeline'}`"
+            )
         taken = self._used_names.setdefault(prefix, set())
         name, number, stages = usual, 1, {*self._stage_of.values()}
         while name in taken or (name in stages and (number > 1 or usual == FIRST_CHOICE_NAME)):
@@ -306,7 +310,10 @@ class _SpaceWriter:
         """Return an expression in the body of the operator at an address; raise if a name would mean something else."""
         shadowed = self._wording.find_shadowed(expression, shadowing)
         if shadowed is not None:
-            raise _unwritable(f"{what} on the stage `{shadowed}`: a parameter of the operator has the same name")
+            raise UnwritableSpaceError(
+                f"the language cannot express {what} on the stage `{shadowed}`: "
+                "a parameter of the operator has the same name"
+            )
         return self._wording.expression_node(expression, around, siblings)
 
     def _fixed(self, fixed: ir.FixedValue, base: str) -> ast.Value:

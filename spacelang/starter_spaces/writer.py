@@ -70,9 +70,11 @@ def _imputer(data: Profile) -> str:
     if not lacking:
         return ""
     shares = [f"{each.name} {each.missing:.1%}" for each in sorted(lacking, key=lambda column: -column.missing)]
-    said = f"Missing numbers: {_listed(shares, 3)}. Braces list the values to choose from, and the value after `=` "
-    said += "is the default. `add_indicator` adds columns that mark missing values. Without missing numbers "
-    said += "(`n_missing`) there is nothing to search here."
+    said = (
+        f"Missing numbers: {_listed(shares, 3)}. Braces list the values to choose from, and the value after `=` "
+        "is the default. `add_indicator` adds columns that mark missing values. Without missing numbers "
+        "(`n_missing`) there is nothing to search here."
+    )
     return as_comment(said) + stage_text.IMPUTER
 
 
@@ -114,8 +116,10 @@ def _calendar(data: Profile) -> str:
 def _selector(data: Profile) -> str:
     if len(data.columns_with(ColumnContent.NUMBER)) < MANY_COLUMNS:
         return ""
-    said = "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
-    said += "without it, the default is the first one."
+    said = (
+        "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
+        "without it, the default is the first one."
+    )
     return as_comment(said) + stage_text.selector(data.kind, is_sparse=data.is_sparse)
 
 

@@ -217,7 +217,7 @@ def _hint_by_text(found: str, before: str) -> str | None:
         return 'write strings in double quotes: `"…"`'
     if found in _UNITS and before[-1:].isdigit():
         return "write the unit directly after the number"
-    return "replace it with a plain space" if found.isspace() and not found.isascii() else None
+    return "replace this character with a plain space" if found.isspace() and not found.isascii() else None
 
 
 def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | None:

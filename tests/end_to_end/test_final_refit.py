@@ -36,7 +36,7 @@ def test_the_next_best_is_printed_behind_the_one_that_dies(folder: Path) -> None
     ]
     said = [line for line in code.splitlines() if line.startswith("#")]
     assert said[0].startswith("# the fit on all 100 rows failed: the worker process was ended by signal 11 (SIGSEGV)")
-    assert "# the next best is trial " in said[1]
+    assert "# the next best pipeline is that of trial " in said[1]
     assert said[1].endswith("with 1 - accuracy 0.1:")
     assert said[2] == "# the fit on all 100 rows failed: ValueError: the number is wrong"
     assert said[-2].startswith("# fitted on all 100 rows in ")

@@ -332,7 +332,7 @@ def test_without_the_network_what_was_damaged_is_an_error_and_nothing_is_deleted
     place.stop()
     left = place.files
     error = refusal("openml-task:59")
-    assert error.message == "`openml-task:59` is incomplete in the cache, and `127.0.0.1` cannot be reached"
+    assert error.message == "`openml-task:59` is not completely in the cache, and `127.0.0.1` cannot be reached"
     assert place.files == left
     file.write_bytes(sound)
     load_dataset("openml-task:59")

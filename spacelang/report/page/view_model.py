@@ -133,10 +133,14 @@ def _figures(run_data: RunData) -> Iterator[Statistic]:
     test, best_one = run_data.run.test, run_data.run.best
     if test is not None and test.score.loss is not None:
         score, said = test.score, test.score.reason
-        whose = "its loss" if best_one is not None and best_one[0] == test.trial else f"loss of trial {test.trial}"
+        loss = (
+            "loss of the best trial"
+            if best_one is not None and best_one[0] == test.trial
+            else f"loss of trial {test.trial}"
+        )
         if score.low is not None and score.high is not None:
             said = f"95 % interval: {score.low:.3g} to {score.high:.3g}"
-        yield Statistic(f"{whose} on the test set", f"{score.loss:.3g}", said)
+        yield Statistic(f"{loss} on the test set", f"{score.loss:.3g}", said)
     counts = count_failures_by_status(run_data.run.failures)
     yield Statistic("trials", f"{found.trials:,}", describe_counts(counts) or "none failed")
     if header.bounds and run_data.succeeded:
@@ -175,8 +179,8 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
     if test is not None:
         is_best = best is not None and best[0] == test.trial
         end = "; no other trial was" if is_best else ", but is no longer the best"
-        fitted = "scored" if run_data.run.time_note else "fitted on all other rows and scored"
-        yield f"Trial {test.trial} was {fitted} on the test set{end}."
+        scored = "scored" if run_data.run.time_note else "fitted on all other rows and scored"
+        yield f"Trial {test.trial} was {scored} on the test set{end}."
 
 
 def space_lines(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:

@@ -50,4 +50,4 @@ class BlackBoxObjective:
         if lacking:
             known = ", ".join(f"{each:,}" for each in self.fidelities)
             what = f"`{self.facts.name}` has no trials at fidelity {', '.join(lacking)}"
-            raise InputError(what, f"it has {known}: choose `b` and `eta` that lead to these")
+            raise InputError(what, f"its fidelities are {known}: choose `b` and `eta` that lead to these")

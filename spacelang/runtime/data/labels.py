@@ -50,8 +50,9 @@ def check_no_missing_labels(table: Table) -> None:
     lacking = table.target.isna().to_numpy()
     if (row := first_true_row_number(lacking)) is not None:
         missing = int(lacking.sum())
-        rows, where = ("1 row has", "row") if missing == 1 else (f"{missing} rows have", "first in row")
-        what = f"{rows} no label in the column `{table.target.name}` ({where} {row:,})"
+        what = f"1 row has no label in the column `{table.target.name}` (row {row:,})"
+        if missing > 1:
+            what = f"{missing} rows have no label in the column `{table.target.name}` (first in row {row:,})"
         raise DataError(what, "drop or label these rows")
 
 
@@ -104,10 +105,12 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
     if len(counts) == 1:
         raise DataError(f"all labels in the column `{column}` are `{label}`", "a classifier needs at least two classes")
     if rows < folds:
-        last = "or give more rows" if rows == 1 else f"give more rows, or use at most {rows} folds"
+        remedy = "drop the class, merge it with another, or give more rows"
+        if rows > 1:
+            remedy = f"drop the class, merge it with another, give more rows, or use at most {rows} folds"
         held = f"{rows} row{'s' if rows > 1 else ''}, but the split needs at least {folds}"
         what = f"the class `{label}` in the column `{column}` has {held}"
-        raise DataError(what, f"drop the class, merge it with another, {last}")
+        raise DataError(what, remedy)
 
 
 def regression_labels(table: Table) -> pd.Series:

@@ -158,7 +158,7 @@ def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()
 def _refuse_options(reference: str, said: Mapping[str, str]) -> None:
     if said:
         option = next(iter(said))
-        raise DataError(f"`--{option}` has no effect on `{reference}`", "omit it: it is for `.csv` files")
+        raise DataError(f"`--{option}` has no effect on `{reference}`", "omit this option, which is for `.csv` files")
 
 
 def _suggest_file(path: Path) -> str:

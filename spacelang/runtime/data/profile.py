@@ -44,8 +44,8 @@ class Suspicion(Enum):
     IDENTIFIER = (
         ("looks like an identifier", "look like identifiers"),
         (
-            "pipelines cannot learn from it; drop it with `--drop-columns {}`",
-            "pipelines cannot learn from them; drop them with `--drop-columns {}`",
+            "pipelines cannot learn from it; drop it with `--drop-columns {columns}`",
+            "pipelines cannot learn from them; drop them with `--drop-columns {columns}`",
         ),
     )
     DATES = (
@@ -66,7 +66,8 @@ class Suspicion(Enum):
         sentences, remedies = self.value
         several = len(names) > 1
         remedy = remedies[-1] if several else remedies[0]
-        return f"{format_names(names)} {sentences[several]}: {remedy.format(quote(format_drop_columns_option(names)))}"
+        columns = quote(format_drop_columns_option(names))
+        return f"{format_names(names)} {sentences[several]}: {remedy.format(columns=columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,7 @@ def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[
 
 def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
     if names := [column.name for column in columns if column.content is ColumnContent.OTHER]:
-        yield _refusal(names, "neither numbers nor text nor dates", "convert {} to numbers")
+        yield _refusal(names, "neither numbers nor text nor dates", "convert {it_or_them} to numbers")
 
 
 def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
@@ -233,7 +234,7 @@ def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
         f"{format_names(names)} {holds} {content}",
         f"--drop-columns {quote(format_drop_columns_option(names))}",
     )
-    return f"{what}, which a run refuses: {remedy.format(them)}, or drop {them} with `{drop}`"
+    return f"{what}, which a run refuses: {remedy.format(it_or_them=them)}, or drop {them} with `{drop}`"
 
 
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:

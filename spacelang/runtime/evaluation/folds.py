@@ -194,8 +194,10 @@ def _grouping_column(dataset: Dataset, name: str) -> pd.Series:
     values = _find_column(dataset, name)
     distinct = values.nunique()
     if distinct < 2 or distinct > len(values) / 2:
-        held = "a single value" if distinct == 1 else f"{distinct} different values in {len(values)} rows"
-        raise DataError(f"the column `{name}` cannot group rows: it has {held}", "choose a categorical column")
+        what = f"the column `{name}` cannot group rows: it has {distinct} different values in {len(values)} rows"
+        if distinct == 1:
+            what = f"the column `{name}` cannot group rows: it has a single value"
+        raise DataError(what, "choose a categorical column")
     return values
 
 

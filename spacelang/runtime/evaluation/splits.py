@@ -41,18 +41,20 @@ def predefined_splits(splits: Sequence[Split], source: str) -> PredefinedSplits:
 def check_splits(splits: Sequence[Split], rows: int, source: str) -> None:
     """Raise DataError if a split lacks rows, has unknown rows, or holds out a row twice or one of its training rows."""
     for place, split in enumerate(splits):
-        named = f"split {place + 1} of {len(splits)} of `{source}`"
+        split_name = f"split {place + 1} of {len(splits)} of `{source}`"
         if not (len(split.training) and len(split.held_out)):
-            raise DataError(f"{named} has no rows to {'evaluate' if len(split.training) else 'train'} on")
+            raise DataError(f"{split_name} has no rows to {'evaluate' if len(split.training) else 'train'} on")
         both = np.concatenate([split.training, split.held_out])
         if both.min() < 0 or both.max() >= rows:
             wrong = both.max() if both.max() >= rows else both.min()
-            raise DataError(f"{named} refers to row {wrong}, but the {rows} rows are numbered from 0 to {rows - 1}")
+            raise DataError(
+                f"{split_name} refers to row {wrong}, but the {rows} rows are numbered from 0 to {rows - 1}"
+            )
         if len(np.unique(split.held_out)) < len(split.held_out):
-            raise DataError(f"{named} holds out the same row twice")
+            raise DataError(f"{split_name} holds out the same row twice")
         shared = np.intersect1d(split.training, split.held_out)
         if len(shared):
-            raise DataError(f"{named} holds out {len(shared)} of its own training rows", OTHER_VALIDATION_HELP)
+            raise DataError(f"{split_name} holds out {len(shared)} of its own training rows", OTHER_VALIDATION_HELP)
 
 
 def stratified_holdout(codes: Rows, test_size: float, rng: np.random.Generator) -> tuple[Rows, Rows]:

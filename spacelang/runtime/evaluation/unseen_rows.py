@@ -85,9 +85,10 @@ def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Row
         left = np.bincount(target[kept], minlength=len(dataset.classes))
         if left.min() < MIN_ROWS:
             code = int(left.argmin())
-            lack = f"too few to set aside {share:g} of them for testing and to split the rest"
-            where = f"the class `{dataset.classes[code]}` in the column `{dataset.target.name}`"
-            what = f"{where} has {np.sum(target == code)} rows, {lack}"
+            what = (
+                f"the class `{dataset.classes[code]}` in the column `{dataset.target.name}` has "
+                f"{np.sum(target == code)} rows, too few to set aside {share:g} for testing and to split the rest"
+            )
             remedy = "drop the class, merge it with another, choose a smaller share, or give the test rows as a file"
             raise DataError(what, remedy)
     return np.sort(kept), np.sort(drawn)

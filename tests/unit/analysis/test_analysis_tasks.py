@@ -145,7 +145,7 @@ def test_what_is_wrong(line: str, diagnostics: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "help_text"),
     [
-        ("maximize log_loss", "write `maximize neg_log_loss`: the negated error"),
+        ("maximize log_loss", "write `maximize neg_log_loss`, which is the negated error"),
         ("maximize auc", "write `roc_auc`"),
         ("maximize accuracy_score", "did you mean `accuracy`?"),
         ("maximize balanced_acuracy", "did you mean `balanced_accuracy`?"),

@@ -14,7 +14,7 @@ from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.report.progress import SECONDS_BETWEEN_LINES, LiveProgress, PlainProgress, progress_listener
 from spacelang.report.summary import RunFacts, document, print_summary
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.final_fit import FinalFit, SkippedTrial
 from spacelang.runtime.history import EndReason, Outcome, Overhead
 from spacelang.runtime.loop import run
@@ -46,9 +46,7 @@ def outcome_of(
         if ended is EndReason.INTERRUPTED:
             raise KeyboardInterrupt
 
-    return run(
-        search(), InProcessExecutor(evaluate), Budget(), clock=lambda: now[0], training_size=100, stopwatch=lambda: 0.0
-    )
+    return run(search(), InProcess(evaluate), Budget(), clock=lambda: now[0], training_size=100, stopwatch=lambda: 0.0)
 
 
 def printed(outcome: Outcome, facts: RunFacts = FACTS, *, terminal: bool = False) -> str:
@@ -64,7 +62,7 @@ def test_the_summary_says_where_losses_stood_unless_they_are_their_own_standing(
     assert "Standing" not in printed(outcome)
     assert document(outcome, FACTS)["scale"] == {"origin": 0.0, "width": 1.0}
     text = printed(replace(outcome, scale=LossScale(0.0, 74.25)))
-    assert "Normalized loss, for the optimizer: loss / 74.25, from 0 to 1." in text
+    assert "The optimizer gets a normalized loss from 0 to 1: loss / 74.25." in text
     assert document(replace(outcome, scale=LossScale(0.0, 74.25)), FACTS)["scale"] == {"origin": 0.0, "width": 74.25}
     assert document(replace(outcome, scale=None), FACTS)["scale"] is None
 
@@ -226,7 +224,7 @@ def constrained(*trials: tuple[float, float, float], seconds: float = 0.0) -> Ou
         loss, fair, size = trials[request.configuration["estimator.C"]]
         return Trial(request, loss, 1.0, constraints=(Measurement(FAIR, fair), Measurement(SMALL, size)))
 
-    return run(search(), InProcessExecutor(evaluate), Budget(), clock=lambda: now[0], stopwatch=lambda: 0.0)
+    return run(search(), InProcess(evaluate), Budget(), clock=lambda: now[0], stopwatch=lambda: 0.0)
 
 
 def test_what_the_task_bounds_is_shown_with_what_was_measured():
@@ -336,7 +334,7 @@ def test_what_was_recorded_beside_the_loss_is_told():
     def search():
         yield from ask_all([request])
 
-    outcome = run(search(), InProcessExecutor(lambda _: trial), Budget(), clock=lambda: 0.0)
+    outcome = run(search(), InProcess(lambda _: trial), Budget(), clock=lambda: 0.0)
     assert "Also recorded: f1 0.5, roc_auc undefined, training loss 0.125." in printed(outcome)
     found = document(outcome, FACTS)
     assert (found["metrics"], found["training_loss"]) == ({"f1": 0.5, "roc_auc": None}, 0.125)
@@ -352,7 +350,7 @@ def timed(trials: int, journal: MemoryTrialStorage | None = None) -> Outcome:
 
     return run(
         search(),
-        InProcessExecutor(lambda request: Trial(request, 0.5, cost=10.0)),
+        InProcess(lambda request: Trial(request, 0.5, cost=10.0)),
         Budget(),
         clock=lambda: 0.0,
         journal=journal,

@@ -32,7 +32,7 @@ from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import MetricError
 from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.scoring.constraints import Constraint
@@ -322,7 +322,7 @@ def searched(objective: DataObjective, optimizer: str, trials: int, journal: Sto
     budget, clock = Budget(trials=trials), count().__next__
     return run(
         search,
-        InProcessExecutor(objective.evaluate),
+        InProcess(objective.evaluate),
         budget,
         clock=clock,
         training_size=objective.training_size,

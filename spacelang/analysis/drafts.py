@@ -113,6 +113,8 @@ class Scope:
     fixed: dict[str, Span] = field(default_factory=dict)
     values: dict[str, Span] = field(default_factory=dict)
     definitions: dict[str, Definition] = field(default_factory=dict)
+    outer_name: str = ""
+    """The name that is being defined: in its own definition it means what it means outside of the body."""
     dubious: set[str] = field(default_factory=set)
     """Names that are declared but could not be read. Expressions about them are not checked."""
     names: StageNames = field(default_factory=StageNames)
@@ -213,7 +215,7 @@ class Draft:
     def definition(self, name: str, scope: Scope) -> Definition | None:
         """Return what a name is defined as in a scope, or None if it stands for something else."""
         own = (scope.constants, scope.operators, scope.addresses, scope.dubious)
-        found = scope.definitions.get(name)
+        found = scope.definitions.get(name) if name != scope.outer_name else None
         is_own = found is not None or any(name in each for each in own)
         return found if is_own or scope.names.module is None else self.definitions.get(scope.names.home_of(name))
 

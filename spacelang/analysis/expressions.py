@@ -79,9 +79,10 @@ class ExpressionReader:
         return found
 
     def _defined(self, definition: Definition, written: ast.DottedName) -> Expr | Choice | None:
-        self._names.copy_mentions(definition.expression, written)
         self.used.add(definition)
-        return self.read_definition(definition)
+        found = self.read_definition(definition)
+        self._names.copy_mentions(definition.expression, written)  # of the symbols that reading it has found
+        return found
 
     def _report_cycle(self, definition: Definition) -> None:
         circle = self._open[self._open.index(definition) :]

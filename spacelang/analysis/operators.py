@@ -242,7 +242,8 @@ class BodyReader:
         self._operators.draft.lets.append(self._define(written.name, written.expression))
 
     def _define(self, name: ast.Word, expression: ast.Expression) -> drafts.Definition:
-        self.scope.definitions[name.text] = drafts.Definition(name, expression, self.scope)
+        inside = replace(self.scope, outer_name=name.text)
+        self.scope.definitions[name.text] = drafts.Definition(name, expression, inside)
         return self.scope.definitions[name.text]
 
     def _var(self, written: ast.Parameter) -> None:

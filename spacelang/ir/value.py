@@ -143,7 +143,7 @@ def _divide(left: Number, right: Number) -> Number:
 _divide_nonzero: Final = _extend_by_corners(lambda left, right: Fraction(left) / right)
 
 
-MAX_POWER_BITS: Final = 5_000
+MAX_POWER_BITS: Final = 100_000
 """The maximum size of a power. A larger one counts as undefined, because a file could make it endless."""
 
 

@@ -236,6 +236,12 @@ _FOREIGN_NOTATIONS: Final = (
     ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "write parameters in braces: `{ … }`"),
     ("{", r"(?:[=!]=|\bis)\s*[\w.]+$", {"OR"}, "conditions refer to operators by name: remove the body"),
     ("pipeline", r"", set[str](), "write `pipeline = …`"),
+    (
+        "when",
+        r":=[^:=]*$",
+        {"AND", "OR"},
+        "a computed value has no condition: it is not set where a hyperparameter that it names is not active",
+    ),
     ("as", r"\bnone$", {"VBAR"}, "`none` cannot have another name"),
     ("?", r"", {"VBAR"}, "write `… | none`"),
     (")", r"\(\s*[^\s,()]+$", {"COMMA"}, "write a tuple of one value as `(…,)`"),

@@ -160,3 +160,21 @@ def test_a_computed_key_is_named_in_the_reason() -> None:
     found = first_exclusion(space.checked, sl.Configuration({"e": "SVC", "e.a": 2, "e.C": 3}))
     assert found is not None
     assert found.reason == "`e.C` is computed from other values, so it has no value of its own"
+
+
+def test_in_its_own_definition_a_name_means_what_it_means_outside() -> None:
+    tree = "DecisionTreeClassifier { max_depth := max_depth }"
+    lines = "var max_depth : int[1, 3]\nlet C := 2 * max_depth\n"
+    space = sl.parse(f"{lines}stage e = {tree} | SVC {{ C := C + 1, gamma := C }}")
+    first, second = (sl.Configuration({"max_depth": 3, "e": each}) for each in ("DecisionTreeClassifier", "SVC"))
+    assert space.build(first).named_steps["e"].max_depth == 3
+    built = space.build(second).named_steps["e"]
+    assert (built.C, built.gamma) == (7, 7)
+
+
+def test_a_value_that_grows_with_the_data_needs_a_binding() -> None:
+    text = "let k := n_features / 2\nstage s = SelectKBest { k := floor(k) }\nstage e = SVC"
+    with pytest.raises(sl.SpaceError, match="SL406"):
+        sl.parse(text)
+    bound = sl.parse(text, bind={"n_features": 9})
+    assert bound.build(bound.default()).named_steps["s"].k == 4

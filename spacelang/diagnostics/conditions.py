@@ -67,6 +67,32 @@ class AlwaysTrue(Diagnostic):
     remedy: str | None = None
 
 
+class RemovedValue(Diagnostic):
+    """A constraint removes a value such as `none` from a hyperparameter, which may not be meant.
+
+    A comparison between a number and a word is false, so `require` removes every configuration in which it is made.
+    `forbid` with the opposite comparison keeps them:
+
+        forbid max_depth < 3
+
+    A constraint that also mentions the value, such as `require max_depth != none and max_depth >= 3`, removes it on
+    purpose.
+    """
+
+    code = "SL512"
+    severity = Severity.WARNING
+    MESSAGE = "this constraint removes `{value}` from `{name}`"
+    LABEL = "the comparison is false where `{name}` is `{value}`"
+    HELPS = (
+        "write `forbid {opposite}` to keep `{value}`, or add `and {name} != {value}` to remove it on purpose",
+        "write the opposite after `forbid` to keep `{value}`, or add `and {name} != {value}` to remove it on purpose",
+    )
+
+    name: str
+    value: str
+    opposite: str | None = None
+
+
 class NeverTrue(Diagnostic):
     """A condition that never holds leaves its hyperparameter inactive; a `forbid` that never holds has no effect.
 

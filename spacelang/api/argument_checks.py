@@ -31,6 +31,12 @@ def _is_space(value: object) -> bool:
     return isinstance(value, (str, PathLike)) or hasattr(value, "checked")
 
 
+def is_validation(value: object) -> bool:
+    """Return True if the value is a text, or has the methods of a splitter of scikit-learn."""
+    is_splitter = all(callable(getattr(value, name, None)) for name in ("split", "get_n_splits"))
+    return isinstance(value, str) or (is_splitter and not isinstance(value, type))
+
+
 def is_iterable(value: object) -> bool:
     """Return True if the value is an iterable; a string is not one here."""
     return isinstance(value, Iterable) and not isinstance(value, str)
@@ -41,6 +47,16 @@ def is_iterable_of_strings(value: object) -> bool:
     if isinstance(value, (list, tuple, set, frozenset)):
         return all(isinstance(each, str) for each in value)
     return is_iterable(value)
+
+
+def is_scorer(value: object) -> bool:
+    """Return True if the value is the name of a scorer, or something that can be called."""
+    return isinstance(value, str) or callable(value)
+
+
+def is_iterable_of_functions(value: object) -> bool:
+    """Return True if the value is a list or another collection of functions."""
+    return isinstance(value, (list, tuple, set, frozenset)) and all(map(callable, value))
 
 
 INTEGER: Final[ArgumentCheck] = (_is_integer, "takes a whole number")

@@ -28,8 +28,9 @@ from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
-from spacelang.ir.task import Fidelity, Validation
-from spacelang.optimizers import OPTIMIZERS, default_optimizer
+from spacelang.ir.task import Fidelity
+from spacelang.ir.validation import Validation
+from spacelang.optimizers import OPTIMIZERS, default_optimizer, equal_seeds_sentence
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
 from spacelang.runtime.archives import Norm
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.objective import ObjectiveInfo
     from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.own_scorers import Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class EvaluationData(Protocol):
     def bind_space(self, experiment: "Experiment") -> "tuple[Space, ObjectiveInfo]":
         """Return the space bound for this data, and the objective; raises SpaceError for its errors, and InputError."""
 
-    def stored_options(self, experiment: "Experiment") -> Mapping[str, str]:  # noqa: ARG002 - only files have some
+    def stored_options(self, experiment: "Experiment", aim: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - only files have some
         """Return the options with which the data was read, so that a store can describe how to read it again."""
         return {}
 
@@ -111,7 +113,8 @@ class Experiment:
     budget
         The time and the number of trials.
     metric, validation
-        How trials are scored. None means as in the task, otherwise as the data suggests.
+        How trials are scored. None means as in the task, otherwise as the data suggests. The metric is the name of a
+        scorer, or a scorer.
     recorded
         Further measurements of every trial.
     test
@@ -137,7 +140,7 @@ class Experiment:
     optimizer: NestedPlugin | None = None
     budget: Budget = UNLIMITED_BUDGET
     seed: int = 0
-    metric: str | None = None
+    metric: "str | Scorer | None" = None
     validation: Validation | None = None
     recorded: ExtraMeasurements = ExtraMeasurements()
     test: Any = None
@@ -291,8 +294,9 @@ class PreparedExperiment:
             settings=objective.further,
             terms=terms,
             meta_features=objective.meta_features if isinstance(objective, HasMetaFeatures) else None,
-            data_options=self.experiment.data.stored_options(self.experiment),
+            data_options=self.experiment.data.stored_options(self.experiment, objective),
             asked=self.experiment.command_options,
+            equal_seeds=equal_seeds_sentence(self.optimizer.plugin),
         )
 
 
@@ -330,13 +334,13 @@ def experiment_fields(options: Mapping[str, Any], constraints: "tuple[Constraint
 
     Raises InitialConfigurationError, ArchiveError, and ValueError for an invalid validation or norm.
     """
-    from spacelang.runtime.evaluation.splits import parse_validation
+    from spacelang.ir.validation import parse_validation
 
     given = {name: each.default for name, each in options_of(RunOptions).items()} | dict(options)
     validate, initial, archive = given["validate"], given["initial"], given["archive"]
     recorded = ExtraMeasurements(tuple(given["metrics"]), given["training_score"], given["predictions"], constraints)
     return {name: given[name] for name in ("seed", "metric", "test", "ensemble")} | {
-        "validation": None if validate is None else parse_validation(validate),
+        "validation": parse_validation(validate) if isinstance(validate, str) else None,
         "recorded": recorded,
         "initial": None if initial is None else read_initial(initial),
         "archive": None if archive is None else open_archive(archive),

@@ -15,8 +15,9 @@ from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.space import Space
 from spacelang.bench.table_search import TABLE_PREFIX, data_of
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import describe_bound, describe_validation
+from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import TestScore
+from spacelang.ir.validation import describe_validation
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, split_outside_brackets
 from spacelang.runtime.errors import DataError, InputError
@@ -104,7 +105,7 @@ class ComparisonDataset:
         if not (isinstance(data, TabularData) and isinstance(test, float)):
             return judged.facts
         kind = task_kind(self.experiment.space.checked.root)
-        seen, _ = split_off_test_rows(data.table, test, kind, seed)
+        seen, _ = split_off_test_rows(data.related_table(self.experiment)[0], test, kind, seed)
         dataset = check_and_encode_labels(seen, kind)
         return data_facts(self.label, dataset.features, dataset.original_labels)
 

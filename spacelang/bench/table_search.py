@@ -14,8 +14,9 @@ from spacelang.api.result import Result, check_success
 from spacelang.api.run_options import SearchTableOptions, accept_options
 from spacelang.api.search_data import BlackBoxData, TabularData, bind_sizes
 from spacelang.api.space import Space, open_space
-from spacelang.ir.task import UNLIMITED, describe_validation
+from spacelang.ir.task import UNLIMITED
 from spacelang.ir.trial import Request, Trial
+from spacelang.ir.validation import describe_validation
 from spacelang.optimizers._fidelity import rungs
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import Budget

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from shlex import quote
 from typing import TYPE_CHECKING, TypeAlias
 
 from spacelang.cli._output import print_error, print_json
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 from spacelang.cli._run_steps import print_code, print_comment, print_comments, run_facts
+from spacelang.shell import shell_word
 
 if TYPE_CHECKING:
     from spacelang.api import Result
@@ -152,11 +152,14 @@ class FinishedSearch:
     def _print_fit_line(self, name: str = "pipeline") -> None:
         """Print a line of Python that fits what was printed last, if pandas or scikit-learn can read the data."""
         from spacelang.api.search_data import TabularData
+        from spacelang.ir.validation import excluded_columns
         from spacelang.report.code_writer import fit_statement
 
         rows = self.found.experiment.data
         assert isinstance(rows, TabularData)
-        code = fit_statement(self.data, str(self.objective.dataset.target.name), name, rows.table.reading)
+        reading, splits = rows.table.reading, excluded_columns(self.objective.validation)
+        unused = replace(reading, drop_columns=(*reading.drop_columns, *splits))
+        code = fit_statement(self.data, str(self.objective.dataset.target.name), name, unused)
         if code is not None:
             print_comment(f"to fit it: {code}")
 
@@ -254,7 +257,7 @@ class FinishedSearch:
             beside = "" if finale.test is None else f"; the best pipeline alone: {beside}"
             print_comment(f"{describe_score(ensemble.test, formula)}{beside}")
         self._print_fit_line(ENSEMBLE_NAME)
-        store = quote(str(self.found.store))
+        store = shell_word(str(self.found.store))
         print_comment(f"to export the ensemble: spacelang export {store} --ensemble -o ensemble.py")
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
     from spacelang.api.run_options import BindingOptions, ReadingOptions, RunOptions, StoreOptions
     from spacelang.ir.configuration import Configuration
-    from spacelang.ir.task import Validation
+    from spacelang.ir.validation import Validation
     from spacelang.report.summary import RunFacts
     from spacelang.runtime.executors import Executor, WorkerSettings
     from spacelang.runtime.run_deadline import RunDeadline
@@ -38,17 +38,23 @@ def load_space(space: str, options: "BindingOptions") -> "Space":
 
 
 def load_data(data: str, target_column: str | None, options: "ReadingOptions") -> "EvaluationData":
-    """Return the data named by `--data`, and warn of columns that look useless for learning."""
-    from spacelang.api.search_data import TabularData
+    """Return the data named by `--data`."""
     from spacelang.bench.table_search import data_of
-    from spacelang.runtime.data.profile import warnings_of
     from spacelang.runtime.data.read_options import read_options_of
 
-    found = data_of(data, target_column, read_options_of(options))
-    if isinstance(found, TabularData):
-        for warning in warnings_of(found.table.features):
+    return data_of(data, target_column, read_options_of(options))
+
+
+def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validation | None") -> None:
+    """Warn of columns that look useless for learning, unless they say how rows are split: by option or by the task."""
+    from spacelang.api.search_data import TabularData
+    from spacelang.ir.validation import excluded_columns
+    from spacelang.runtime.data.profile import warnings_of
+
+    if isinstance(data, TabularData):
+        used = excluded_columns(validation or (None if space.task is None else space.task.validation))
+        for warning in warnings_of(data.table.features, used):
             warn(make_visible(warning))
-    return found
 
 
 def choose_space(space: str | None, read: "Callable[[], EvaluationData]", options: "RunOptions") -> "tuple[Space, str]":
@@ -74,9 +80,12 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
     from spacelang.api.experiment import check_rungs
     from spacelang.api.result import positive_class_of
+    from spacelang.api.search_data import split_warnings
 
     prepared = experiment.prepare()
     print_diagnostics(prepared.space.warnings)
+    for message in split_warnings(prepared):
+        warn(make_visible(message))
     check_rungs(prepared)
     if (positive := positive_class_of(prepared.objective)) is not None:
         print_note(
@@ -101,7 +110,7 @@ def parse_seconds(time: str | float | None) -> float | None:
 
 def parse_validation_option(validate: str | None) -> "Validation | None":
     """Return the validation of `--validate`, or None. Ends the program if the text is not a validation."""
-    from spacelang.runtime.evaluation.splits import parse_validation
+    from spacelang.ir.validation import parse_validation
 
     with exit_on_value_error():
         return None if validate is None else parse_validation(validate)
@@ -176,6 +185,7 @@ def run_search(
 def run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a run that its summary needs besides the outcome."""
     from spacelang.api.result import positive_class_of
+    from spacelang.optimizers import equal_seeds_sentence
     from spacelang.report.summary import RunFacts
     from spacelang.targets.mosaic import tree_order
 
@@ -191,6 +201,7 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
         validation=objective.validation,
         searched=found.searched,
         positive=positive_class_of(objective),
+        equal_seeds=equal_seeds_sentence(experiment.optimizer.plugin),
         learner_key=tree_order(experiment.space.checked)[0].key if experiment.space.checked.decisions else "",
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 GROUP = ("Use a run", 7)
 
 
-def command(
+def command(  # noqa: PLR0913 - one parameter for each option
     run: RunArgument,
     space: SpaceArgument,
     *,
@@ -34,6 +34,14 @@ def command(
         typer.Option("--store", metavar="NEW.db", help="Start a new run here with these configurations as trials."),
     ] = None,
     most: Annotated[int | None, typer.Option("-n", min=1, help="The maximum number of trials to take over.")] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rename",
+            metavar="OLD=NEW",
+            help="A stage, hyperparameter (`estimator.C`) or alternative (`estimator.SVC`) that has a new name.",
+        ),
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option("--data", "-d", help="For `--store`: the data of the run; by default the file of its name here."),
@@ -46,15 +54,18 @@ def command(
     """Find the trials of a run that are still members of a changed space.
 
     New hyperparameters get their defaults. No other value is changed: trials whose alternatives or values are gone are
-    left out. `--output` writes the configurations, which `spacelang run NEW.space --initial FILE.json` evaluates first.
-    `--store` starts a new run on the same data with the same validation: it has all those trials whose pipelines are
-    unchanged, and `--resume` continues it.
+    left out. If something only has a new name in the space, use `--rename`, once for each name. `--output` writes the
+    configurations, which `spacelang run NEW.space --initial FILE.json` evaluates first. `--store` starts a new run on
+    the same data with the same validation: it has all those trials whose pipelines are unchanged, and `--resume`
+    continues it.
 
     Example: `spacelang migrate runs/credit-20260131-120000.db credit.space -o seeds.json`
     """
     from spacelang.api.migration import migrate_trials
+    from spacelang.api.renames import Renames
     from spacelang.runtime.storage.store import Store
 
+    renames = Renames.parse(rename or ())
     loaded = load(space, options)
     taken = None
     if store is not None:
@@ -62,13 +73,13 @@ def command(
         from spacelang.api.stored_runs import reopen_run
 
         finished = reopen_run(run, data=data, target=target_column, test=test, allow=options.allow or ())
-        taken = migrate_run(finished, loaded, store, most=most)
+        taken = migrate_run(finished, loaded, store, most=most, renames=renames)
         for version_change in finished.version_changes:
             print_note(f"{version_change}: the losses that are taken over may differ because of this change")
         found = taken.migration
     else:
         with Store.read(run) as stored:
-            found = migrate_trials(stored, loaded.counted, most=most)
+            found = migrate_trials(stored, loaded.counted, most=most, renames=renames)
     if output is not None:
         if not found.migrated:
             fail("no trial of the run is a member of the space, so nothing was written", status=BAD_INPUT)

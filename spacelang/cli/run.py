@@ -40,8 +40,8 @@ def command(
     `tabular_regression`. It includes learners of xgboost and lightgbm if --allow names these packages.
 
     Options that are not given are taken from the task of the space. Without --time, --search-time, --trials and a limit
-    of the task a run takes 60 seconds, with final fits, the score on test rows and the ensemble. Ctrl-C or SIGTERM
-    stops it early. All finished trials stay stored, however a run ends, and `--resume` continues it. Random draws
+    of the task a run takes 60 seconds, with final fits, the score on test rows and the ensemble. Ctrl-C, SIGTERM and
+    SIGHUP stop it early. All finished trials stay stored, however a run ends, and `--resume` continues it. Random draws
     follow the advised law, by `@weight` and `@prior`.
 
     With `--data table:FILE.npz`, written by `spacelang tabulate`, losses and seconds are looked up in a table instead
@@ -74,8 +74,10 @@ def command(
         OPTIMIZERS.create(optimizer or default_optimizer(), settings or {})  # before rows are read
     workers = steps.check_workers(loaded, options, is_table=steps.is_loss_table(data))
     budget = budget_of(loaded, seconds, options["trials"], of_search)
+    rows = read()
+    steps.warn_of_columns(rows, loaded, described["validation"])
     experiment = Experiment(
-        space=loaded, data=read(), workers=workers, budget=budget, chosen=chosen, **(described | {"ensemble": votes})
+        space=loaded, data=rows, workers=workers, budget=budget, chosen=chosen, **(described | {"ensemble": votes})
     ).with_optimizer(optimizer, settings)
     prepared = steps.prepare(experiment)
     # Even if nobody reads the output any more, the best pipeline is still fitted and scored.

@@ -74,6 +74,7 @@ def command(
     loaded = steps.load_space(space, options)
     rows = steps.load_data(data, target_column, options)
     assert isinstance(rows, TabularData)
+    steps.warn_of_columns(rows, loaded, steps.parse_validation_option(options["validate"]))
     workers = steps.check_workers(loaded, options)
     experiment = Experiment(space=loaded, data=rows, workers=workers, **experiment_fields(options))
     # A table records the numbers of columns of each kind, not their names.

@@ -27,7 +27,7 @@ class DefinitionCycle(Diagnostic):
         stage estimator = SVC { var a : float[0, 1] = 0.5, let b := 2 * a, C := b + 1 }
     """
 
-    code = "SL510"
+    code = "SL513"
     MESSAGE = "`{name}` needs its own value"
     LABEL = "{path}"
 
@@ -201,6 +201,27 @@ class TooComplexToDecide(Diagnostic):
     kind: str = "comparison"
     reason: str = "this is not linear over a large or continuous range"
     remedy: str = "use only sums and constant factors, or make the ranges smaller"
+
+
+class EquationOfRanges(Diagnostic):
+    """An equation of continuous ranges that must hold is satisfied by some configurations, but by no random draw.
+
+    Draws of a continuous range hit a given number with probability zero, and optimizers that need random draws fail. On
+    ranges with a `step`, equations are drawn exactly:
+
+        require w1 + w2 + w3 == 1                # with w1, w2, w3 : float[0, 1] step 0.05
+    """
+
+    code = "SL510"
+    severity = Severity.WARNING
+    MESSAGE = "no random draw satisfies this equation"
+    LABEL = "{reason}"
+    HELPS = (
+        "give the ranges a `step`: then the equation is drawn exactly",
+        "or remove one of the hyperparameters, compute it where it is used, and bound the others by an inequality",
+    )
+
+    reason: str
 
 
 class DefaultOutside(Diagnostic):

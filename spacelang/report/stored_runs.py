@@ -6,9 +6,9 @@ are made visible. The number of queries does not depend on the number of trials.
 
 import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from math import isnan
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +17,7 @@ from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import NEGATED_PREFIX, FunctionBound, describe_bound, parse_bound
 from spacelang.ir.trial import Status
+from spacelang.ir.validation import KINDS, WordOption, describe_validation, make_validation
 from spacelang.report.trial_results import (
     describe_constraints,
     describe_counts,
@@ -34,6 +35,7 @@ from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.runtime.storage.trial_columns import trial_document
 from spacelang.serialization.json_documents import decision_keys
+from spacelang.shell import shell_word
 from spacelang.text import count_with_noun, pad_columns
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
 
 OPTION_NAME: Final = re.compile("[a-z][a-z-]*")  # The name of a command-line option, as stores hold it
+UNTRUSTED_OPTIONS: Final = frozenset({"allow", "executor", "archive", "initial", "store"})
+"""The options that a store, which may be a foreign file, must not choose: what is imported, opened and connected to."""
 SHOWN_TRIALS: Final = 10  # The number of best trials that are shown
 MAX_LENGTH: Final = 400  # The maximum length of a shown text in characters; longer texts are cut
 MAX_COMMAND_LENGTH: Final = 4_000  # The same for a line to be copied into a shell, which is useless if it is cut
@@ -146,6 +150,8 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     options = ", ".join(f"{name}={_value(value)}" for name, value in parse_options(header.options).items())
     yield "data", f"{header.data}"
     yield "optimizer", f"{header.optimizer}{f' ({options})' if options else ''}, seed {header.seed}"
+    if header.equal_seeds:
+        yield "seed", header.equal_seeds
     yield "scored by", f"{header.metric}, {header.validation}, at most {header.training_size:,} training rows"
     yield from (("subject to", each) for each in header.bounds)
     yield from header.settings.items()
@@ -270,7 +276,7 @@ CONTINUATIONS: Final = {
 def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterator[tuple[str, str]]:
     """Yield the next steps for a run, each as a label and a text with a command."""
     header = run.header
-    store, is_held = shlex.quote(str(run.path)), _is_in_memory(header)
+    store, is_held = shell_word(str(run.path)), _is_in_memory(header)
     has_rows = bool(header.data.rows) and not header.data.name.startswith("table:")
     if has_best and has_rows:
         on, fitted = (" --data FILE", " --fitted-on FILE") if is_held else ("", "")
@@ -282,10 +288,10 @@ def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterat
         own = f"optimizer={header.optimizer!r}, seed={header.seed}, store={str(run.path)!r}, resume=True"
         yield "continue", f"{CONTINUATIONS[found.state]} `{call}, {own})` in Python, with all other arguments as before"
         return
-    data = f"--data {'FILE' if is_held else shlex.quote(header.data.name)}{_data_options(header)}"
+    data = f"--data {'FILE' if is_held else shell_word(header.data.name)}{_data_options(header)}"
     scoring = _scoring_options(header) if has_rows else ""
     space, repeated, unknown = _repeated_options(header)
-    command, own_options, output = ("run", f" --optimizer {shlex.quote(header.optimizer)}", "")
+    command, own_options, output = ("run", f" --optimizer {shell_word(header.optimizer)}", "")
     if header.optimizer == "tabulate":
         command, own_options, output = "tabulate", _hyperparameters_option(header), " -o TABLE.npz"
         unknown = f"{RUNGS_UNKNOWN}{unknown}"
@@ -298,7 +304,7 @@ def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterat
 def _hyperparameters_option(header: "RunHeader") -> str:
     """Return the option for the hyperparameters of a table, or an empty string if the table has all values."""
     extent = parse_options(header.options).get("hyperparameters")
-    return f" --hyperparameters {shlex.quote(extent)}" if isinstance(extent, str) and extent != "all" else ""
+    return f" --hyperparameters {shell_word(extent)}" if isinstance(extent, str) and extent != "all" else ""
 
 
 def _is_in_memory(header: "RunHeader") -> bool:
@@ -328,11 +334,15 @@ def _repeated_options(header: "RunHeader") -> tuple[str, str, str]:
     asked = header.asked
     if asked is None:
         return " SPACE", "", OPTIONS_UNKNOWN
-    # The options of the optimizer first, next to its name. The store may be a foreign file with any text in it.
-    names = sorted((name for name in asked if OPTION_NAME.fullmatch(name)), key=lambda name: (name != "set", name))
-    said = [f" --{name} {shlex.quote(text)}" for name in names for text in asked[name]]
-    flags = [f" --{name}" for name in names if not asked[name] and name != UNNAMED_SPACE]
-    return "" if UNNAMED_SPACE in asked else " SPACE", "".join((*said, *flags)), ""
+    # The options of the optimizer first, next to its name.
+    names = (name for name in asked.keys() - UNTRUSTED_OPTIONS - {UNNAMED_SPACE} if OPTION_NAME.fullmatch(name))
+    given = ""
+    for name in sorted(names, key=lambda name: (name != "set", name)):
+        given += "".join(f" --{name} {shell_word(text)}" for text in asked[name]) or f" --{name}"
+    packages = [name if name.replace("-", "_").isidentifier() else "…" for name in asked.get("allow", ())]
+    given += " --allow PACKAGE" * len(packages)
+    remark = f"; the store names `{'`, `'.join(packages)}`: allow only packages that you trust" if packages else ""
+    return "" if UNNAMED_SPACE in asked else " SPACE", given, remark
 
 
 def _data_options(header: "RunHeader") -> str:
@@ -350,14 +360,14 @@ def _scoring_options(header: "RunHeader") -> str:
     scorer = scorer_of(header.metric)
     said: list[str] = []
     if not {scorer, scorer.removeprefix(NEGATED_PREFIX)} & {*scorers}:
-        said.append(f"--metric {shlex.quote(scorer)}")
+        said.append(f"--metric {shell_word(scorer)}")
     # Other splits come with the data.
-    if split != header.validation and header.validation.startswith(("holdout(", "cv(")):
-        said.append(f"--validate {shlex.quote(header.validation)}")
+    if split != header.validation and header.validation.partition("(")[0] in KINDS:
+        said.append(f"--validate {shell_word(header.validation)}")
     recorded = ("training_score", "predictions")
     said += [f"--{name.replace('_', '-')}" for name in recorded if settings.get(name) == "true"]
     if isinstance(metrics := parse_options(settings).get("metrics"), list):
-        said.append(f"--metrics {shlex.quote(','.join(map(str, metrics)))}")
+        said.append(f"--metrics {shell_word(','.join(map(str, metrics)))}")
     return "".join(f" {each}" for each in said)
 
 
@@ -376,7 +386,17 @@ def _task_scoring(definition: str) -> tuple[tuple[str, ...], str]:
     task = document.get("task") if isinstance(document, dict) else None
     goal, split = (task.get(name) for name in ("goal", "validation")) if isinstance(task, dict) else (None, None)
     scorers = tuple(each for each in goal.values() if isinstance(each, str)) if isinstance(goal, dict) else ()
-    return scorers, "".join(f"{name}({share})" for name, share in split.items()) if isinstance(split, dict) else ""
+    return scorers, _describe_task_split(split) if isinstance(split, dict) else ""
+
+
+def _describe_task_split(split: Mapping[str, Any]) -> str:
+    """Return the validation of a task, from its JSON; empty if it is invalid."""
+    kind = next((kind for kind in KINDS if kind in split), "")
+    columns = [(name, column) for name in ("group", "by") if isinstance(column := split.get(name), str)]
+    with suppress(ValueError, TypeError, KeyError):
+        keeps: list[WordOption] = [("keep", None)] if split.get("keep") is True else []
+        return describe_validation(make_validation(kind, split[kind], [*columns, *keeps]))
+    return ""
 
 
 def parse_options(options: Mapping[str, str]) -> dict[str, object]:

@@ -9,8 +9,9 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Validation, describe_bound, describe_validation, describe_validation_rows
+from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import UNIT_SCALE, Measurement, describe_scale, sort_key
+from spacelang.ir.validation import Validation, describe_validation, describe_validation_rows
 from spacelang.report.effort import describe_efforts, effort_by_learner, effort_by_part
 from spacelang.report.search_coverage import ENDINGS, SearchCoverage
 from spacelang.report.trial_results import (
@@ -53,6 +54,7 @@ class RunFacts:
     searched: SearchCoverage | None = None
     positive: PositiveClass | None = None
     learner_key: str = ""
+    equal_seeds: str = ""  # What runs with the same seed have in common
 
 
 def document(
@@ -82,6 +84,7 @@ def document(
       that stayed there.
     - `initial`: the given initial configurations; `remarks`: remarks of the optimizer; `ensemble`: as given, None
       if none was asked for.
+    - `equal_seeds`: what runs with the same seed have in common.
     - `lost`: features of the space that the optimizer's compiled space cannot represent.
     - `overhead`: the `seconds` that the optimizer itself took in the latest session, for how many `trials`, and the
       `share` of a median trial that this is per trial; None without trials.
@@ -109,6 +112,7 @@ def document(
         "seconds": outcome.seconds,
         "optimizer": run.optimizer,
         "seed": run.seed,
+        "equal_seeds": run.equal_seeds,
         "store": run.store,
         "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
         "ended": outcome.ended.value,
@@ -182,6 +186,7 @@ def summary(outcome: Outcome, run: RunFacts) -> RenderableType:
         *map(Text, describe_efforts(*efforts)),
     ]
     parts += _overhead(outcome)
+    parts += _equal_seeds(run)
     return Group(*parts, _effort(outcome, run))
 
 
@@ -324,6 +329,12 @@ def _effort(outcome: Outcome, run: RunFacts) -> Text:
         if number:
             effort += f" {_count(number, noun)} {'was' if number == 1 else 'were'} {end}."
     return Text(effort if run.store is None else f"{effort} Saved to {run.store}", style="dim")
+
+
+def _equal_seeds(run: RunFacts) -> list[Text]:
+    if not run.equal_seeds:
+        return []
+    return [Text(f"{run.equal_seeds[0].upper()}{run.equal_seeds[1:]}.", style="dim")]
 
 
 def _count(number: int, noun: str) -> str:

@@ -13,13 +13,14 @@ from spacelang.ir.domain import is_bare_word
 from spacelang.ir.expr import Expr
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
-from spacelang.ir.task import Task, describe_bound, describe_limits, describe_validation, format_number
+from spacelang.ir.task import Task, describe_bound, describe_limits
+from spacelang.ir.validation import WordOption, kind_and_number, options_of
 from spacelang.ir.walk import PIPELINE_GROUP, group_name_per_step, is_sequence, join_address, operator_address
 from spacelang.serialization.syntax_nodes import ExpressionNames, domain_node
 from spacelang.syntax import ast, synthetic_nodes
 from spacelang.syntax.inline_printer import structure_title
 from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value, make_word
-from spacelang.text import NO_SPAN, unique_name
+from spacelang.text import NO_SPAN, format_number, unique_name
 
 DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue whose operators need no prefix and no `use` line
 FIRST_CHOICE_NAME: Final = "choice_1"  # The automatic name of the first unnamed choice at a place
@@ -384,17 +385,26 @@ def _selector(selector: ir.ColumnSelector) -> ast.Word | ast.Text:
 
 def _task_block(task: Task) -> ast.Task:
     """Return the task block; the functions of `ir.task` format quantities with their units."""
-    found: list[tuple[str, tuple[str, ...]]] = []
+    found: list[tuple[str, tuple[str | ast.SplitOption, ...]]] = []
     if task.goal is not None:
         found.append((task.goal.direction, (task.goal.formula,)))
     found += [("subject to", (describe_bound(bound),)) for bound in task.bounds]
     if task.validation is not None:
-        kind, _, number = describe_validation(task.validation).removesuffix(")").partition("(")
-        found.append(("validate", (kind, number)))
+        kind, number = kind_and_number(task.validation)
+        found.append(("validate", (kind, format_number(number), *map(_split_option, options_of(task.validation)))))
     if task.fidelity is not None:
         found.append(("fidelity", ("samples", str(task.fidelity.first), format_number(task.fidelity.factor))))
     for limit in describe_limits(task.limits):
         limited, kind, quantities = limit.split(" ", 2)
         found.append((f"{limited} {kind}", (quantities,)))
-    settings = tuple(ast.TaskSetting(keyword, tuple(map(make_word, each)), NO_SPAN) for keyword, each in found)
+    settings = tuple(ast.TaskSetting(keyword, tuple(map(_argument, each)), NO_SPAN) for keyword, each in found)
     return ast.Task(make_word(task.kind), settings, NO_SPAN)
+
+
+def _argument(text: str | ast.SplitOption) -> ast.Word | ast.SplitOption:
+    return make_word(text) if isinstance(text, str) else text
+
+
+def _split_option(option: WordOption) -> ast.SplitOption:
+    name, column = option
+    return ast.SplitOption(make_word(name), None if column is None else make_word(column), NO_SPAN)

@@ -28,8 +28,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 
 import spacelang as sl
-from spacelang.ir.task import PredefinedSplits
 from spacelang.ir.trial import Request
+from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.errors import DataError

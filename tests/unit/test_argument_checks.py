@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import KFold
 
 import spacelang as sl
@@ -54,10 +54,10 @@ def test_what_is_of_another_kind_is_refused_by_its_name(call: str, name: str) ->
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"metric": make_scorer(accuracy_score)}, "scorers, such as `roc_auc`, not a `_Scorer`"),
+        ({"metric": 5}, "scorers, such as `roc_auc`, or a scorer, not `5`"),
         ({"metrics": [accuracy_score]}, "not a `list`"),
-        ({"validate": 5}, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`, not `5`'),
-        ({"validate": KFold(5)}, "not a `KFold`"),
+        ({"validate": 5}, "takes a text such as `cv(5)`, or a splitter of scikit-learn, not `5`"),
+        ({"validate": KFold}, "not a `ABCMeta`"),
         ({"seed": np.arange(2)}, "not a `ndarray`"),
         ({"seed": None}, "takes a whole number, from which all random draws derive, not `None`"),
         ({"allow": "xgboost"}, """takes names of packages, such as `["xgboost"]`, not `'xgboost'`"""),

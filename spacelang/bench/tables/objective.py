@@ -13,8 +13,9 @@ from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct
 from spacelang.bench.tables.tabulation import configurations
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.ir.task import UNLIMITED, AnyBound, Limits, PredefinedSplits, Task, Validation
+from spacelang.ir.task import UNLIMITED, AnyBound, Limits, Task
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Measurement, Request, Status, Trial
+from spacelang.ir.validation import PredefinedSplits, Validation
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure
 from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
@@ -78,7 +79,7 @@ class TableObjective:
     @property
     def validation(self) -> Validation:
         """The validation by which trials were scored; an unknown one is identified by the table itself."""
-        from spacelang.runtime.evaluation.splits import parse_validation
+        from spacelang.ir.validation import parse_validation
 
         try:
             return parse_validation(self.table.metadata.validation)

@@ -6,8 +6,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.ir.task import AnyBound, Validation
+from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import LossScale
+from spacelang.ir.validation import Validation
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import Objective
 from spacelang.runtime.request_queue import PrefixKeyFunction

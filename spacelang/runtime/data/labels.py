@@ -1,17 +1,19 @@
 """Checks of labels before a pipeline is fitted, and their encoding as numbers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.ir.task import Kind, PredefinedSplits
+from spacelang.ir.task import Kind
+from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.tables import Features, first_true_row_number
 from spacelang.runtime.errors import DataError
+from spacelang.runtime.evaluation.related_rows import UNRELATED, RowRelations
 from spacelang.runtime.evaluation.splits import Split, predefined_splits
 
 TaskKind: TypeAlias = Kind
@@ -23,8 +25,8 @@ MAX_NUMERIC_CLASSES: Final = 20
 class Dataset:
     """A table that is ready for a run. `target` has a float per row (regression) or the index of the row's class.
 
-    `classes` are the labels in sorted order, empty for a regression. `splits` are those that the data defines. Data
-    sets are equal only if they are the same object, as tables have no truth value.
+    `classes` are the labels in sorted order, empty for a regression. `splits`, `split_source` and `relations` are those
+    of the table. Data sets are equal only if they are the same object, as tables have no truth value.
     """
 
     name: str
@@ -33,11 +35,14 @@ class Dataset:
     kind: TaskKind
     classes: tuple[Any, ...] = ()
     splits: tuple[Split, ...] = ()
+    split_source: str = ""
+    relations: RowRelations = UNRELATED
+    weights: npt.NDArray[np.float64] | None = None  # The sample weights, with which pipelines are fitted
 
     @property
     def validation(self) -> PredefinedSplits | None:
         """The predefined splits on which trials are scored; None if the data defines none."""
-        return predefined_splits(self.splits, self.name) if self.splits else None
+        return predefined_splits(self.splits, self.split_source or self.name) if self.splits else None
 
     @property
     def original_labels(self) -> npt.NDArray[Any]:
@@ -64,11 +69,12 @@ def check_and_encode_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> 
     check_no_missing_labels(table)
     match kind:
         case "classification":
-            return _encode_classes(table, folds)
+            found = _encode_classes(table, folds)
         case "regression":
-            return Dataset(table.name, table.features, regression_labels(table), kind, splits=table.splits)
+            found = _make_dataset(table, regression_labels(table), kind)
         case _:
             assert_never(kind)
+    return replace(found, weights=table.weights)
 
 
 def _encode_classes(table: Table, folds: int) -> Dataset:
@@ -85,7 +91,12 @@ def _encode_classes(table: Table, folds: int) -> Dataset:
     classes = tuple(encoder.classes_.tolist())
     _check_counts(classes, np.bincount(codes).tolist(), str(labels.name), folds)
     target = pd.Series(codes.astype(np.int64), index=labels.index, name=labels.name)
-    return Dataset(table.name, table.features, target, "classification", classes, table.splits)
+    return _make_dataset(table, target, "classification", classes)
+
+
+def _make_dataset(table: Table, target: pd.Series, kind: TaskKind, classes: tuple[Any, ...] = ()) -> Dataset:
+    of_table = (table.splits, table.split_source, table.relations)
+    return Dataset(table.name, table.features, target, kind, classes, *of_table)
 
 
 def _refuse_continuous_labels(labels: pd.Series) -> None:

@@ -13,6 +13,7 @@ from spacelang.runtime.evaluation import prefix_cache
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.identities_and_copies import NoIdentityError, copy_table, identity_of, table_bytes
 from spacelang.runtime.evaluation.prefix_cache import CacheKey, CacheTimeAccount, FittedStep, PrefixCache
+from spacelang.runtime.evaluation.sample_weights import check_takes_weights
 from spacelang.runtime.random_state import GlobalRandomState
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold
 
@@ -22,7 +23,7 @@ REPRODUCIBLE_ERRORS: Final = (ValueError, TypeError, LookupError, ArithmeticErro
 
 @dataclass(frozen=True, slots=True)
 class TrialRows:
-    """The rows of a trial on a fold: the first `fidelity` training rows, as copies if the pipeline overwrites them."""
+    """The rows of a trial on a fold: its training rows at `fidelity`, as copies if the pipeline overwrites them."""
 
     fold_number: int
     fold: Fold
@@ -32,7 +33,7 @@ class TrialRows:
     @property
     def cache_key(self) -> Hashable:
         """A cache key for the training rows: equal for the same rows of the same data set."""
-        return self.fold_number, len(self.fold.training_target[: self.fidelity]), self.needs_copies
+        return self.fold_number, self.fold.training_size(self.fidelity), self.needs_copies
 
     def training(self) -> tuple[Any, Any]:
         """Return the features and the labels to train on."""
@@ -40,7 +41,14 @@ class TrialRows:
 
     def target(self) -> Any:
         """Return the labels to train on."""
-        return self.training()[1] if self.needs_copies else self.fold.training_target[: self.fidelity]
+        return self.training()[1] if self.needs_copies else self.fold.training_rows(self.fidelity, own=False)[1]
+
+    def fit_options(self, pipeline: Any) -> dict[str, Any]:
+        """Return the options of `fit` for the last step: the sample weights; raise TypeError if it takes none."""
+        if (weights := self.fold.weights(self.fidelity)) is None:
+            return {}
+        check_takes_weights(pipeline)
+        return {"sample_weight": weights}
 
     def held_out(self) -> Any:
         """Return the features of the held-out rows."""
@@ -59,10 +67,11 @@ def fit(
     if not _is_valid_pipeline(pipeline):
         pipeline.fit(*rows.training())  # the library raises the error that explains what is wrong
         return FittedFold(pipeline, pipeline, rows.held_out())
+    options = rows.fit_options(pipeline)
     passage = _DataFlow(pipeline, rows, prefixes, account)
     features, target = passage.training()
     last, started = pipeline.steps[-1][1], prefixes.clock()
-    last.fit(features, target)
+    last.fit(features, target, **options)
     prefixes.work_seconds += prefixes.clock() - started
     held_out = passage.held_out()
     if guarded:

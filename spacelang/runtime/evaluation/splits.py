@@ -3,7 +3,6 @@
 import hashlib
 import heapq
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,13 +10,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spacelang.ir.task import CrossValidation, DeclaredValidation, Holdout, PredefinedSplits
+from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.errors import DataError
 
 Rows = npt.NDArray[np.int64]  # Row numbers of a table
 OTHER_VALIDATION_HELP: Final = "choose another validation, such as `--validate holdout(0.3)`"
 FINGERPRINT_DIGITS: Final = 12  # The number of hexadecimal digits in the fingerprint of predefined splits
-_VALIDATION: Final = re.compile(r"\s*(holdout|cv)\s*\(\s*([0-9]*\.?[0-9]+)\s*\)\s*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,18 +133,3 @@ def _pop_next(open_now: list[tuple[int, int, int]], turns: list[int]) -> tuple[i
         heapq.heappush(open_now, (0, number, before))
         return other, other_before
     return number, before
-
-
-def parse_validation(text: str) -> DeclaredValidation:
-    """Parse `holdout(0.3)`, with a share in (0, 1), or `cv(5)`, from 2 folds; raise ValueError for anything else."""
-    match = _VALIDATION.fullmatch(text)
-    if match is None:
-        raise ValueError(f"invalid validation `{text}`; write `holdout(0.3)` or `cv(5)`")
-    name, number = match.groups()
-    if name == "holdout":
-        if not 0 < float(number) < 1:
-            raise ValueError(f"the share of held-out rows must be between 0 and 1, not {number}")
-        return Holdout(float(number))
-    if not number.isdigit() or int(number) < 2:
-        raise ValueError(f"the number of folds must be an integer of at least 2, not {number}")
-    return CrossValidation(int(number))

@@ -56,10 +56,10 @@ def goal_metric(goal: Goal) -> Metric:
     """Return the loss of a goal: what is minimized, 1 minus what is maximized, the error of `neg_*`; or MetricError."""
     name, scorer = goal.scorer, scorer_of(goal.scorer)
     if (goal.direction == "maximize") == goal.from_one:
-        return Metric(name, name, _ScorerLoss(scorer))
+        return Metric(name, name, ScorerLoss(scorer))
     if name.startswith(NEGATED_PREFIX) and not goal.from_one:
-        return Metric(name, name.removeprefix(NEGATED_PREFIX), _ScorerLoss(scorer, -1.0))
-    return Metric(name, f"1 - {name}", _ScorerLoss(scorer, -1.0, 1.0))
+        return Metric(name, name.removeprefix(NEGATED_PREFIX), ScorerLoss(scorer, -1.0))
+    return Metric(name, f"1 - {name}", ScorerLoss(scorer, -1.0, 1.0))
 
 
 def scorer_of(name: str) -> Any:
@@ -75,7 +75,7 @@ def scorer_of(name: str) -> Any:
 
 def check_metric(metric: Metric, dataset: Dataset) -> None:
     """Check before the search that a metric can be computed; raise MetricError with the reason of the library."""
-    if dataset.kind == "classification" and _is_regression_metric(metric.name):
+    if dataset.kind == "classification" and _is_regression_metric(metric):
         help_text = "a metric for regression treats the classes as numbers: choose a metric for classification"
         raise MetricError(f"the metric `{metric.name}` is for regression", help_text)
     try:
@@ -107,16 +107,38 @@ def _dummy_loss(metric: Metric, model: Any, training: Any, held_out: Any) -> flo
         return metric.loss(model.fit(seen, training), unseen, held_out)
 
 
-def _is_regression_metric(name: str) -> bool:
-    """Return True for scikit-learn's regression metrics, which would silently accept class codes as numbers."""
-    from sklearn.metrics import get_scorer
+def check_metric_on_splits(metric: Metric, dataset: Dataset, held_out: Sequence[npt.NDArray[np.int64]]) -> None:
+    """Raise MetricError if a metric is undefined on the held-out rows of a split, because they lack a class."""
+    target = dataset.target.to_numpy()
+    for place, rows in enumerate(held_out, start=1):
+        found = np.unique(target[rows])
+        if dataset.kind == "regression" or len(found) == len(dataset.classes):
+            continue
+        if math.isnan(_constant_loss_or_nan(metric, target, target[rows])):
+            held = f"`{dataset.classes[int(found[0])]}` alone" if len(found) == 1 else f"only {len(found)} classes"
+            what = (
+                f"the metric `{metric.name}` is undefined on split {place} of {len(held_out)}, which holds out {held}"
+            )
+            raise MetricError(what, "use a metric such as `--metric accuracy`, fewer folds, or another validation")
 
-    function = getattr(get_scorer(name), "_score_func", None)
+
+def _constant_loss_or_nan(metric: Metric, training: Any, held_out: Any) -> float:
+    from sklearn.dummy import DummyClassifier
+
+    try:
+        return _dummy_loss(metric, DummyClassifier(strategy="prior"), training, held_out)
+    except (ValueError, TypeError, AttributeError, ArithmeticError):
+        return math.nan
+
+
+def _is_regression_metric(metric: Metric) -> bool:
+    """Return True for scikit-learn's regression metrics, which would silently accept class codes as numbers."""
+    function = getattr(getattr(metric.loss, "scorer", None), "_score_func", None)
     return getattr(function, "__module__", "").endswith("metrics._regression")
 
 
 @dataclass(frozen=True, slots=True)
-class _ScorerLoss:
+class ScorerLoss:
     """A loss computed from a scorer: `offset + sign * score`."""
 
     scorer: LossFunction
@@ -124,6 +146,7 @@ class _ScorerLoss:
     offset: float = 0.0
 
     def __call__(self, pipeline: Any, features: Any, target: Any) -> float:
+        """Return the loss of a fitted pipeline on these rows."""
         return self.offset + self.sign * float(self.scorer(pipeline, features, target))
 
 

@@ -8,7 +8,8 @@ from spelled import found, one, space
 from spacelang.analysis import CheckContext, check
 from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.ir.task import Bound, CrossValidation, Fidelity, Goal, Holdout, Limits, Measure, Task
+from spacelang.ir.task import Bound, Fidelity, Goal, Limits, Measure, Task
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.text import Source
 
 CLASSIFIERS = "stage estimator = GaussianNB | SVC\n"

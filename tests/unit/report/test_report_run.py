@@ -9,8 +9,9 @@ from rich.console import Console
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import ask_all
-from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure, PredefinedSplits
+from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
+from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits
 from spacelang.report.progress import SECONDS_BETWEEN_LINES, LiveProgress, PlainProgress, progress_listener
 from spacelang.report.summary import RunFacts, document, print_summary
 from spacelang.runtime.budget import Budget
@@ -131,6 +132,12 @@ def test_an_interrupted_run_says_so():
     assert "seed 3: interrupted." in printed(outcome_of((0.5, "", None), ended=EndReason.INTERRUPTED))
 
 
+def test_what_equal_seeds_promise_is_said():
+    facts = replace(FACTS, equal_seeds="equal seeds give the same trials")
+    assert "Equal seeds give the same trials.\n" in printed(outcome_of((0.5, "", None)), facts)
+    assert document(outcome_of((0.5, "", None)), facts)["equal_seeds"] == "equal seeds give the same trials"
+
+
 def test_colours_are_for_terminals_and_brackets_are_not_markup():
     outcome = outcome_of((0.5, "", None), (None, "ValueError: [red]no[/red]", None))
     assert "\x1b" not in printed(outcome)
@@ -163,6 +170,7 @@ def test_the_document():
         "seconds": 4.0,
         "optimizer": "blds",
         "seed": 3,
+        "equal_seeds": "",
         "store": None,
         "incumbent": [{"seconds": 1.0, "trial": 1, "loss": 0.25}, {"seconds": 3.0, "trial": 3, "loss": 0.125}],
         "ended": "exhausted",

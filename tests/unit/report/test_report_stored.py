@@ -12,8 +12,9 @@ from sklearn.metrics import get_scorer_names
 from storing import DATA, LIMIT, broken, header, stored, trial
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, CrossValidation, Measure
+from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
+from spacelang.ir.validation import CrossValidation
 from spacelang.report.stored_runs import MAX_LENGTH, OPTIONS_UNKNOWN, document, scorer_of, text
 from spacelang.runtime.history import History, NullTrialStorage
 from spacelang.runtime.scoring.metric import named_metric
@@ -198,7 +199,7 @@ def test_what_can_be_pasted_is_quoted(tmp_path: Path) -> None:
     assert "\x1b" not in said
     assert "\u202e" not in said
     (line,) = [line for line in said.splitlines() if line.startswith("  continue")]
-    assert "--data '␛[2J<U+202E>'\"'\"'; rm -rf ~ #.csv'" in line
+    assert r" --data $'\x1b[2J\xe2\x80\xae\x27; rm -rf ~ #.csv' " in line, "no quote that ends the word in any shell"
 
 
 def test_rows_for_testing_are_asked_for_again(tmp_path: Path) -> None:
@@ -228,18 +229,29 @@ def test_who_goes_on_judges_as_the_run_did(tmp_path: Path) -> None:
 
 def test_who_goes_on_says_again_what_the_run_was_asked_for(tmp_path: Path) -> None:
     """All that its other facts do not say; a store that does not know it says so."""
-    asked = {"set": ("z=blds(disc=2)", "k=1"), "allow": ("xgboost",), "bind": ("n_features=3",), EVIL: (EVIL,)}
+    asked = {"set": ("z=blds(disc=2)", "k=1"), "bind": ("n_features=3",), EVIL: (EVIL,), "executor": ("tcp://a:1",)}
     stored(tmp_path / "asked.db", asked=asked)
     stored(tmp_path / "usual.db", asked={UNNAMED_SPACE: ()})
     stored(tmp_path / "before.db", asked=None)
     lines = [told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("asked", "usual", "before")]
-    again = "--set 'z=blds(disc=2)' --set k=1 --allow xgboost --bind n_features=3 --store"
+    again = "--set 'z=blds(disc=2)' --set k=1 --bind n_features=3 --store"
     assert f" --seed 0 {again} " in lines[0]
     assert [("spacelang run SPACE --data" in line, line.endswith(OPTIONS_UNKNOWN)) for line in lines] == [
         (True, False),
         (False, False),
         (True, True),
     ]
+
+
+def test_a_store_does_not_decide_what_is_imported(tmp_path: Path) -> None:
+    """The packages that it names are shown, to be allowed by the one who trusts them; no name can look like more."""
+    stored(tmp_path / "one.db", asked={"allow": ("xgboost",)})
+    stored(tmp_path / "two.db", asked={"allow": ("my-own", "x` is harmless: `y", EVIL)})
+    one, two = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("one", "two"))
+    assert " --seed 0 --allow PACKAGE --store" in one
+    assert one.endswith("`; the store names `xgboost`: allow only packages that you trust")
+    assert " --seed 0 --allow PACKAGE --allow PACKAGE --allow PACKAGE --store" in two
+    assert "; the store names `my-own`, `…`, `…`: allow only" in two
 
 
 def test_a_line_to_paste_is_not_cut(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, CrossValidation, Goal, Holdout, Measure
+from spacelang.ir.task import Bound, Goal, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.ensembles import construction
 from spacelang.runtime.ensembles.construction import (
     BestPredictions,

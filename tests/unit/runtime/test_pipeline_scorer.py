@@ -23,8 +23,9 @@ from sklearn.pipeline import make_pipeline
 from storing import header
 
 from spacelang.ir.search_protocol import Problem
-from spacelang.ir.task import Bound, CrossValidation, Goal, Holdout, Measure
+from spacelang.ir.task import Bound, Goal, Measure
 from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.labels import check_and_encode_labels

@@ -12,8 +12,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.search_protocol import ask_all
 from spacelang.ir.space import Space
-from spacelang.ir.task import CrossValidation, Goal, Holdout
+from spacelang.ir.task import Goal
 from spacelang.ir.trial import Request, Status
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table

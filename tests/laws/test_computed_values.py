@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 import spacelang as sl
 from spacelang.analysis import check
+from spacelang.analysis.value_intervals import interval_of
 from spacelang.ir import computed_numbers
 from spacelang.ir.computed import computed_value
-from spacelang.ir.expr import INACTIVE
-from spacelang.ir.space import Space, computed_parameters
+from spacelang.ir.domain import Grid, Real
+from spacelang.ir.expr import INACTIVE, Arithmetic, Call, Constant, Expr, Reference
+from spacelang.ir.space import Hyperparameter, Space, Variable, computed_parameters
 from spacelang.ir.walk import Assignment
 from spacelang.report.computed_code import ComputedCode
 from spacelang.serialization.definition import from_json, to_json
@@ -211,3 +213,51 @@ def test_decoding_an_encoded_configuration_returns_it(target: str, drawn: Drawn)
         assert form.decode(form.encode(configuration)) == configuration
     for encoded in form.sample(10, np.random.default_rng(0)):
         assert form.decode(encoded) in space
+
+
+RANGES = (Real(0.5, 2.0), Real(-1.0, 1.0), Real(0.0, 1.0, lower_open=True), Grid(1, 40), Grid(-3, 3))
+
+
+def _arithmetic(draw: st.DrawFn, depth: int) -> Expr:
+    if not depth:
+        return Reference(draw_one(draw, ("x", "y"))) if draw(st.booleans()) else Constant(draw_one(draw, (2, 0.5, -1)))
+    kind = draw_integer(draw, 0, 3)
+    if kind == 0:
+        function = draw_one(draw, ("ceil", "floor", "sqrt", "log2"))
+        return Call(function, (_arithmetic(draw, depth - 1),))
+    if kind == 1:
+        return Call(draw_one(draw, ("min", "max")), (_arithmetic(draw, depth - 1), _arithmetic(draw, depth - 1)))
+    if kind == 2:
+        return Arithmetic("**", _arithmetic(draw, depth - 1), Constant(draw_one(draw, (0, 1, 2, 3, -1, 0.5))))
+    sides = _arithmetic(draw, depth - 1), _arithmetic(draw, depth - 1)
+    return Arithmetic(draw_one(draw, ("+", "-", "*", "/", "**")), *sides)
+
+
+@given(st.data())
+def test_an_interval_contains_all_values(data: st.DataObject) -> None:
+    domains = [data.draw(st.sampled_from(RANGES)) for _ in "xy"]
+    nodes = [
+        Hyperparameter(name, name, name, domain, domain.representative)
+        for name, domain in zip("xy", domains, strict=True)
+    ]
+    variables = {node.address: Variable(node, ()) for node in nodes}
+    expression = data.draw(st.composite(_arithmetic)(2))
+    interval = interval_of(expression, variables)
+    if interval is None:
+        return
+    for _ in range(10):
+        points = {node.address: data.draw(st.floats(0, 1)) for node in nodes}
+        values = {n.address: _member_at(n.domain, points[n.address]) for n in nodes}
+        value = computed_value(expression, values.__getitem__, variables)
+        if value is not INACTIVE:
+            number = computed_numbers.exact(value)
+            slack = abs(number) / 2**40  # irrational steps are rounded to floats
+            assert interval.lower.number - slack <= number <= interval.upper.number + slack
+            assert not interval.is_integral or number.denominator == 1
+
+
+def _member_at(domain: Any, share: float) -> int | float:
+    if isinstance(domain, Grid):
+        return round(domain.lower + share * (domain.upper - domain.lower))
+    number = domain.lower + share * (domain.upper - domain.lower)
+    return min(max(number, domain.least), domain.greatest)

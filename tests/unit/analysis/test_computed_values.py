@@ -9,8 +9,10 @@ import spacelang as sl
 from spacelang.ir.computed import computed_value
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space, computed_parameters
+from spacelang.ir.trial import Request
 from spacelang.ir.walk import Assignment
 from spacelang.report.pipeline_module import module_with_builder
+from spacelang.runtime.request_queue import PrefixKeys
 from spacelang.serialization.difference import differences
 
 FLAML = """
@@ -178,3 +180,33 @@ def test_a_value_that_grows_with_the_data_needs_a_binding() -> None:
         sl.parse(text)
     bound = sl.parse(text, bind={"n_features": 9})
     assert bound.build(bound.default()).named_steps["s"].k == 4
+
+
+def test_what_the_data_drops_is_dropped_from_computed_values() -> None:
+    text = """var size : int[2, 4] = 3 when n_missing > 0
+stage imputer = KNNImputer { n_neighbors := size }
+stage scaler  = StandardScaler | none
+stage encoder = OneHotEncoder { max_categories : int[5, 9] = 5 }
+stage estimator = SVC { C := count(encoder is OneHotEncoder, scaler is none) + 1, gamma := encoder.max_categories }
+pipeline = columns(numeric: imputer -> scaler, categorical: encoder) -> estimator"""
+    with_all, without = sl.parse(text), sl.parse(text, bind={"n_missing": 0, "n_categorical": 0, "n_text": 0})
+    assert {"size", "encoder"} <= with_all.checked.variables.keys()
+    assert without.checked.variables.keys() == {"imputer", "scaler", "estimator"}
+    assert [each.name for each, _ in computed_parameters(without.checked.root)] == ["C"]
+    built = without.build(without.default()).named_steps["estimator"]
+    assert (built.C, built.gamma) == (1, "scale")
+
+
+def test_steps_share_a_cache_only_if_their_computed_values_agree() -> None:
+    space = sl.parse(
+        "var n : int[1, 3] = 2\nvar c : int[1, 3] = 1\nstage reducer = PCA { n_components := n }\n"
+        "stage estimator = SVC { C := c }"
+    )
+    keys = PrefixKeys(space.checked, 100)
+    base = {"n": 1, "c": 1, "reducer": "PCA", "estimator": "SVC"}
+    first, other_c, other_n = (
+        keys.key_of(Request(sl.Configuration(each))) for each in (base, {**base, "c": 2}, {**base, "n": 2})
+    )
+    assert first[:2] == other_c[:2]
+    assert first != other_c
+    assert first[:2] != other_n[:2]

@@ -42,10 +42,11 @@ class Tpe:
     def search(self, problem: Problem) -> Search:
         """Request the library's proposals without end; a finite space is exhausted.
 
-        Each idle worker gets a proposal. A running trial counts as failed for hyperopt and is in state RUNNING for
-        optuna. A repeated proposal of hyperopt is made again, ten times, and then a configuration is drawn; one of
-        optuna is answered from memory. If 100 proposals in a row violate constraints, or no draw is new, all remaining
-        configurations are drawn. Raises RefusedError for a space that the library cannot represent.
+        Each idle worker gets a proposal. With hyperopt, a running trial counts as failed, and a repeated proposal is
+        made again up to ten times; then a configuration is drawn. If 100 proposals in a row violate constraints, or no
+        draw is new, all remaining configurations are drawn. With optuna, a running trial is in state RUNNING, and a
+        repeated proposal is answered from memory; after ten in a row, a configuration is drawn. Raises RefusedError for
+        a space that the library cannot represent.
         """
         structures = Structures(problem.space)
         if not structures.count:

@@ -302,7 +302,7 @@ def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterat
 
 
 def _hyperparameters_option(header: "RunHeader") -> str:
-    """Return the option for the hyperparameters of a table, or an empty string if the table has all values."""
+    """Return the option `--hyperparameters` with which a tabulation was started; empty if it evaluates all values."""
     extent = parse_options(header.options).get("hyperparameters")
     return f" --hyperparameters {shell_word(extent)}" if isinstance(extent, str) and extent != "all" else ""
 

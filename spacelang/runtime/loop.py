@@ -206,7 +206,10 @@ class Dispatcher:
         return self._report_speculative(record)
 
     def _has_capacity_event(self) -> bool:
-        """Return True if only an event of its own can tell of idle workers: new workers, or no committed trial."""
+        """Return True if the search needs an event of its own to learn of idle workers.
+
+        That is so if the number of workers has changed between sessions, and before the first committed trial.
+        """
         is_news = self._workers > 0 and self._idle_workers != self._reported_idle_workers
         return is_news and (self._has_worker_change or not self._committed)
 

@@ -6,8 +6,8 @@ A target declares its verdicts with `preserved_by_reductions`, and overrides tho
     preserves = {**preserved_by_reductions(accepts), Construct.FLOATS: (exact("a dial"),)}
     chain = build_questions(structures, accepts, preserves)
 
-If `accepts` allows no continuous ranges, these are cut to grids, and if it allows no log scales, logarithms are drawn.
-Both are reported as approximated where members are lost.
+If `accepts` allows no continuous ranges, these are cut to grids. If it allows no log scales, the logarithm of a
+value is drawn from a uniform range instead. Both are reported as approximated where members are lost.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -376,7 +376,9 @@ class BoundReader:
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
                 self._report.add(
-                    problems.BoundForm(written.span, problem="expected the name of a measure on the left of the limit", remedy=remedy)
+                    problems.BoundForm(
+                        written.span, problem="expected the name of a measure on the left of the limit", remedy=remedy
+                    )
                 )
                 return None
         if name not in MEASURES:

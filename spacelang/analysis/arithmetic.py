@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
@@ -10,7 +11,7 @@ from spacelang.diagnostics.conditions import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir import expr
 from spacelang.ir.domain import DATA_SIZE_NAMES
-from spacelang.ir.value import NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
+from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
 from spacelang.ir.value import Number as Known
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
@@ -26,6 +27,7 @@ It is larger than any number that comes from data, and its products with most ot
 MAX_BITS: Final = 5_000
 """The maximum size of exact numbers. Longer results count as undefined, because a file could make them endless."""
 _INFINITY_NAMES: Final = frozenset({"inf", "infinity", "infinite", "nan"})
+FIXED_VALUE_REASON: Final = "fixed values may use only numbers and symbols of the data"
 Refuse: TypeAlias = Callable[[ast.Expression], object]
 
 
@@ -39,7 +41,7 @@ def read_arithmetic(
     match written:
         case ast.Number():
             return expr.Constant(written.value, written.span)
-        case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
+        case ast.Binary(operator="+" | "-" | "*" | "/" | "**" as sign):
             left, right = (read_arithmetic(side, report, reason, refuse) for side in (written.left, written.right))
             return None if left is None or right is None else expr.Arithmetic(sign, left, right, written.span)
         case ast.Unary(operator="-"):
@@ -60,7 +62,10 @@ def read_arithmetic(
 def _report_name(written: ast.DottedName, report: DiagnosticCollector, reason: str) -> None:
     near = nearest_name(written.text, DATA_SIZE_NAMES)
     listed = ", ".join(f"`{name}`" for name in DATA_SIZE_NAMES)
-    remedy = f"the symbols of the data are {listed}; relate hyperparameters with `require`"
+    others = "relate hyperparameters with `require`"
+    if reason == FIXED_VALUE_REASON:
+        others = "a value that is computed from hyperparameters follows `:=` instead of `=`"
+    remedy = f"the symbols of the data are {listed}; {others}"
     if written.text.lower() in _INFINITY_NAMES:
         near, remedy = None, "ranges are finite: write the largest value worth trying, such as `1e6`"
     report.add(UnknownName(written.span, name=written.text, reason=reason, near=near, remedy=remedy))
@@ -71,6 +76,10 @@ def read_call(
 ) -> expr.Expr | None:
     """Return the call of a built-in function, or None after reporting a mistake, or if an argument is None."""
     name = call.function.text
+    if name == "sum":
+        terms = [argument for argument in arguments if argument is not None]
+        whole = reduce(lambda left, right: expr.Arithmetic("+", left, right, call.span), terms) if terms else None
+        return whole if len(terms) == len(arguments) else None
     if name not in NUMERIC_FUNCTIONS:
         hint = _equivalent_hint(call)
         near = None if hint else nearest_name(name, NUMERIC_FUNCTIONS)
@@ -88,12 +97,14 @@ def read_call(
 def _equivalent_hint(call: ast.FunctionCall) -> str | None:
     first, *others = (argument.span.text for argument in call.arguments)
     match call.function.text, others:
-        case "sum", [_, *_]:
-            return f"write `{' + '.join((first, *others))}`"
         case "abs", []:
             return f"write `max({first}, -{first})`"
-        case ("pow", ["2"]) | ("square", []):
-            return f"the language has no powers: write `{first} * {first}`"
+        case "pow", [exponent]:
+            return f"write `{first} ** {exponent}`"
+        case "square", []:
+            return f"write `{first} ** 2`"
+        case "count", _:
+            return "`count` counts conditions, and bounds have none"
         case "int" | "trunc", []:
             return f"write `floor({first})`"
         case "round", []:
@@ -132,6 +143,18 @@ def replace_infinities(expression: expr.Expr) -> expr.Expr | None:
         return None
     remaining = iter(parts)
     return expr.with_children(expression, lambda _: next(remaining))
+
+
+def with_whole_infinities(expression: expr.Expr) -> expr.Expr | None:
+    """Return `replace_infinities` of an expression with very large integers, which do not make its value a float."""
+    found = replace_infinities(expression)
+    return found if found is None or found is expression else _with_large_integers(found)
+
+
+def _with_large_integers(expression: expr.Expr) -> expr.Expr:
+    if isinstance(expression, expr.Constant) and is_infinity_placeholder(expression):
+        return expr.Constant(int(to_fraction(float(expression.value))), expression.span)  # type: ignore[arg-type]
+    return expr.with_children(expression, _with_large_integers)
 
 
 def is_infinity_placeholder(expression: expr.Expr) -> bool:
@@ -183,6 +206,14 @@ def _quotient(left: Number, right: Number) -> Number:
     return left / right
 
 
+def _power(left: Number, right: Number) -> Number:
+    if not isinstance(left, float) and not isinstance(right, float):
+        found = ARITHMETIC_OPERATIONS["**"](left, right)
+        if not isinstance(found, NumberInterval):
+            return Fraction(found)
+    return math.pow(left, right)
+
+
 def _rounding(function: Callable[[Number], int]) -> Callable[[Number], Number]:
     return lambda number: number if isinstance(number, float) else Fraction(function(number))
 
@@ -204,6 +235,7 @@ _OPERATIONS: Final[dict[str, Callable[[Number, Number], Number]]] = {
     "-": lambda left, right: left - right,
     "*": lambda left, right: left * right,
     "/": _quotient,
+    "**": _power,
 }
 _FUNCTIONS: Final[dict[str, Callable[..., Number]]] = {
     "min": min,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, Final
 
-from spacelang.analysis import declarations, parameter_checks, roles, tasks
+from spacelang.analysis import computed_checks, declarations, parameter_checks, roles, tasks
 from spacelang.analysis.context import MAX_NUMBER, CheckContext
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import common_value
@@ -169,10 +169,12 @@ class _CatalogueChecker:
         self._catalogue = catalogue
         self._report = report
         self._finder = OperatorFinder(catalogue, report)
+        self._computed: dict[str, tuple[ParameterChecker, Span]] = {}
 
     def check(self, space: Space) -> None:
         for operator in operators(space.root):
             self._operator(operator)
+        computed_checks.check(space, self._computed, self._report)
         _check_disjoint(space.hyperparameters)
         roles.check(space.root, self._catalogue, self._report)
         if space.task is not None:
@@ -195,14 +197,17 @@ class _CatalogueChecker:
         parameter_checks.check_operator_deprecation(called, entry, self._report)
         spans = {name: getattr(value, "span", operator.span) for name, value in operator.fixed}
         given = {name: ast.Word(name, span) for name, span in spans.items()}
-        given |= {child.name: ast.Word(child.name, child.span) for child in operator.children}
+        children = [child for child in operator.children if isinstance(child, Choice) or not child.is_var]
+        given |= {child.name: ast.Word(child.name, child.span) for child in (*children, *operator.computed)}
         judges = {
             name: ParameterChecker(self._report, entry, parameter_checks.find(word, entry, self._report))
             for name, word in given.items()
         }
         for name, value in operator.fixed:
             self._fixed(value, given[name].span, entry, judges[name])
-        for child in operator.children:
+        for computed in operator.computed:
+            self._computed[computed.address] = judges[computed.name], computed.span
+        for child in children:
             if isinstance(child, Hyperparameter):
                 self._hyperparameter(child, entry, judges[child.name])
             else:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Set
 from itertools import count as numbers
 from typing import Final
 
+from spacelang.analysis import removed_values
 from spacelang.analysis.conflicts import Conflict, data_dependent_addresses, depends_on_data, find_conflict
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import DecisionCondition, Draft
@@ -36,6 +37,8 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
             structures, excluding = ensure_admissible_default(structures, report)
             blamed += excluding
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
+        if not report.has_errors:
+            removed_values.check(space, draft.written_constraints, report)
     except UndecidableError as error:
         report.add(problems.TooComplexToDecide(error.atom.span))
         return None

@@ -78,10 +78,10 @@ class DataSymbols:
         return span in self._simplified or bool(self.mentioned_in(span))
 
     def first_mention(self, span: Span, names: Iterable[str]) -> Span:
-        """Return the first place inside a span that mentions one of the symbols by its name."""
+        """Return the first place inside a span that mentions one of the symbols by its name, or the span itself."""
         mentions = (each for each in self._mentions[span.source] if span.start <= each[0] < span.end)
         places = (Span(span.source, start, start + len(name)) for start, name in mentions)
-        return next(place for place in places if place.text in names)
+        return next((place for place in places if place.text in names), span)
 
     def is_bound(self, name: str) -> bool:
         """Return True if a symbol has a number."""
@@ -143,8 +143,9 @@ class DiagnosticCollector:
 
     def report_unbound(self, span: Span, limit: str | None = None) -> None:
         """Report the first unbound symbol in a span. Without it, `limit` would be finite."""
-        at = self.symbols.first_mention(span, self.symbols.unbound_in(span))
-        self.add(UnboundSymbol(at, symbol=at.text, limit=limit))
+        free = self.symbols.unbound_in(span)
+        at = self.symbols.first_mention(span, free)
+        self.add(UnboundSymbol(at, symbol=at.text if at.text in free else free[0], limit=limit))
 
     @property
     def has_errors(self) -> bool:

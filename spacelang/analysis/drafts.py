@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from spacelang.analysis.modules import Module
 from spacelang.diagnostics.diagnostic import Related
@@ -11,11 +11,14 @@ from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, is_true
 from spacelang.ir.partial_evaluation import ConditionCase, activity_cases, fold_constants
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Node, Space, Variable
+from spacelang.ir.space import Choice, ComputedParameter, Constraint, Context, Hyperparameter, Node, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure, rebuild_tree
 from spacelang.syntax import ast
 from spacelang.text import Span
+
+if TYPE_CHECKING:
+    from spacelang.analysis.parameter_checks import ParameterChecker
 
 BranchKey: TypeAlias = tuple[str, str]  # A branch: the address of its decision and its own name
 
@@ -56,6 +59,13 @@ class StageNames:
         words = name.split(".")
         return ".".join(words[: len(words) - len(rest)])
 
+    def home_of(self, name: str) -> tuple[int, str]:
+        """Return the id of the module in which a dotted name is looked up, and its rest there."""
+        module, words = self.module, name.split(".")
+        while module is not None and len(words) > 1 and words[0] in module.imports:
+            module = module.imports[words.pop(0)]
+        return id(module), ".".join(words)
+
     def _resolve(self, name: str) -> tuple[str, list[str], tuple[str, ...]]:
         module, words = self.module, name.split(".")
         if module is not None and words[0] not in self.own:
@@ -82,6 +92,15 @@ class DecisionCondition:
     span: Span
 
 
+@dataclass(slots=True, eq=False)
+class Definition:
+    """A name that stands for an expression: that of a `let`, or of a computed parameter among its siblings."""
+
+    name: ast.Word
+    expression: ast.Expression
+    scope: "Scope"
+
+
 @dataclass(slots=True)
 class Scope:
     """The names in one body: hyperparameters and nested decisions by the names that sibling members use for them."""
@@ -93,6 +112,9 @@ class Scope:
     operators: dict[str, str] = field(default_factory=dict)
     fixed: dict[str, Span] = field(default_factory=dict)
     values: dict[str, Span] = field(default_factory=dict)
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    outer_name: str = ""
+    """The name that is being defined: in its own definition it means what it means outside of the body."""
     dubious: set[str] = field(default_factory=set)
     """Names that are declared but could not be read. Expressions about them are not checked."""
     names: StageNames = field(default_factory=StageNames)
@@ -117,6 +139,15 @@ class PendingCondition:
     address: str
     expression: ast.Expression
     scope: Scope
+
+
+@dataclass(slots=True)
+class PendingComputation:
+    """The expression of a computed parameter that is still to be read, and the checker of its values."""
+
+    address: str
+    definition: Definition
+    judge: "ParameterChecker"
 
 
 @frozen
@@ -161,6 +192,12 @@ class Draft:
     conditions: list[PendingCondition] = field(default_factory=list)
     pending_decision_conditions: list[PendingDecisionCondition] = field(default_factory=list)
     rules: list[PendingConstraint] = field(default_factory=list)
+    computations: list[PendingComputation] = field(default_factory=list)
+    definitions: dict[tuple[int, str], Definition] = field(default_factory=dict)
+    """The `let` lines of files, by the id of the module and the name."""
+    lets: list[Definition] = field(default_factory=list)
+    imported: set[str] = field(default_factory=set)
+    """The addresses of each `var` of an imported file, which belongs to the space only if something uses it."""
     decision_conditions: dict[str, DecisionCondition] = field(default_factory=dict)
     """The conditions of nested decisions by address, after they are read."""
     written_constraints: list[ConstraintWithBranches] = field(default_factory=list)
@@ -175,15 +212,34 @@ class Draft:
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
 
+    def definition(self, name: str, scope: Scope) -> Definition | None:
+        """Return what a name is defined as in a scope, or None if it stands for something else."""
+        own = (scope.constants, scope.operators, scope.addresses, scope.dubious)
+        found = scope.definitions.get(name) if name != scope.outer_name else None
+        is_own = found is not None or any(name in each for each in own)
+        return found if is_own or scope.names.module is None else self.definitions.get(scope.names.home_of(name))
+
+    def lets_in(self, scope: Scope) -> Iterator[str]:
+        """Yield the names that the `let` lines of the file of a scope define."""
+        home = id(scope.names.module)
+        return (name for module, name in self.definitions if module == home)
+
 
 def stage_of(address: str) -> str:
     """Return the stage, or the step of the pipeline, that an address begins with."""
     return address.split(".", 1)[0]
 
 
-def with_conditions(node: Node, conditions: dict[str, Expr]) -> Node:
-    """Return the tree with the conditions attached to the hyperparameters at their addresses."""
-    return rebuild_tree(node, lambda leaf: replace(leaf, condition=conditions.get(leaf.address, leaf.condition)))
+def with_expressions(node: Node, conditions: Mapping[str, Expr], computations: Mapping[str, Expr]) -> Node:
+    """Return the tree with the conditions of hyperparameters and the expressions of computed parameters, by address."""
+
+    def with_condition(leaf: Hyperparameter) -> Hyperparameter:
+        return replace(leaf, condition=conditions.get(leaf.address, leaf.condition))
+
+    def with_expression(computed: ComputedParameter) -> ComputedParameter:
+        return replace(computed, expression=computations.get(computed.address, computed.expression))
+
+    return rebuild_tree(node, with_condition, compute=with_expression)
 
 
 MAX_CASES: Final = 64

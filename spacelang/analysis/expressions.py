@@ -3,20 +3,36 @@
 from itertools import islice
 from typing import Final
 
+from spacelang.analysis.counts import expand_counts
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import Scope
+from spacelang.analysis.drafts import Definition, Scope
 from spacelang.analysis.operands import NameResolver, OperandReader
+from spacelang.analysis.truths import ORDER_OPERATORS, comparison_remedy, is_test, is_truth_value
 from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
+from spacelang.diagnostics.conditions import DefinitionCycle
+from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative
 from spacelang.ir.domain import Categorical, NotFound, Ordinal, literal, parts
-from spacelang.ir.expr import And, BranchTest, Compare, Constant, Expr, In, Not, Or, Reference, nodes
+from spacelang.ir.expr import (
+    And,
+    Arithmetic,
+    BranchTest,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Not,
+    Or,
+    Reference,
+    nodes,
+)
 from spacelang.ir.space import Choice, Operator, index_of_value_branch, is_value_branch
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
-ORDER_OPERATORS: Final = ("<", "<=", ">", ">=")
 MAX_NODES: Final = 10_000
 """The maximum number of nodes of an expression. A comparison of truth values contains both of its sides twice."""
 LIMIT: Final = f"{MAX_NODES:,} parts of an expression (both sides of the comparison count twice)"
@@ -28,14 +44,58 @@ class ExpressionReader:
     def __init__(self, names: NameResolver, report: DiagnosticCollector) -> None:
         self._names = names
         self._report = report
-        self._operands = OperandReader(names, Scope(), report)
+        self._operands = self._operands_in(Scope())
+        self._open: list[Definition] = []
+        self._read: dict[Definition, Expr | Choice | None] = {}
+        self.used: set[Definition] = set()
+        """The definitions that expressions use."""
+
+    def _operands_in(self, scope: Scope) -> OperandReader:
+        return OperandReader(self._names, scope, self._report, self._defined, self._condition)
 
     def read(self, written: ast.Expression, scope: Scope) -> Expr | None:
         """Return the condition that is meant, or None after reporting why it is invalid."""
-        self._operands = OperandReader(self._names, scope, self._report)
-        found = self._condition(written)
+        self._operands = self._operands_in(scope)
+        found = self._limited(self._condition(written), written)
         is_reported = self._report.has_errors or self._names.has_incomplete_names(scope)
         assert found is not None or is_reported, "an invalid expression must be reported as an error"
+        return found
+
+    def read_definition(self, definition: Definition) -> Expr | Choice | None:
+        """Return the value that a definition stands for (a decision for a name of one), or None if it is invalid."""
+        if definition in self._read:
+            return self._read[definition]
+        if definition in self._open:
+            self._report_cycle(definition)
+            return None
+        before, self._operands = self._operands, self._operands_in(definition.scope)
+        self._open.append(definition)
+        written = definition.expression
+        found = self._condition(written) if self._is_truth(written) else self._operands.read(written)
+        found = found if isinstance(found, Choice) else self._limited(found, written)
+        self._open.pop()
+        self._operands = before
+        self._read[definition] = found
+        return found
+
+    def _defined(self, definition: Definition, written: ast.DottedName) -> Expr | Choice | None:
+        self.used.add(definition)
+        found = self.read_definition(definition)
+        self._names.copy_mentions(definition.expression, written)  # of the symbols that reading it has found
+        return found
+
+    def _report_cycle(self, definition: Definition) -> None:
+        circle = self._open[self._open.index(definition) :]
+        names = [each.name.text for each in circle]
+        path = f"`{names[0]}` needs " + ", which needs ".join(f"`{name}`" for name in (*names[1:], names[0]))
+        related = tuple(Related(each.name.span, f"`{each.name.text}` is defined here") for each in circle[1:])
+        self._report.add(DefinitionCycle(circle[0].name.span, name=names[0], path=path, related=related))
+
+    def _limited(self, found: Expr | None, written: ast.Expression) -> Expr | None:
+        """Return an expression, or None after reporting that it has too many parts, as definitions can multiply."""
+        if found is not None and sum(1 for _ in islice(nodes(found), MAX_NODES + 1)) > MAX_NODES:
+            self._report.add(TooLarge(written.span, what="this expression", limit=f"{MAX_NODES:,} parts"))
+            return None
         return found
 
     # ---- conditions
@@ -51,17 +111,25 @@ class ExpressionReader:
                 return self._is_test(written)
             case ast.Membership():
                 return self._membership(written)
-            case ast.Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">="):
-                return self._truth_comparison(written) if _compares_truths(written) else self._comparison(written)
+            case ast.Binary() if is_test(written):
+                return self._test(written)
             case ast.DottedName():
                 return self._truth_value(written)
             case ast.NamedConstant(value=bool()):
                 return Constant(written.value, written.span)
             case _:
-                self._operands.refuse(
-                    written, f"`{written.span.text}` is neither true nor false", _comparison_remedy(written)
-                )
+                problem = f"`{written.span.text}` is neither true nor false"
+                self._operands.refuse(written, problem, comparison_remedy(written))
                 return None
+
+    def _test(self, written: ast.Binary) -> Expr | None:
+        if written.operator == "implies":
+            left, right = self._condition(written.left), self._condition(written.right)
+            return None if left is None or right is None else Or((Not(left, written.left.span), right), written.span)
+        if self._compares_truths(written):
+            return self._truth_comparison(written)
+        found = self._comparison(written)
+        return found if found is None else expand_counts(found, self._report)
 
     def _logical(self, written: ast.Logical) -> Expr | None:
         # Read all terms, to find all mistakes.
@@ -76,6 +144,9 @@ class ExpressionReader:
         if isinstance(found, Reference) and not self._is_boolean(found.address):
             name = written.text
             self._operands.refuse(written, f"`{name}` is neither true nor false", f"compare it: `{name} == …`")
+            return None
+        if isinstance(found, Arithmetic | Call):
+            self._operands.refuse(written, f"`{written.text}` is a number", f"compare it: `{written.text} > …`")
             return None
         if isinstance(found, Constant) and self._operands.mentions_data(written):
             self._operands.refuse(written, f"`{written.text}` is a number", f"compare it: `{written.text} > …`")
@@ -150,10 +221,12 @@ class ExpressionReader:
         item = self._operands.replace_infinities(item, written.item)
         if item is None:
             return None
+        if self._refuses_truths((item, written.item)):
+            return None
         if isinstance(item, Reference):
             for value, place in zip(values, written.values, strict=True):
                 self._operands.expect_value(item.address, value, place)  # type: ignore[arg-type]
-        return In(item, tuple(values), written.span)  # type: ignore[arg-type]
+        return expand_counts(In(item, tuple(values), written.span), self._report)  # type: ignore[arg-type]
 
     # ---- comparisons
 
@@ -184,6 +257,8 @@ class ExpressionReader:
                 return None
         if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):
             return None
+        if self._refuses_truths((left, written.left), (right, written.right)):
+            return None
         left = self._operands.replace_infinities(left, written.left)
         right = self._operands.replace_infinities(right, written.right)
         if left is None or right is None or not self._operands.check_at_most_one_infinity(written, left, right):
@@ -198,6 +273,30 @@ class ExpressionReader:
             ):
                 self._operands.expect_value(side.address, constant.value, place)
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
+
+    def _refuses_truths(self, *sides: tuple[Expr, ast.Expression]) -> bool:
+        """Return True after reporting that a side of a comparison of values is a truth value."""
+        for side, place in sides:
+            if is_truth_value(side):
+                remedy = "truth values can only be compared with `==` and `!=`, and with each other"
+                self._operands.refuse(place, f"`{place.span.text}` is a truth value", remedy)
+                return True
+        return False
+
+    def _compares_truths(self, written: ast.Binary) -> bool:
+        return written.operator in ("==", "!=") and (self._is_truth(written.left) or self._is_truth(written.right))
+
+    def _is_truth(self, written: ast.Expression) -> bool:
+        """Return True if an expression is true or false: a test, or the name of one."""
+        scope = self._operands.scope
+        seen: list[Definition] = []
+        while isinstance(written, ast.DottedName):
+            definition = self._names.definition(written.text, scope)
+            if definition is None or definition in seen:
+                return False
+            seen.append(definition)
+            written, scope = definition.expression, definition.scope
+        return is_test(written)
 
     def _nested_side(self, written: ast.Binary) -> tuple[ast.DottedName, ast.Expression] | None:
         """Return the choice of operators (the value of a parameter) that an equality compares, and the other side."""
@@ -280,30 +379,6 @@ class ExpressionReader:
         equal = domain.values[place : place + 1] if written.operator in ("<=", ">=") else ()
         chosen = (*domain.values[:place], *equal) if below else (*equal, *domain.values[place + 1 :])
         return In(side, chosen, written.span)
-
-
-def _comparison_remedy(written: ast.Expression) -> str:
-    """Return advice for an expression without truth; a tuple was probably meant to list alternatives."""
-    if not isinstance(written, ast.Tuple):
-        return "compare this value with another one, for example by `==`"
-    tests = " and ".join(f"… is {item.span.text}" for item in written.items)
-    return f"write `{tests}`, with stages in place of the dots"
-
-
-def _compares_truths(written: ast.Binary) -> bool:
-    return written.operator in ("==", "!=") and (_is_truth(written.left) or _is_truth(written.right))
-
-
-def _is_truth(written: ast.Expression) -> bool:
-    match written:
-        case ast.Logical() | ast.Membership() | ast.IsTest():
-            return True
-        case ast.Unary(operator=operator):
-            return operator == "not"
-        case ast.Binary(operator=operator):
-            return operator in ("==", "!=", *ORDER_OPERATORS)
-        case _:
-            return False
 
 
 def _alternative_name(value: ast.DottedName | ast.Text | ast.NamedConstant) -> ast.DottedName | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.modules import Module, index_by_name
@@ -18,26 +18,25 @@ MAX_CHAIN: Final = 64  # The maximum length of a chain of groups that include ea
 MAX_DEPTH: Final = 16
 MAX_MEMBERS: Final = 20_000
 """The maximum number of included members in a space. Without it, a few lines could include millions."""
-NamedMember: TypeAlias = ast.Parameter | ast.FixedParameter
 
 
 @frozen
 class BodyMember:
     """A member of a body, with the module of its text, and the `include` or use that brought it, if any."""
 
-    member: NamedMember | ast.ConstraintStatement
+    member: ast.NamedMember | ast.ConstraintStatement
     home: Module
     through: Related | None = None
 
     @property
     def name(self) -> str | None:
-        """The name of the parameter, or None for a constraint."""
+        """The name of the member, or None for a constraint."""
         return None if isinstance(self.member, ast.ConstraintStatement) else self.member.name.text
 
 
 @dataclass(slots=True)
 class _Body:
-    own: dict[str, NamedMember]
+    own: dict[str, ast.NamedMember]
     brought: dict[str, tuple[ast.ParameterGroupInclusion, BodyMember]] = field(default_factory=dict)
     rules: set[int] = field(default_factory=set)
 
@@ -49,7 +48,7 @@ class GroupReader:
         self._report = report
         self._opened: dict[int, tuple[BodyMember, ...]] = {}
         self._open: list[ast.ParameterGroup] = []
-        self._reading: list[NamedMember | ast.ConstraintStatement] = []
+        self._reading: list[ast.NamedMember | ast.ConstraintStatement] = []
         self._depth = 0
         self._endless: set[int] = set()
         self._brought = 0
@@ -110,7 +109,7 @@ class GroupReader:
             self._report.attribute_to(before, given.through)
 
     def _members(self, body: ast.Body, module: Module) -> Iterator[BodyMember]:
-        named = [member for member in body.members if isinstance(member, ast.Parameter | ast.FixedParameter)]
+        named = [member for member in body.members if isinstance(member, ast.NamedMember)]
         here = _Body(index_by_name("parameter", named, self._report))
         for member in body.members:
             match member:
@@ -118,7 +117,7 @@ class GroupReader:
                     yield from self._included_members(member, module, here)
                 case ast.ConstraintStatement():
                     yield BodyMember(member, module)
-                case ast.Parameter() | ast.FixedParameter():
+                case ast.Parameter() | ast.FixedParameter() | ast.ParameterFormula() | ast.Let():
                     if here.own[member.name.text] is member:
                         yield BodyMember(member, module)
 
@@ -188,7 +187,7 @@ class GroupReader:
     def _report_ambiguous(
         self,
         include: ast.ParameterGroupInclusion,
-        member: NamedMember,
+        member: ast.NamedMember,
         first: tuple[ast.ParameterGroupInclusion, BodyMember],
     ) -> None:
         other, given = first

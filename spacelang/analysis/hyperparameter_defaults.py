@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Final, assert_never
 
-from spacelang.analysis.arithmetic import evaluate, read_arithmetic
+from spacelang.analysis.arithmetic import FIXED_VALUE_REASON, evaluate, read_arithmetic
 from spacelang.analysis.arithmetic import to_number as plain_number
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
 from spacelang.analysis.domains import domain_text, domains_for_vast_data, widest_domain
@@ -223,7 +223,7 @@ def read_fixed_value(written: ast.Value | ast.Expression, report: DiagnosticColl
 
 
 def _read_arithmetic(written: ast.Expression, report: DiagnosticCollector, what: str) -> ast.Number | InvalidValue:
-    reason = f"{what}s may use only numbers and symbols of the data"
+    reason = FIXED_VALUE_REASON if what == _FIXED else f"{what}s may use only numbers and symbols of the data"
     expression = read_arithmetic(written, report, reason, lambda part: _report_no_value(part, report, what))
     if expression is None:
         return NO_VALUE

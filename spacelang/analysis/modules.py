@@ -19,7 +19,9 @@ from spacelang.syntax.parser import parse
 from spacelang.syntax.sources import MAX_BYTES, ImportLocation, find_import, read_import
 from spacelang.text import Source, Span
 
-Declared = TypeVar("Declared", ast.Stage, ast.ParameterGroup, ast.AbstractOperator, ast.Parameter | ast.FixedParameter)
+Declared = TypeVar(
+    "Declared", ast.Stage, ast.ParameterGroup, ast.AbstractOperator, ast.NamedMember, ast.Parameter | ast.Let
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,8 @@ class Module:
     stages: Mapping[str, ast.Stage] = field(default_factory=dict)
     groups: Mapping[str, ast.ParameterGroup] = field(default_factory=dict)
     abstracts: Mapping[str, ast.AbstractOperator] = field(default_factory=dict)
+    values: Mapping[str, ast.Parameter | ast.Let] = field(default_factory=dict)
+    """The `var` and `let` lines of the file."""
     imports: Mapping[str, "Module"] = field(default_factory=dict)
     damaged: frozenset[str] = frozenset()
     is_torn: bool = False
@@ -85,7 +89,8 @@ def read_module(
     repeated = len(stages) < sum(isinstance(item, ast.Stage) for item in file.items)
     groups = index_by_name("group of parameters", [i for i in file.items if isinstance(i, ast.ParameterGroup)], report)
     abstracts = index_by_name("operator", [i for i in file.items if isinstance(i, ast.AbstractOperator)], report)
-    _check_names(file, stages, abstracts, groups, report)
+    values = index_by_name("name", [i for i in file.items if isinstance(i, ast.Parameter | ast.Let)], report)
+    _check_names(file, stages, abstracts, groups, values, report)
     return Module(
         source,
         file,
@@ -97,6 +102,7 @@ def read_module(
         stages=stages,
         groups=groups,
         abstracts=abstracts,
+        values=values,
         imports=imports,
         damaged=damaged,
         is_torn=torn or repeated,
@@ -143,14 +149,16 @@ def _check_names(
     stages: Mapping[str, ast.Stage],
     abstracts: Mapping[str, ast.AbstractOperator],
     groups: Mapping[str, ast.ParameterGroup],
+    values: Mapping[str, ast.Parameter | ast.Let],
     report: DiagnosticCollector,
 ) -> None:
-    """Report names that are reserved words, and names that stages, operators and imports share."""
+    """Report names that are reserved words, and names that stages, operators, values and imports share."""
     aliases = {item.alias.text: item.alias for item in file.items if isinstance(item, ast.Import) and item.alias}
     operators = [item.name for item in abstracts.values()]
-    for name in (*operators, *(item.name for item in groups.values()), *aliases.values()):
+    own = [item.name for item in values.values()]
+    for name in (*operators, *(item.name for item in groups.values()), *own, *aliases.values()):
         check_name(name, report)
-    kinds = (("stage", [item.name for item in stages.values()]), ("operator", operators))
+    kinds = (("stage", [item.name for item in stages.values()]), ("operator", operators), ("name", own))
     known = {name.text: name for name in aliases.values()}
     for kind, names in kinds:
         for name in names:

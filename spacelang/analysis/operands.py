@@ -1,11 +1,11 @@
 """Operands of comparisons: resolve names, with suggestions for unknown ones, and read values and arithmetic."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from spacelang.analysis.arithmetic import is_infinity_placeholder, read_call, replace_infinities
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
-from spacelang.analysis.drafts import Draft, FixedName, Scope, stage_of
+from spacelang.analysis.drafts import Definition, Draft, FixedName, Scope, stage_of
 from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -62,6 +62,10 @@ class NameResolver:
             return Constant(self._symbols.record_mention(name, written.span), written.span)
         return self._unknown_diagnostic(written, scope)
 
+    def definition(self, name: str, scope: Scope) -> Definition | None:
+        """Return the expression that a name stands for, or None if it stands for something else."""
+        return self._draft.definition(name, scope)
+
     def _address(self, name: str, scope: Scope) -> str:
         """Return the address that a name stands for; alternatives may be left out if only one address fits."""
         address = scope.addresses.get(name) or scope.names.address(name)
@@ -95,6 +99,10 @@ class NameResolver:
                 shorter += [f"{decision}.{each.removeprefix(beginning)}" for each in shorter]
         yield from shorter[1:]
 
+    def copy_mentions(self, said: ast.Expression, place: ast.Expression) -> None:
+        """Record that an expression stands for another one, so that it mentions the same symbols of the data."""
+        self._symbols.copy_mentions(said.span, place.span)
+
     def record_fixed(self, written: ast.DottedName, scope: Scope, place: Span) -> None:
         """Record the value that a name is fixed to, which explains why an expression at `place` cannot change."""
         name = written.text
@@ -121,7 +129,7 @@ class NameResolver:
     def is_known(self, name: str, scope: Scope) -> bool:
         """Return True if a name stands for something that could be read."""
         known = name in scope.addresses or name in scope.constants or name in scope.operators
-        return known or self._address(name, scope) in self._variables
+        return known or self.definition(name, scope) is not None or self._address(name, scope) in self._variables
 
     def is_nested_operator(self, name: str, scope: Scope) -> bool:
         """Return True if a name stands for an operator, or a choice of operators, that is the value of a parameter."""
@@ -159,6 +167,10 @@ class NameResolver:
             remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
             return UnknownName(written.span, name=name, reason=reason, remedy=remedy)
         near = self._near(name, scope)
+        module = scope.names.module
+        if module is not None and name in module.values:
+            # A hyperparameter or `let` that could not be read.
+            near = None
         if near is not None and not all(map(is_bare_word, near.split("."))):
             near = spell_parameter_name(near) if near in scope.addresses or near in scope.constants else None
         stages = [address for address in self._next_words[""] if address not in self._left_out]
@@ -171,7 +183,16 @@ class NameResolver:
         words = name.split(".")
         if len(words) == 1:
             flat = self._by_key.get(name.replace("__", "."))
-            near = nearest_name(name, [*scope.addresses, *scope.constants, *self._next_words[""]])
+            near = nearest_name(
+                name,
+                [
+                    *scope.addresses,
+                    *scope.constants,
+                    *scope.definitions,
+                    *self._draft.lets_in(scope),
+                    *self._next_words[""],
+                ],
+            )
             return flat or near or self._by_name.get(name)
         if name in self._by_ending:
             return self._by_ending[name]
@@ -212,13 +233,27 @@ class NameResolver:
         return found
 
 
+ReadDefinition = Callable[[Definition, ast.DottedName], Expr | Choice | None]
+ReadCondition = Callable[[ast.Expression], Expr | None]
+
+
 class OperandReader:
     """A reader of the operands of comparisons in one scope."""
 
-    def __init__(self, names: NameResolver, scope: Scope, report: DiagnosticCollector) -> None:
+    def __init__(
+        self,
+        names: NameResolver,
+        scope: Scope,
+        report: DiagnosticCollector,
+        read_definition: ReadDefinition,
+        read_condition: ReadCondition,
+    ) -> None:
+        """Create a reader, given functions that read what a name is defined as, and the terms of a `count`."""
         self.scope = scope
         self._names = names
         self._report = report
+        self._read_definition = read_definition
+        self._read_condition = read_condition
 
     def read(self, written: ast.Expression) -> Expr | Choice | None:
         """Return the operand (a `Choice` for the name of a decision), or None after reporting a mistake."""
@@ -230,14 +265,14 @@ class OperandReader:
                 return None if isinstance(value, InvalidValue) else Constant(value, written.span)
             case ast.DottedName():
                 return self.read_name(written)
-            case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
+            case ast.Binary(operator="+" | "-" | "*" | "/" | "**" as sign):
                 left, right = self._number(written.left), self._number(written.right)
                 return None if left is None or right is None else Arithmetic(sign, left, right, written.span)
             case ast.Unary(operator="-"):
                 term = self._number(written.term)
                 return None if term is None else Arithmetic("-", Constant(0), term, written.span)
             case ast.FunctionCall():
-                return read_call(written, [self._number(argument) for argument in written.arguments], self._report)
+                return self._call(written)
             case ast.NumberWithUnit():
                 self.refuse(written, f"`{written.span.text}` has a unit", "units are only allowed in the `task` block")
                 return None
@@ -245,6 +280,13 @@ class OperandReader:
                 remedy = "truth values can only be compared with `==` and `!=`"
                 self.refuse(written, f"`{written.span.text}` is a truth value, not a number", remedy)
                 return None
+
+    def _call(self, written: ast.FunctionCall) -> Expr | None:
+        if written.function.text != "count":
+            return read_call(written, [self._number(argument) for argument in written.arguments], self._report)
+        found = [self._read_condition(argument) for argument in written.arguments]
+        terms = tuple(term for term in found if term is not None)
+        return Call("count", terms, written.span) if len(terms) == len(found) else None
 
     def read_sides(
         self, left: ast.Expression, right: ast.Expression
@@ -254,7 +296,7 @@ class OperandReader:
             if not self._may_be_word(word):
                 continue
             known = self.read(other) if isinstance(other, ast.DottedName) and self.is_known(other) else None
-            if isinstance(known, Reference | Constant):
+            if known is not None and not isinstance(known, Choice):
                 assert isinstance(word, ast.DottedName)
                 value = self._word(known, word)
                 return (value, known) if swapped else (known, value)
@@ -265,8 +307,11 @@ class OperandReader:
         lost = first is None and self._may_be_word(right) and not self.is_known(right)
         return first, None if lost else self.read(right)
 
-    def _word(self, known: Reference | Constant, word: ast.DottedName) -> Expr | None:
+    def _word(self, known: Expr, word: ast.DottedName) -> Expr | None:
         """Return what a compared word means: a value of the hyperparameter, else a sibling member, else a mistake."""
+        if not isinstance(known, Reference | Constant):
+            found_name = self.read_name(word)
+            return None if isinstance(found_name, Choice) else found_name
         if isinstance(known, Constant):
             sibling = self.read_name(word) if self.is_known(word) or word.text in DATA_SIZE_NAMES else None
             return (
@@ -312,8 +357,11 @@ class OperandReader:
             case _:
                 return isinstance(expression, Arithmetic | Call)
 
-    def read_name(self, written: ast.DottedName) -> Reference | Constant | Choice | None:
+    def read_name(self, written: ast.DottedName) -> Expr | Choice | None:
         """Return what a name stands for, or None after reporting an unknown one (not a damaged declaration)."""
+        definition = self._names.definition(written.text, self.scope)
+        if definition is not None:
+            return self._read_definition(definition, written)
         found = self._names.find(written, self.scope)
         if isinstance(found, Diagnostic):
             self._report.add(found)

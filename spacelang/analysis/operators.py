@@ -23,13 +23,14 @@ from spacelang.catalog.catalogue import (
 )
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownImported
-from spacelang.diagnostics.parameters import UnknownParameter
+from spacelang.diagnostics.parameters import UnknownParameter, VarNamedLikeParameter
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir import space as ir
 from spacelang.ir.domain import BOOLEANS, Domain, parts, spell_parameter_name
+from spacelang.ir.expr import Constant
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
-from spacelang.text import parameter_name_problem
+from spacelang.text import Span, parameter_name_problem
 
 ReadOperator = Callable[[ast.DottedName, ast.Body | None, drafts.AddressPrefix], ir.Operator]
 ReadAlternatives = Callable[
@@ -104,7 +105,7 @@ class OperatorReader:
             parameter_checks.check_tuple_and_elements(entry, reader.names, self.report)
             parameter_checks.check_required(name, entry, reader.names, self._catalogue, self.report)
         word, library = (name.text, self._catalogue.default_name) if entry is None else (entry.name, entry.catalogue)
-        return ir.Operator(word, library, tuple(reader.children), tuple(reader.fixed), name.span)
+        return reader.operator(word, library, name.span)
 
     def _abstract(
         self,
@@ -121,9 +122,7 @@ class OperatorReader:
             declared = [m.name for m in self.groups.declared_members(declaration, home) if m.name is not None]
         reader = BodyReader(self, None, place, declaration if declared is not None else None, declared or ())
         reader.read(self.groups.members_of_use(declaration, home, body, self._module, used))
-        return ir.Operator(
-            declaration.name.text, ir.ABSTRACT_CATALOGUE, tuple(reader.children), tuple(reader.fixed), name.span
-        )
+        return reader.operator(declaration.name.text, ir.ABSTRACT_CATALOGUE, name.span)
 
     def check_group_members(self, members: Sequence[BodyMember]) -> None:
         """Check the plain domains in a group: nothing else can be checked before an operator includes it."""
@@ -160,7 +159,7 @@ def unknown_import_diagnostic(written: ast.DottedName, home: Module, word: str) 
     return UnknownImported(written.span, file=home.source.name, word=word, near=near, names=listed or None)
 
 
-def _has_plain_domain(member: ast.Parameter | ast.FixedParameter | ast.ConstraintStatement) -> bool:
+def _has_plain_domain(member: ast.NamedMember | ast.ConstraintStatement) -> bool:
     return isinstance(member, ast.Parameter) and not alternatives.is_decision(member.domain, lambda _: False)
 
 
@@ -190,6 +189,13 @@ class BodyReader:
         self.scope = self._body_scope
         self.children: list[ir.Hyperparameter | ir.Choice] = []
         self.fixed: list[tuple[str, ir.FixedValue]] = []
+        self.computed: list[ir.ComputedParameter] = []
+
+    def operator(self, name: str, catalogue: str, span: Span) -> ir.Operator:
+        """Return the operator with the members that were read."""
+        return ir.Operator(
+            name, catalogue, tuple(self.children), tuple(self.fixed), span, computed=tuple(self.computed)
+        )
 
     def read(self, members: Sequence[BodyMember]) -> None:
         """Read the members of the body, resolving the names in each by the module whose text it stands in."""
@@ -209,8 +215,14 @@ class BodyReader:
         if given.through is not None:
             self.scope = replace(self.scope, names=self._place.names, through=given.through)
 
-    def _member(self, member: ast.Parameter | ast.FixedParameter | ast.ConstraintStatement) -> None:
+    def _member(self, member: ast.NamedMember | ast.ConstraintStatement) -> None:
         match member:
+            case ast.Parameter(is_var=True):
+                self._var(member)
+            case ast.ParameterFormula():
+                self._computed(member)
+            case ast.Let():
+                self._let(member)
             case ast.Parameter():
                 self._parameter(member)
             case ast.FixedParameter():
@@ -218,12 +230,47 @@ class BodyReader:
             case ast.ConstraintStatement():
                 self._operators.draft.rules.append(drafts.PendingConstraint(member, self.scope))
 
-    def _checker_of(self, name: ast.Word) -> ParameterChecker:
-        self.names[name.text] = name
+    def _computed(self, written: ast.ParameterFormula) -> None:
+        judge, name = self._checker_of(written.name), written.name
+        definition = self._define(name, written.expression)
+        address = self._place.child(name.text).address
+        self._operators.draft.computations.append(drafts.PendingComputation(address, definition, judge))
+        self.computed.append(ir.ComputedParameter(name.text, address, Constant(None), name.span))
+
+    def _let(self, written: ast.Let) -> None:
+        alternatives.check_name(written.name, self._report)
+        self._operators.draft.lets.append(self._define(written.name, written.expression))
+
+    def _define(self, name: ast.Word, expression: ast.Expression) -> drafts.Definition:
+        inside = replace(self.scope, outer_name=name.text)
+        self.scope.definitions[name.text] = drafts.Definition(name, expression, inside)
+        return self.scope.definitions[name.text]
+
+    def _var(self, written: ast.Parameter) -> None:
+        """Read a hyperparameter that the operator does not take."""
+        name = written.name.text
+        self._check_characters(written.name)
+        if self._entry is not None and name in self._entry.parameters:
+            operator = self._entry.name
+            self._report.add(VarNamedLikeParameter(written.name.span, name=name, operator=operator))
+        if alternatives.is_decision(written.domain, lambda _: False):
+            hint = f"a decision between operators is a stage: `stage {name} = …`"
+            found, expected = f"`{written.domain.span.text}`", "a range or a set of values"
+            self._report.add(UnexpectedText(written.domain.span, found=found, expected=expected, hint=hint))
+            self.scope.dubious.add(name)
+            self._operators.draft.dubious.add(self._place.child(name).address)
+            return
+        self._hyperparameter(written, ParameterChecker(self._report))
+
+    def _check_characters(self, name: ast.Word) -> None:
         reason = parameter_name_problem(name.text)
         if reason is not None:
             hint = f"the name {reason}"
             self._report.add(UnexpectedText(name.span, found=name.span.text, expected="a name", hint=hint))
+
+    def _checker_of(self, name: ast.Word) -> ParameterChecker:
+        self.names[name.text] = name
+        self._check_characters(name)
         if self._declaration is not None and name.text not in self._declared:
             self._report_undeclared(name, self._declaration)
         parameter = None if self._entry is None else parameter_checks.find(name, self._entry, self._report)
@@ -242,7 +289,10 @@ class BodyReader:
         judge = self._checker_of(written.name)
         if alternatives.is_decision(written.domain, partial(self._is_operator, parameter=judge.parameter)):
             self._nested_decision(written, judge)
-            return
+        else:
+            self._hyperparameter(written, judge)
+
+    def _hyperparameter(self, written: ast.Parameter, judge: ParameterChecker) -> None:
         place = self._place.child(written.name.text)
         before = len(self._report.found)
         domain = DomainReader(judge, self._report).read(written.domain)
@@ -278,6 +328,7 @@ class BodyReader:
                 prior=advice.prior,
                 split=advice.split,
                 span=written.name.span,
+                is_var=written.is_var,
             )
         )
         if self._report.symbols.mentioned_in(written.span):

@@ -40,8 +40,13 @@ class ParameterChecker:
         self._known = None if entry is None or parameter is None else (entry, parameter)
         self._report = report
 
-    def check_value(self, value: Value, span: Span) -> bool:
-        """Return True if the parameter accepts a value. Otherwise report why not."""
+    def reporting_to(self, report: DiagnosticCollector) -> "ParameterChecker":
+        """Return the checker of the same parameter that reports to another collector."""
+        entry, parameter = self._known or (None, None)
+        return ParameterChecker(report, entry, parameter)
+
+    def check_value(self, value: Value, span: Span, hint: str | None = None) -> bool:
+        """Return True if the parameter accepts a value. Otherwise report why not, with `hint` as the remedy."""
         if self._known is None:
             return True
         entry, parameter = self._known
@@ -62,7 +67,7 @@ class ParameterChecker:
                 value=literal(value),
                 expected="expected operators" if parameter.takes_operator_list else f"expected {expected}",
                 near=suggest_value(value, parameter.accepted_values) or _meant_value(value, span.text, parameter),
-                hint=_NO_OPTIONAL_MEMBERS if value is None and parameter.takes_operator_list else None,
+                hint=_NO_OPTIONAL_MEMBERS if value is None and parameter.takes_operator_list else hint,
                 instead=f"{parameter.name} : A | B" if parameter.takes_operators and _looks_like_class(value) else None,
                 notes=self._report.symbols.binding_notes(self._report.symbols.mentioned_in(span)),
             )

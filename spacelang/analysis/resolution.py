@@ -1,19 +1,33 @@
 """Resolution of a draft to a space: read every expression, attach the conditions and find cycles among them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from spacelang.analysis import drafts
+from spacelang.analysis import arithmetic, drafts
 from spacelang.analysis.data_pruning import prune_for_columns
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.operands import NameResolver
-from spacelang.diagnostics.conditions import ConditionCycle, TooComplexToDecide
+from spacelang.diagnostics.conditions import ConditionCycle, TooComplexToDecide, WrongComparison
 from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.names import UnusedValue
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, Or, mentioned_addresses, references
 from spacelang.ir.partial_evaluation import assume_inactive
-from spacelang.ir.space import Constraint, Context, Product, ProductKind, Space, Variable
+from spacelang.ir.space import (
+    ABSTRACT_CATALOGUE,
+    Choice,
+    Constraint,
+    Context,
+    Product,
+    ProductKind,
+    Space,
+    Variable,
+    computed_parameters,
+    expressions_of,
+    operators,
+)
+from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -33,10 +47,86 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     draft.decision_conditions = _read_decision_conditions(draft, reader, report)
     _check_cycles(conditions | {d.address: d.condition for d in draft.decision_conditions.values()}, declared, report)
     constraints = _constraints(draft, reader, space, left_out, report)
-    found = Space(space.name, drafts.with_conditions(space.root, conditions), constraints, space.title, space.task)
+    computations = _computations(draft, reader, report)
+    root = drafts.with_expressions(space.root, conditions, computations)
+    found = Space(space.name, root, constraints, space.title, space.task)
+    if not report.has_errors:
+        if draft.computations:
+            # Most files compute nothing: the check is imported only if it is needed.
+            from spacelang.analysis import computed_checks
+
+            written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
+            computed_checks.check(found, written, report)
+        _check_unused(found, draft, reader, report)
+        found = _without_unused_imports(found, draft.imported)
     if draft.columns is not None and not report.has_errors:
         found = prune_for_columns(found, draft, draft.columns, report)
     return _with_decision_conditions(found, draft.decision_conditions.values(), report)
+
+
+def _computations(draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector) -> dict[str, Expr]:
+    """Return the expressions of computed parameters by address, after reading every definition for mistakes."""
+    found: dict[str, Expr] = {}
+    for pending in draft.computations:
+        expression = _read_definition(pending.definition, reader, report)
+        if isinstance(expression, Choice):
+            problem, remedy = f"`{pending.definition.expression.span.text}` is a decision", "test it: `… is …`"
+            report.add(WrongComparison(pending.definition.expression.span, problem=problem, remedy=remedy))
+        elif expression is not None:
+            finite = arithmetic.with_whole_infinities(expression)
+            if finite is None:
+                report.report_unbound(pending.definition.expression.span)
+            else:
+                found[pending.address] = finite
+    for definition in draft.lets:
+        _read_definition(definition, reader, report)
+    return found
+
+
+def _read_definition(
+    definition: drafts.Definition, reader: ExpressionReader, report: DiagnosticCollector
+) -> Expr | Choice | None:
+    before = len(report.found)
+    found = reader.read_definition(definition)
+    if definition.scope.through is not None:
+        report.attribute_to(before, definition.scope.through)
+    return found
+
+
+def _check_unused(space: Space, draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector) -> None:
+    """Warn about each `var` and `let` whose value nothing uses; a user's own function may use those beside operators.
+
+    A line that several bodies have, by `include`, is reported only if nothing uses it in any of them.
+    """
+    if any(operator.catalogue == ABSTRACT_CATALOGUE for operator in operators(space.root)):
+        return
+    used = _used_addresses(space)
+    for found in map(reader.read_definition, draft.lets):
+        used |= set() if found is None or isinstance(found, Choice) else {*references(found)}
+    own_values = (node for node in space.hyperparameters if node.is_var and node.address not in draft.imported)
+    values = [(node.span, node.name, node.address in used) for node in own_values]
+    values += [(each.name.span, each.name.text, each in reader.used) for each in draft.lets]
+    known = {span for span, _, is_used in values if is_used}
+    own = space.root.span.source.name
+    for span, name, _ in values:
+        if span not in known and span.source.name == own:
+            report.add(UnusedValue(span, name=name))
+
+
+def _used_addresses(space: Space) -> set[str]:
+    expressions = [*expressions_of(space.variables.values(), space.constraints)]
+    expressions += [each.expression for each, _ in computed_parameters(space.root)]
+    return {address for each in expressions for address in references(each)}
+
+
+def _without_unused_imports(space: Space, imported: Collection[str]) -> Space:
+    """Return the space without each `var` of an imported file whose value no expression uses."""
+    while imported:
+        idle = {address for address in imported if address in space.variables} - _used_addresses(space)
+        if not idle:
+            break
+        space = replace(space, root=rebuild_tree(space.root, lambda node: None if node.address in idle else node))  # noqa: B023
+    return space
 
 
 def _read_decision_conditions(

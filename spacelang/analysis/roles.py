@@ -19,7 +19,7 @@ _EARLIER_ROLES = _TRANSFORMERS | {Role.SAMPLER}
 
 def check(root: ir.Node, catalogue: Catalogues, report: DiagnosticCollector) -> None:
     """Report every step that cannot stand where it is; only known ones if the space has abstract operators."""
-    steps = root.children if isinstance(root, ir.Product) else (root,)
+    steps = root.steps if isinstance(root, ir.Product) else (root,)
     is_pipeline = all(operator.catalogue != ir.ABSTRACT_CATALOGUE for operator, _ in _steps_of(root))
     if steps:
         judge = _RoleChecker(catalogue, report, is_pipeline=is_pipeline)

@@ -7,10 +7,10 @@ from typing import Final
 from spacelang.analysis import alternatives, annotations, declarations
 from spacelang.analysis.alternatives import alternatives_of, mentioned_operators
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import AddressPrefix, Draft, PendingConstraint, Scope, StageNames
-from spacelang.analysis.groups import GroupReader
+from spacelang.analysis.drafts import AddressPrefix, Definition, Draft, PendingConstraint, Scope, StageNames
+from spacelang.analysis.groups import BodyMember, GroupReader
 from spacelang.analysis.modules import Module
-from spacelang.analysis.operators import OperatorReader
+from spacelang.analysis.operators import BodyReader, OperatorReader
 from spacelang.analysis.structures import StructureContext, StructureReader
 from spacelang.catalog.catalogue import Catalogues
 from spacelang.diagnostics.diagnostic import Related
@@ -55,7 +55,10 @@ class StageReader:
 
     def read(self) -> Draft:
         """Return the draft of the module."""
-        root = ir.Product(ir.ProductKind.SEQUENCE, tuple(self._steps(self._module)), self._span)
+        taken = self._reserve_values(self._module)
+        steps = self._steps(self._module)
+        values = [*self._values(self._module, taken), *self._imported_values()]
+        root = ir.Product(ir.ProductKind.SEQUENCE, (*values, *steps), self._span)
         unused = [stage for stage in self._module.stages.values() if not self._is_used(self._module, stage)]
         for stage in unused:
             # A part that could not be parsed may have named it.
@@ -68,6 +71,40 @@ class StageReader:
         self._add_rules()
         declarations.check_reusable_declarations(self._module, self._catalogue, self._groups, self._report)
         return self.draft
+
+    def _reserve_values(self, module: Module) -> dict[str, str]:
+        """Reserve and return the address of each `var` of a file; a stage of another file may have its name."""
+        _, structures = self._readers_of(module)
+        found = {}
+        for item in module.values.values():
+            if isinstance(item, ast.Parameter):
+                found[item.name.text] = structures.assign_name(item.name.text, None, item.name.span, self._top)
+                self._names.uses[id(module), item.name.text] = [found[item.name.text]]
+            else:
+                names = self._names.in_module(module)
+                definition = Definition(item.name, item.expression, Scope(names=names))
+                self.draft.definitions[id(module), item.name.text] = definition
+                self.draft.lets.append(definition)
+        return found
+
+    def _values(self, module: Module, addresses: dict[str, str]) -> list[ir.Node]:
+        """Return the hyperparameters that the `var` lines of a file declare."""
+        operators, _ = self._readers_of(module)
+        place = AddressPrefix("", "", self._names.in_module(module))
+        reader = BodyReader(operators, None, place)
+        for item in module.values.values():
+            if isinstance(item, ast.Parameter):
+                called = replace(item, name=replace(item.name, text=addresses[item.name.text]))
+                reader.read([BodyMember(called, module)])
+        return [*reader.children]
+
+    def _imported_values(self) -> list[ir.Node]:
+        """Return the hyperparameters of imported files of which the space uses something."""
+        found: list[ir.Node] = []
+        for module in declarations.all_modules(self._module)[1:]:
+            found += self._values(module, self._reserve_values(module))
+        self.draft.imported.update(each.address for each in found if isinstance(each, ir.Hyperparameter))
+        return found
 
     @property
     def _span(self) -> Span:

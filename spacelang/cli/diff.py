@@ -75,8 +75,11 @@ def _print(first: str, second: str, found: "SpaceDifference") -> None:
 def _lines(found: "SpaceDifference") -> Iterator[tuple[tuple[int, int], str, str, str]]:
     """Yield the printed lines of the differences: a sort key, the heading, the sign and the text."""
     headings: dict[str, int] = {}
+    own = ("hyperparameter", "domain", "condition")
+    values = {each.stage for each in found.differences if each.address == each.stage and each.aspect.value in own}
     for place, each in enumerate(found.differences):
-        heading = f"stage {each.stage}" if each.stage else f"{each.aspect.value}"
+        kind = "var" if each.stage in values else "stage"
+        heading = f"{kind} {each.stage}" if each.stage else f"{each.aspect.value}"
         number = headings.setdefault(heading, len(headings))
         for sign, text in (("-", each.first), ("+", each.second)):
             if text is not None:

@@ -19,6 +19,37 @@ class ConditionCycle(Diagnostic):
     path: str
 
 
+class DefinitionCycle(Diagnostic):
+    """A computed value or `let` needs itself, so it has no value.
+
+    A computed value may use hyperparameters and other computed values, but no circle of them:
+
+        stage estimator = SVC { var a : float[0, 1] = 0.5, let b := 2 * a, C := b + 1 }
+    """
+
+    code = "SL513"
+    MESSAGE = "`{name}` needs its own value"
+    LABEL = "{path}"
+
+    name: str
+    path: str
+
+
+class NeverComputed(Diagnostic):
+    """A computed value is undefined in every configuration, so the parameter never gets it.
+
+    A value is undefined where the arithmetic has no result, such as a division by zero, and where it uses a
+    hyperparameter that is not active. The parameter has the library's default there.
+    """
+
+    code = "SL511"
+    MESSAGE = "the value of `{name}` is never defined"
+    LABEL = "{reason}"
+
+    name: str
+    reason: str
+
+
 class AlwaysTrue(Diagnostic):
     """A condition or `require` that holds in every configuration has no effect.
 
@@ -34,6 +65,32 @@ class AlwaysTrue(Diagnostic):
     kind: str
     reason: str
     remedy: str | None = None
+
+
+class RemovedValue(Diagnostic):
+    """A constraint removes a value such as `none` from a hyperparameter, which may not be meant.
+
+    A comparison between a number and a word is false, so `require` removes every configuration in which it is made.
+    `forbid` with the opposite comparison keeps them:
+
+        forbid max_depth < 3
+
+    A constraint that also mentions the value, such as `require max_depth != none and max_depth >= 3`, removes it on
+    purpose.
+    """
+
+    code = "SL512"
+    severity = Severity.WARNING
+    MESSAGE = "this constraint removes `{value}` from `{name}`"
+    LABEL = "the comparison is false where `{name}` is `{value}`"
+    HELPS = (
+        "write `forbid {opposite}` to keep `{value}`, or add `and {name} != {value}` to remove it on purpose",
+        "write the opposite after `forbid` to keep `{value}`, or add `and {name} != {value}` to remove it on purpose",
+    )
+
+    name: str
+    value: str
+    opposite: str | None = None
 
 
 class NeverTrue(Diagnostic):

@@ -125,6 +125,10 @@ class Diagnostic(_Record):
         """Return a copy of the diagnostic with one more related place."""
         return type(self)(**{**self.__dict__, "related": (*self.related, related)})
 
+    def with_note(self, note: str) -> Self:
+        """Return a copy of the diagnostic with one more note."""
+        return type(self)(**{**self.__dict__, "notes": (*self.notes, note)})
+
     @property
     def _fields(self) -> dict[str, Any]:
         return self.__dict__

@@ -281,6 +281,24 @@ class UnusedGroup(Diagnostic):
     name: str
 
 
+class UnusedValue(Diagnostic):
+    """A `var` or `let` is declared, but nothing uses its value.
+
+    A `var` that nothing uses multiplies the number of configurations without changing a pipeline. Use its value in a
+    computed parameter, a condition or a constraint, or remove the line:
+
+        stage estimator = SVC { var exponent : int[-3, 3] = 0, C := 10 ** exponent }
+    """
+
+    code = "SL225"
+    severity = Severity.WARNING
+    MESSAGE = "nothing uses the value of `{name}`"
+    LABEL = "never used"
+    HELPS = ("use it in a computed parameter (`name := …`), or remove the line",)
+
+    name: str
+
+
 class UnusedAbstract(Diagnostic):
     """An abstract operator is declared, but nothing in the file uses it.
 

@@ -139,6 +139,23 @@ class UnexpectedOperator(Diagnostic):
     kind: str = "operator"
 
 
+class VarNamedLikeParameter(Diagnostic):
+    """A `var` has the name of a parameter of its operator, but the operator does not get its value.
+
+    Without `var`, the hyperparameter is the parameter. Otherwise give it another name:
+
+        stage estimator = SVC { var exponent : int[-3, 3] = 0, C := 10 ** exponent }
+    """
+
+    code = "SL312"
+    MESSAGE = "`var {name}` has the name of a parameter of `{operator}`"
+    LABEL = "the operator does not get its value"
+    HELPS = ("remove `var`, or choose another name",)
+
+    name: str
+    operator: str
+
+
 class MissingParameter(Diagnostic):
     """The class cannot be created without this parameter, and the space does not set it.
 

@@ -7,11 +7,12 @@ from typing import Final
 
 from spacelang.frozen import frozen
 from spacelang.ir import expr
-from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
+from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate, partially_evaluate_value
 from spacelang.ir.space import (
     Branch,
     Choice,
     ColumnSelector,
+    ComputedParameter,
     Constraint,
     DroppedVariable,
     Hyperparameter,
@@ -21,6 +22,7 @@ from spacelang.ir.space import (
     ProductKind,
     Space,
     Variable,
+    children_of,
     operators,
 )
 from spacelang.ir.walk import rebuild_tree
@@ -93,7 +95,8 @@ class BoundSpace:
         self.space = space
         if lost or pruned is not space:
             constraints = tuple(self.constraints.values())
-            self.space = replace(pruned, constraints=constraints, dropped=(*space.dropped, *lost.variables))
+            root = rebuild_tree(pruned.root, lambda node: node, compute=lost.simplify_computed) if lost else pruned.root
+            self.space = replace(pruned, root=root, constraints=constraints, dropped=(*space.dropped, *lost.variables))
 
 
 def bind_to_columns(
@@ -216,6 +219,16 @@ class LostParts:
         left = self.simplify(constraint.expression)
         return None if left == expr.Constant(not constraint.forbidden) else replace(constraint, expression=left)
 
+    def simplify_computed(self, computed: ComputedParameter) -> ComputedParameter | None:
+        """Return a computed parameter as it is without what was lost; None if its value is not defined any more."""
+        if not self.are_in(computed.expression):
+            return computed
+        left = partially_evaluate_value(
+            self._without_branches(computed.expression),
+            lambda address: expr.INACTIVE if address in self.addresses else UNKNOWN,
+        )
+        return None if left is None else replace(computed, expression=replace(left, span=computed.expression.span))
+
     def _without_branches(self, expression: expr.Expr) -> expr.Expr:
         if isinstance(expression, expr.BranchTest):
             lost = self._branches.get(expression.address, frozenset())
@@ -236,9 +249,8 @@ def _dropped_variable(old: Variable, new: Variable | None) -> DroppedVariable | 
 
 def _without_decided_conditions(space: Space, lost: LostParts, is_decided: Callable[[Span], bool]) -> Space:
     """Return the space with simplified conditions, without hyperparameters whose condition is false."""
-    removable = {
-        child.address for each in operators(space.root) for child in each.children if isinstance(child, Hyperparameter)
-    }
+    parents = (space.root, *operators(space.root))
+    removable = {child.address for each in parents for child in children_of(each) if isinstance(child, Hyperparameter)}
     changes: dict[str, Hyperparameter | None] = {}
     for address, condition in space.conditions.items():
         if address not in removable or not (lost.are_in(condition) or is_decided(condition.span)):

@@ -40,8 +40,8 @@ ComputedValue: TypeAlias = ExpressionValue | Fraction | NumberInterval
 Lookup: TypeAlias = Callable[[str], ExpressionValue]
 """A function that returns the value at an address: a branch name for a decision, INACTIVE for anything not active."""
 ComparisonSign: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
-Operation: TypeAlias = Literal["+", "-", "*", "/"]
-Function: TypeAlias = Literal["min", "max", "ceil", "floor", "sqrt", "log2"]
+Operation: TypeAlias = Literal["+", "-", "*", "/", "**"]
+Function: TypeAlias = Literal["min", "max", "ceil", "floor", "sqrt", "log2", "count"]
 
 
 @frozen
@@ -144,7 +144,7 @@ class Arithmetic:
 
 @frozen
 class Call:
-    """A call of a numeric function such as `min` or `log2`."""
+    """A call of a numeric function such as `min`, or of `count`: the number of its arguments that are true."""
 
     function: Function
     arguments: tuple["Expr", ...]
@@ -155,7 +155,7 @@ Expr: TypeAlias = Constant | Reference | BranchTest | Active | Compare | In | No
 COMPARISON_FUNCTIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-VARIADIC_FUNCTIONS: Final = ("min", "max")  # The functions with two or more arguments; the others have one
+VARIADIC_FUNCTIONS: Final = ("min", "max")  # The functions with two or more arguments
 
 
 def is_true(expression: Expr, lookup: Lookup) -> bool:
@@ -192,6 +192,8 @@ def evaluate(expression: Expr, lookup: Lookup) -> ComputedValue:
             operands = (evaluate(expression.left, lookup), evaluate(expression.right, lookup))
             return _apply(ARITHMETIC_OPERATIONS[expression.operation], operands)
         case Call():
+            if expression.function == "count":
+                return sum(is_true(argument, lookup) for argument in expression.arguments)
             arguments = tuple(evaluate(argument, lookup) for argument in expression.arguments)
             return _apply(NUMERIC_FUNCTIONS[expression.function], arguments)
         case And() | Or() | Not() | BranchTest() | Active() | Compare() | In():

@@ -5,7 +5,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound, describe, literal
 from spacelang.ir.expr import INACTIVE, Constant, ExpressionValue, is_true
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, partially_evaluate
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable, computed_parameters
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, activity_depths, structure_of, walk_reached
 from spacelang.spelling_suggestions import format_suggestion
@@ -204,6 +204,12 @@ def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> Ex
 
 
 def _unknown_key_exclusion(space: Space, key: str) -> ExclusionReason:
+    for computed, owners in computed_parameters(space.root):
+        around = f"{space.variables[owners[-1][0]].key}." if owners else ""
+        if key in (f"{around}{computed.name}", computed.address):
+            return ExclusionReason(
+                key, f"`{key}` is computed from other values, so it has no value of its own", computed.span
+            )
     meant = format_suggestion(key, {variable.key for variable in space.variables.values()})
     hint = f"; {meant}" if meant else ""
     return ExclusionReason(key, f"the space has no `{key}`{hint}", space.root.span)

@@ -30,6 +30,12 @@ def assume_inactive(expression: expr.Expr, addresses: Collection[str]) -> expr.E
     return partially_evaluate(expression, lambda address: expr.INACTIVE if address in addresses else UNKNOWN)
 
 
+def partially_evaluate_value(expression: expr.Expr, known: KnownValues) -> expr.Expr | None:
+    """Return what remains of the expression of a computed value with known values; None if it is undefined."""
+    left = _evaluate_known(expression, known)
+    return None if isinstance(left, expr.InactiveValue) else left
+
+
 @frozen
 class ConditionCase:
     """A case of a condition: what remains if all of the sets of hyperparameters in `active` are inactive."""
@@ -120,6 +126,12 @@ def _evaluate_known(expression: expr.Expr, known: KnownValues) -> expr.Expr | ex
             )
         case expr.And() | expr.Or() | expr.Not():
             return partially_evaluate(expression, known)
+        case expr.Call(function="count"):
+            terms = tuple(partially_evaluate(term, known) for term in expression.arguments)
+            left = replace(expression, arguments=terms)
+            if expr.mentioned_addresses(left):
+                return left
+            return expr.Constant(sum(expr.is_true(term, _always_inactive) for term in terms), expression.span)
         case expr.Compare() | expr.In() | expr.Arithmetic() | expr.Call():
             return _evaluate_operands(expression, [_evaluate_known(part, known) for part in expr.children(expression)])
 

@@ -54,17 +54,30 @@ class Hyperparameter:
     prior: Prior | None = None
     split: int | None = None
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
+    is_var: bool = False
+    """True for a `var`: expressions use its value, and no operator takes it."""
+
+
+@frozen
+class ComputedParameter:
+    """A parameter of an operator whose value is computed from a configuration, which does not contain it."""
+
+    name: str
+    address: str
+    expression: Expr
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @frozen
 class Operator:
-    """A step that a library provides, with its hyperparameters, nested decisions and fixed values."""
+    """A step that a library provides, with its hyperparameters, nested decisions, and fixed and computed values."""
 
     name: str
     catalogue: str
     children: tuple["Hyperparameter | Choice", ...] = ()
     fixed: tuple[tuple[str, "FixedValue"], ...] = ()
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
+    computed: tuple[ComputedParameter, ...] = ()
 
 
 ABSTRACT_CATALOGUE: Final = "abstract"
@@ -118,8 +131,9 @@ MAX_PERMUTED_STEPS: Final = 7  # The maximum number of permuted steps: 7 steps h
 class Product:
     """A node whose children all belong to the configuration.
 
-    A `columns(…)` product has one child for each of the `selectors`. The first child of a permutation is the decision
-    about the order; `labels` are the names of the other children in the names of its branches.
+    A `var` of the whole space is a child of the root and no step. A `columns(…)` product has one child for each of the
+    `selectors`. The first child of a permutation is the decision about the order; `labels` are the names of the other
+    children in the names of its branches.
     """
 
     kind: ProductKind
@@ -128,12 +142,23 @@ class Product:
     selectors: tuple[ColumnSelector, ...] = ()
     labels: tuple[str, ...] = ()
 
+    @property
+    def steps(self) -> tuple["Node", ...]:
+        """The children that are steps: all but each `var`."""
+        if any(map(_is_var, self.children)):
+            return tuple(child for child in self.children if not _is_var(child))
+        return self.children
+
     def steps_in_order(self, order: str) -> tuple["Node", ...]:
         """Return the steps of a permutation in the order that the branch named `order` stands for."""
         _, *steps = self.children
         by_name = {order_name(labels): labels for labels in permutations(self.labels)}
         places = {label: place for place, label in enumerate(self.labels)}
         return tuple(steps[places[label]] for label in by_name[order])
+
+
+def _is_var(node: "Node") -> bool:
+    return isinstance(node, Hyperparameter) and node.is_var
 
 
 def order_name(labels: Sequence[str]) -> str:
@@ -349,6 +374,19 @@ def operator_and_fixed_operators(operator: Operator) -> Iterator[Operator]:
 def products(node: Node) -> Iterator[Product]:
     """Yield the products of a structure, without those inside operators."""
     return (each for each in subtree(node, values=False) if isinstance(each, Product))
+
+
+def computed_parameters(root: Node) -> Iterator[tuple[ComputedParameter, Context]]:
+    """Yield the computed parameters of every operator of a tree, with the branches that lead to the operator."""
+    waiting: list[tuple[Node, Context]] = [(root, ())]
+    while waiting:
+        node, owners = waiting.pop()
+        if isinstance(node, Operator):
+            yield from ((each, owners) for each in node.computed)
+        if isinstance(node, Choice):
+            waiting += [(each.node, (*owners, (node.address, each.name))) for each in reversed(node.branches)]
+        else:
+            waiting += [(child, owners) for child in reversed(children_of(node))]
 
 
 def operators(node: Node) -> Iterator[Operator]:

@@ -143,6 +143,34 @@ def _divide(left: Number, right: Number) -> Number:
 _divide_nonzero: Final = _extend_by_corners(lambda left, right: Fraction(left) / right)
 
 
+MAX_POWER_BITS: Final = 100_000
+"""The maximum size of a power. A larger one counts as undefined, because a file could make it endless."""
+
+
+def _power(base: Number, exponent: Number) -> Number:
+    if isinstance(exponent, NumberInterval) or isinstance(base, NumberInterval):
+        (low, high), (least, most) = _ends(base), _ends(exponent)
+        if low <= 0:
+            raise ValueError("power of a number that is not certainly positive")
+        # The power of a positive number rises or falls with each of the two numbers, so its ends lie at their ends.
+        corners = [_ends(_power_of_rationals(one, other)) for one in (low, high) for other in (least, most)]
+        return _make_interval(min(lower for lower, _ in corners), max(upper for _, upper in corners))
+    return _power_of_rationals(base, exponent)
+
+
+def _power_of_rationals(base: Rational, exponent: Rational) -> Number:
+    if exponent.denominator == 1:
+        whole = int(exponent)
+        if abs(whole) * max(base.numerator.bit_length(), base.denominator.bit_length()) > MAX_POWER_BITS:
+            raise OverflowError("the power is too large")
+        return Fraction(base) ** whole
+    if base <= 0:
+        raise ValueError("fractional power of a number that is not positive")
+    near = Fraction(float(base) ** float(exponent))
+    spread = Fraction((1 + abs(float(exponent)) * (1 + abs(math.log(base)))) / 2**50)
+    return NumberInterval(near * (1 - spread), near * (1 + spread))
+
+
 def _square_root(number: Number) -> Number:
     low, high = _ends(number)
     if high < 0:
@@ -185,6 +213,7 @@ ARITHMETIC_OPERATIONS: Final[Mapping[str, Callable[[Number, Number], Number]]] =
     "-": _extend_by_corners(lambda left, right: left - right),
     "*": _extend_by_corners(lambda left, right: left * right),
     "/": _divide,
+    "**": _power,
 }
 NUMERIC_FUNCTIONS: Final[Mapping[str, Callable[..., Number]]] = {
     "min": _extend_monotone(min), "max": _extend_monotone(max), "ceil": _extend_monotone(math.ceil),

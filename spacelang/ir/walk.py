@@ -156,7 +156,7 @@ PIPELINE_GROUP: Final = "/"  # The name of a group whose steps are addressed as 
 
 def operator_address(operator: ir.Operator) -> str:
     """Return the address of an operator, derived from its children; empty if it has no variables."""
-    for child in operator.children:
+    for child in (*operator.children, *operator.computed):
         return child.address.removesuffix(f".{child.name}")
     for name, value in operator.fixed:
         if isinstance(value, ir.Operator) and operator_address(value):
@@ -216,36 +216,53 @@ def join_address(prefix: str, name: str) -> str:
 
 HyperparameterChange: TypeAlias = Callable[[ir.Hyperparameter], ir.Hyperparameter | None]
 DecisionChange: TypeAlias = Callable[[ir.Choice], ir.Choice]
+ComputedChange: TypeAlias = Callable[[ir.ComputedParameter], ir.ComputedParameter | None]
 
 
 def rebuild_tree(
-    node: ir.Node, change: HyperparameterChange, decide: DecisionChange = lambda choice: choice
+    node: ir.Node,
+    change: HyperparameterChange,
+    decide: DecisionChange = lambda choice: choice,
+    compute: ComputedChange = lambda computed: computed,
 ) -> ir.Node:
-    """Return a tree with `decide` applied to decisions, then `change` (None: remove) to hyperparameters."""
+    """Return a tree with `decide` applied to decisions, then `change` (None: remove) to hyperparameters.
+
+    `compute` (None: remove) is applied to the computed parameters.
+    """
     match node:
         case ir.Hyperparameter():
             found = change(node)
-            assert found is not None, "only hyperparameters of operators can be removed"
+            assert found is not None, "a hyperparameter that is an alternative cannot be removed"
             return found
         case ir.Choice():
             choice = decide(node)
-            inner = tuple(replace(branch, node=rebuild_tree(branch.node, change, decide)) for branch in choice.branches)
+            inner = tuple(
+                replace(branch, node=rebuild_tree(branch.node, change, decide, compute)) for branch in choice.branches
+            )
             return replace(choice, branches=inner)
         case ir.Operator():
-            return _operator(node, change, decide)
+            return _operator(node, change, decide, compute)
         case ir.Product():
-            return replace(node, children=tuple(rebuild_tree(child, change, decide) for child in node.children))
+            found_children = (
+                change(child) if isinstance(child, ir.Hyperparameter) else rebuild_tree(child, change, decide, compute)
+                for child in node.children
+            )
+            return replace(node, children=tuple(child for child in found_children if child is not None))
         case _:
             assert_never(node)
 
 
-def _operator(operator: ir.Operator, change: HyperparameterChange, decide: DecisionChange) -> ir.Operator:
+def _operator(
+    operator: ir.Operator, change: HyperparameterChange, decide: DecisionChange, compute: ComputedChange
+) -> ir.Operator:
     found: list[ir.Hyperparameter | ir.Choice | None] = [
-        change(child) if isinstance(child, ir.Hyperparameter) else rebuild_tree(child, change, decide)  # type: ignore[misc]
+        change(child) if isinstance(child, ir.Hyperparameter) else rebuild_tree(child, change, decide, compute)  # type: ignore[misc]
         for child in operator.children
     ]
     fixed: tuple[tuple[str, ir.FixedValue], ...] = tuple(
-        (name, _operator(value, change, decide) if isinstance(value, ir.Operator) else value)
+        (name, _operator(value, change, decide, compute) if isinstance(value, ir.Operator) else value)
         for name, value in operator.fixed
     )
-    return replace(operator, children=tuple(child for child in found if child is not None), fixed=fixed)
+    computed = tuple(each for each in map(compute, operator.computed) if each is not None)
+    children = tuple(child for child in found if child is not None)
+    return replace(operator, children=children, fixed=fixed, computed=computed)

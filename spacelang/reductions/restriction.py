@@ -11,8 +11,8 @@ from typing import TypeAlias
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, contains, contains_numbers
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.partial_evaluation import assume_inactive, fold_constants
-from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space, Variable
+from spacelang.ir.partial_evaluation import UNKNOWN, assume_inactive, fold_constants, partially_evaluate_value
+from spacelang.ir.space import Branch, Choice, ComputedParameter, Constraint, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.ir.walk import rebuild_tree
 from spacelang.solver.counting import Structures
@@ -65,7 +65,20 @@ class _Restriction:
         told = ((rule, fold_constants(self._expression(rule.expression), naming=True)) for rule in kept)
         found = (Constraint(expression, rule.forbidden, rule.span) for rule, expression in told)
         rules = tuple(rule for rule in found if rule.expression != expr.Constant(not rule.forbidden))
-        return replace(space, root=rebuild_tree(space.root, self._hyperparameter, self._choice), constraints=rules)
+        root = rebuild_tree(space.root, self._hyperparameter, self._choice, self._computed)
+        return replace(space, root=root, constraints=rules)
+
+    def _computed(self, computed: ComputedParameter) -> ComputedParameter | None:
+        """Return a computed parameter in terms of what remains; None if its value is not defined any more."""
+        left = partially_evaluate_value(
+            computed.expression, lambda address: expr.INACTIVE if address in self._removed else UNKNOWN
+        )
+        return None if left is None else replace(computed, expression=self._with_remaining_branches(left))
+
+    def _with_remaining_branches(self, expression: expr.Expr) -> expr.Expr:
+        if isinstance(expression, expr.BranchTest):
+            return self._restrict_decision_test(expression)
+        return expr.with_children(expression, self._with_remaining_branches)
 
     def _choice(self, choice: Choice) -> Choice:
         kept = self._remaining_branches(choice)

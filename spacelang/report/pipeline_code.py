@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -11,10 +11,13 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.catalog.catalogue import Parameter
+from spacelang.ir import computed_numbers
 from spacelang.ir import space as ir
 from spacelang.ir.domain import Categorical, Grid, Real, parts
+from spacelang.ir.expr import Reference
 from spacelang.ir.value import Value
-from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter
+from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter, module_code
+from spacelang.report.computed_code import ComputedCode
 from spacelang.runtime.data.tables import TEXT_VALUES, is_free_text, is_mostly_different
 from spacelang.runtime.pipelines import columns
 from spacelang.runtime.pipelines.build import PipelineWalk
@@ -45,6 +48,7 @@ TRANSFORMER_FUNCTION: Final = columns.transformer_of.__name__
 class PipelineCode(PipelineWalk):
     """A writer of expressions and of the functions of decisions, which collects their imports and helpers."""
 
+    space: ir.Space
     writer: CodeWriter = field(default_factory=lambda: CodeWriter([]))
     functions: list[str] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
@@ -78,6 +82,8 @@ class PipelineCode(PipelineWalk):
         yield from (found for name, found in USES.items() if name in self.used)
         if self.detects_text_columns:
             yield from self.text_column_helpers()
+        if "computed" in self.used:
+            yield module_code(computed_numbers)
 
     def text_column_helpers(self) -> Iterator[str]:
         """Yield the source of the classes and functions that find columns of text, copied from `columns.py`."""
@@ -197,12 +203,45 @@ class PipelineCode(PipelineWalk):
         for child in operator.children:
             if isinstance(child, ir.Choice):
                 arguments[child.name] = self._decision(child, operator)
+            elif child.is_var:
+                continue
             elif child.condition is None or _tuple_element(operator, child.name) is not None:
                 arguments[child.name] = self._hyperparameter_value(operator, child)
             else:
                 conditional.append(self.conditional_argument(operator, child, arguments.pop(child.name, None)))
+        for computed in operator.computed:
+            usual_value = arguments.pop(computed.name, None)
+            part = _tuple_element(operator, computed.name)
+            if part is not None:
+                rest = f".get({literal_source(computed.name)}, {literal_source(part.default)})"
+                arguments[computed.name] = NameNode(f"{self.computed_arguments(operator, computed)}{rest}")
+            elif ComputedCode.by_address(self.space)[computed.address].is_always_defined(computed):
+                arguments[computed.name] = self.computed_value(operator, computed)
+            else:
+                found_arguments = self.computed_arguments(operator, computed)
+                if usual_value is not None:
+                    usual_arguments = expression_source(DictNode(((computed.name, usual_value),)))
+                    found_arguments = f"({usual_arguments} | {found_arguments})"
+                conditional.append(NameNode(f"**{found_arguments}"))
         whole = _assemble_tuples(operator, arguments)
         return CallNode(self.writer.import_name(found.__name__, found), tuple(conditional), tuple(whole.items()))
+
+    def computed_arguments(self, operator: ir.Operator, computed: ir.ComputedParameter) -> str:
+        """Return the code of the arguments with a computed value, which are empty where the value does not exist."""
+        self.used.add("computed")
+        value = expression_source(self.computed_value(operator, computed))
+        return f"computed(lambda: {{{literal_source(computed.name)}: {value}}})"
+
+    def computed_value(self, operator: ir.Operator, computed: ir.ComputedParameter) -> Code:
+        """Return the code of a computed value, converted to what the library takes."""
+        self.used.add("computed")
+        code = NameNode(ComputedCode.by_address(self.space)[computed.address].value(computed.expression))
+        if not isinstance(computed.expression, Reference):
+            return code
+        node = self.space.variables[computed.expression.address].hyperparameter
+        known = catalogue_entry(operator).parameters.get(computed.name)
+        named = replace(node, name=computed.name, named=() if known is None else known.named)
+        return self.converted_value(operator, named, code)
 
     def conditional_argument(self, operator: ir.Operator, child: ir.Hyperparameter, usual: Code | None) -> Code:
         """Return a keyword argument that is given if the configuration has it; otherwise `usual`, if any, is given."""

@@ -174,7 +174,7 @@ def _estimator_code(space: Space) -> tuple[str, str]:
 
 def builder_code(space: Space, other_code: str = "") -> BuilderCode:
     """Return the code that builds pipelines, besides other code; raise BuildError for abstract or clashing names."""
-    writer = PipelineCode()
+    writer = PipelineCode(space)
     steps = expression_source(ListNode(tuple(writer.steps(space.root))), 4, 18)
     functions = [*writer.helpers(space), *writer.functions, BUILD.format(steps=steps)]
     codes = sorted(CODES_ONLY & {name for _, name in writer.writer.members.values()})

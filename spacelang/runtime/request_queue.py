@@ -8,8 +8,19 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.search_protocol import LazyRequest
-from spacelang.ir.space import Choice, Hyperparameter, Node, Product, ProductKind, Space, subtree
+from spacelang.ir.space import (
+    Choice,
+    ComputedParameter,
+    Hyperparameter,
+    Node,
+    Product,
+    ProductKind,
+    Space,
+    computed_parameters,
+    subtree,
+)
 from spacelang.ir.trial import Request
 from spacelang.runtime.executors import Job
 from spacelang.runtime.history import Key
@@ -202,7 +213,8 @@ class PrefixKeys:
         self._step_words = tuple(map(str, range(len(steps))))
         self._steps_of_key: dict[str, tuple[int, ...]] = {}
         for place, step in enumerate(steps):
-            keys = (each.key for each in subtree(step) if isinstance(each, Choice | Hyperparameter))
+            keys = [each.key for each in subtree(step) if isinstance(each, Choice | Hyperparameter)]
+            keys += [key for computed, _ in computed_parameters(step) for key in _keys_used_by(computed, space)]
             for key in dict.fromkeys(keys):
                 self._steps_of_key[key] = (*self._steps_of_key.get(key, ()), place)
 
@@ -217,11 +229,19 @@ class PrefixKeys:
         return (fidelity, *(words[place] for place in _chosen_order(self._segments, configuration)))
 
 
+def _keys_used_by(computed: ComputedParameter, space: Space) -> Iterator[str]:
+    """Yield the keys of all that a computed value depends on."""
+    for address in mentioned_addresses(computed.expression):
+        variable = space.variables[address]
+        yield from (space.variables[owner].key for owner, _ in variable.owners)
+        yield variable.key
+
+
 def _step_segments(node: Node, steps: list[Node]) -> Iterator[_Segment]:
     """Yield the segments of a node in order, and append all of its steps to `steps`."""
     match node:
         case Product(kind=ProductKind.SEQUENCE):
-            for child in node.children:
+            for child in node.steps:
                 yield from _step_segments(child, steps)
         case Product(kind=ProductKind.PERMUTATION, children=(Choice() as order, *permuted)):
             parts = {id(child): tuple(_step_segments(child, steps)) for child in permuted}

@@ -21,7 +21,7 @@ _COMPARISON_FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
     "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
 }  # fmt: skip
 _ARITHMETIC_FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "**": np.power,
 }  # fmt: skip
 RELATIVE_ERROR_BOUND: Final = 2.0**-50
 """An upper bound of the relative error of each number and each operation of a comparison.
@@ -101,6 +101,8 @@ def _result_magnitude(operation: expr.Operation, size: Array, other: Array, righ
         case "/":
             weighted: Array = size * other / right**2
             return weighted
+        case "**":  # of constants; rounding errors are not bounded, so the comparison is evaluated exactly
+            return np.full_like(right, np.inf)
 
 
 def _lookup_at_entry(rows: JointValues, entry: int) -> Callable[[str], expr.ExpressionValue]:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, assert_never
 from spacelang.ir import expr
 from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Ordinal, Real, Union, contains, describe, grid
 from spacelang.ir.prior import PRIORS, Prior, expected_arguments, name_and_parameters, parameter_names
-from spacelang.ir.space import Choice, Hyperparameter
+from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, Value, identity_key
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import (
@@ -212,6 +212,9 @@ def _sides(expression: Any) -> JsonObject:
     return {"sides": (expression.left, expression.right)}
 
 
+_COUNT: Final = ObjectKey("count", ArrayCodec(EXPRESSION, 1, noun="conditions"), part="arguments")
+
+
 def _function_codec(function: Any) -> ObjectCodec[expr.Expr]:
     several = function in expr.VARIADIC_FUNCTIONS
     arguments = ArrayCodec(EXPRESSION, 2 if several else 1, None if several else 1, "arguments")
@@ -266,6 +269,9 @@ _EXPRESSION: Final[JsonCodec[expr.Expr]] = UnionCodec(
             for sign in ARITHMETIC_OPERATIONS
         },
         **{function: _function_codec(function) for function in NUMERIC_FUNCTIONS},
+        "count": ObjectCodec(
+            "The number of conditions that are true.", (_COUNT,), lambda parts, _, __: expr.Call("count", **parts)
+        ),
     },
     _key_of_expression,
     untagged=codec.ConversionCodec(codec.VALUE, expr.Constant, attrgetter("value")),
@@ -312,6 +318,26 @@ _CONDITION: Final[JsonCodec[expr.Expr]] = codec.named_object(
 )
 
 
+def _computed(parts: codec.Parts, path: str, context: ReadingContext) -> ComputedParameter:
+    context.paths.add(parts["address"], path)
+    context.paths.expressions.append((f"{path}.value", parts["expression"]))
+    span = context.span(parts["name"])
+    return ComputedParameter(parts["name"], parts["address"], replace(parts["expression"], span=span), span)
+
+
+COMPUTED: Final[JsonCodec[ComputedParameter]] = codec.named_object(
+    "computed",
+    "A parameter of an operator whose value is computed from the configuration, which does not contain it.",
+    (
+        ObjectKey("computed", codec.PARAMETER_NAME, "The name of the parameter.", part="name"),
+        ObjectKey("address", codec.NAME, "Its address; unique in the space."),
+        ObjectKey("value", EXPRESSION, part="expression"),
+    ),
+    _computed,
+    has_span=True,
+)
+
+
 def _hyperparameter(parts: codec.Parts, path: str, context: ReadingContext) -> Hyperparameter:
     domain = parts["domain"]
     parts["default"] = domain.find(parts["default"])
@@ -337,6 +363,9 @@ HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = codec.named_object(
         ),
         ObjectKey("prior", PRIOR, default=None),
         ObjectKey("split", codec.integer_from(1), "The number of parts into which the domain may be split.", None),
+        ObjectKey(
+            "var", codec.BOOLEAN, "True if no operator takes it: only expressions use its value.", False, "is_var"
+        ),
     ),
     _hyperparameter,
     lambda node: {"key": key_if_not_address(node)},

@@ -12,6 +12,7 @@ from spacelang.ir import space as ir
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ArrayCodec, JsonCodec, NamedCodec, ObjectCodec, ObjectKey, UnionCodec
 from spacelang.serialization.definition_hyperparameters import (
+    COMPUTED,
     HYPERPARAMETER,
     key_if_not_address,
     naming_keys,
@@ -234,10 +235,12 @@ _PERMUTATION: Final[JsonCodec[ir.Product]] = codec.named_object(
 
 
 def _operator(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Operator:
-    names = [*(name for name, _ in parts["fixed"]), *(child.name for child in parts["children"])]
+    fixed, children = parts["fixed"], parts["children"]
+    names = [*(name for name, _ in fixed), *(child.name for child in (*children, *parts["computed"]))]
     again = json_documents.first_duplicate(names)
     if again is not None:
-        at = f"{path}.parameters[{again - len(parts['fixed'])}]"
+        place = again - len(fixed)
+        at = f"{path}.parameters[{place}]" if place < len(children) else f"{path}.computed[{place - len(children)}]"
         raise DefinitionError(at, f"is a second parameter with the name `{names[again]}`")
     return ir.Operator(**parts, span=context.span(parts["name"]))
 
@@ -280,6 +283,7 @@ _OPERATOR_OBJECT: Final[JsonCodec[ir.Operator]] = ObjectCodec(
             (),
             "children",
         ),
+        ObjectKey("computed", ArrayCodec(COMPUTED), "Parameters whose values are computed.", ()),
     ),
     _operator,
     has_span=True,

@@ -27,6 +27,7 @@ class Aspect(StrEnum):
     CONDITION = "condition"
     OPERATOR = "operator"
     FIXED = "fixed value"
+    COMPUTED = "computed value"
     ANNOTATION = "annotation"
     CONSTRAINT = "constraint"
     PIPELINE = "pipeline"
@@ -91,7 +92,7 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
 
     def path(address: str, aspect: Aspect) -> str:
         around, _, name = address.rpartition(".")
-        if aspect is Aspect.FIXED and around:
+        if aspect in (Aspect.FIXED, Aspect.COMPUTED) and around:
             return f"{path(around, Aspect.ALTERNATIVE)}.{spell_parameter_name(name)}"
         if address in names or not around:
             return names.get(address, address)
@@ -164,16 +165,22 @@ def _facts_of(node: ir.Node, inside: str) -> Iterator[tuple[_FactKey, str]]:
             for branch in node.branches:
                 yield from _facts_of_branch(branch, f"{node.address}.{branch.name}")
         case ir.Operator():
-            yield (inside or node.name, Aspect.OPERATOR), f"{node.catalogue}.{node.name}"
-            for part in node.children:
-                yield from _facts_of(part, inside)
-            for name, value in node.fixed:
-                yield from _facts_of_fixed(value, f"{inside}.{name}" if inside else name)
+            yield from _facts_of_operator(node, inside)
         case ir.Product():
             for child in node.children:
                 yield from _facts_of(child, inside)
         case _:
             assert_never(node)
+
+
+def _facts_of_operator(node: ir.Operator, inside: str) -> Iterator[tuple[_FactKey, str]]:
+    yield (inside or node.name, Aspect.OPERATOR), f"{node.catalogue}.{node.name}"
+    for part in node.children:
+        yield from _facts_of(part, inside)
+    for name, value in node.fixed:
+        yield from _facts_of_fixed(value, f"{inside}.{name}" if inside else name)
+    for each in node.computed:
+        yield (each.address, Aspect.COMPUTED), show_expression(each.expression)
 
 
 def quote_if_list(name: str) -> str:
@@ -184,7 +191,8 @@ def quote_if_list(name: str) -> str:
 def _facts_of_hyperparameter(node: ir.Hyperparameter) -> Iterator[tuple[_FactKey, str]]:
     domain, default = describe(node.domain), literal(node.default)
     condition = show_expression(node.condition) if node.condition is not None else None
-    whole = f"{domain} = {default}" + (f" when {condition}" if condition is not None else "")
+    var = "var " if node.is_var else ""
+    whole = f"{var}{domain} = {default}" + (f" when {condition}" if condition is not None else "")
     yield (node.address, Aspect.HYPERPARAMETER), whole
     yield (node.address, Aspect.DOMAIN), domain
     yield (node.address, Aspect.DEFAULT), default
@@ -222,8 +230,8 @@ def _outline(node: ir.Node) -> str:
     match node:
         case ir.Choice() | ir.Hyperparameter() | ir.Operator():
             return node.name
-        case ir.Product(kind=kind, children=children, selectors=selectors):
-            parts = [_outline(child) for child in children]
+        case ir.Product(kind=kind, steps=steps, selectors=selectors):
+            parts = [_outline(step) for step in steps]
             if selectors:
                 names = (f'"{each.pattern}"' if each.pattern else each.kind for each in selectors)
                 parts = [f"{name}: {part}" for name, part in zip(names, parts, strict=True)]

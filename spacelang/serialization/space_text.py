@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from spacelang.ir import space as ir
 from spacelang.ir.domain import is_bare_word
+from spacelang.ir.expr import Expr
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
 from spacelang.ir.task import Task, describe_bound, describe_limits
@@ -80,12 +81,14 @@ class _SpaceWriter:
         head += [ast.AbstractOperator(make_word(name), None, NO_SPAN) for name in abstract]
         pipeline = ast.Pipeline(self._step(space.root, ""), NO_SPAN)
         stages = [item for stage in self._stages.values() for item in stage]
+        own = (child for child in ir.children_of(space.root) if isinstance(child, ir.Hyperparameter))
+        values = [self._member(child, set(), set()) for child in own]
         rules = [
             ast.ConstraintStatement(rule.forbidden, self._wording.expression_node(rule.expression), NO_SPAN)
             for rule in space.constraints
         ]
         task = [] if space.task is None else [_task_block(space.task)]
-        return ast.File((*head, *stages, pipeline, *self._forbidden, *rules, *task), NO_SPAN)
+        return ast.File((*head, *values, *stages, pipeline, *self._forbidden, *rules, *task), NO_SPAN)
 
     def _structure(self, node: ir.Node, prefix: str) -> ast.Structure:
         match node:
@@ -94,7 +97,9 @@ class _SpaceWriter:
             case ir.Choice():
                 return self._choice(node, prefix)
             case ir.Product(kind=ir.ProductKind.SEQUENCE):
-                return self._sequence(node.children, prefix)
+                if any(not child.is_var for child in node.children if isinstance(child, ir.Hyperparameter)):
+                    raise UnwritableSpaceError("the language cannot express a hyperparameter outside of any operator")
+                return self._sequence(node.steps, prefix)
             case ir.Product(kind=ir.ProductKind.PARALLEL):
                 return _joined("&", [self._step(child, prefix) for child in node.children])
             case ir.Product(kind=ir.ProductKind.COLUMNS):
@@ -268,10 +273,17 @@ class _SpaceWriter:
 
     def _body(self, operator: ir.Operator, base: str) -> ast.Body | None:
         siblings = {child.name for child in operator.children if isinstance(child, ir.Hyperparameter)}
-        shadowing = siblings | {child.name for child in operator.children} | {name for name, _ in operator.fixed}
+        shadowing = siblings | {child.name for child in (*operator.children, *operator.computed)}
+        shadowing |= {name for name, _ in operator.fixed}
         members: list[ast.Member] = [self._member(child, siblings, shadowing) for child in operator.children]
         for name, fixed in operator.fixed:
             members.append(synthetic_nodes.make_fixed_parameter(name, self._fixed(fixed, join_address(base, name))))
+        for computed in operator.computed:
+            around = computed.address.removesuffix(f".{computed.name}")
+            written = self._expression_in(
+                computed.expression, f"the value of `{computed.name}`", around, siblings, shadowing
+            )
+            members.append(ast.ParameterFormula(make_word(computed.name), written, NO_SPAN))
         return ast.Body(tuple(members), NO_SPAN) if members else None
 
     def _member(self, child: ir.Hyperparameter | ir.Choice, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
@@ -285,16 +297,25 @@ class _SpaceWriter:
             return ast.Parameter(name, several, default, None, (), NO_SPAN)
         condition = None
         if child.condition is not None:
-            shadowed = self._wording.find_shadowed(child.condition, shadowing)
-            if shadowed is not None:
-                raise UnwritableSpaceError(
-                    f"the language cannot express a condition of `{child.key}` on the stage `{shadowed}`: "
-                    "a parameter of the operator has the same name"
-                )
             around = child.address.removesuffix(f".{child.name}")
-            condition = self._wording.expression_node(child.condition, around, siblings)
+            condition = self._expression_in(
+                child.condition, f"a condition of `{child.key}`", around, siblings, shadowing
+            )
         marks = _annotations(prior=child.prior, split=child.split)
-        return ast.Parameter(name, domain_node(child.domain), make_value(child.default), condition, marks, NO_SPAN)
+        domain, default = domain_node(child.domain), make_value(child.default)
+        return ast.Parameter(name, domain, default, condition, marks, NO_SPAN, child.is_var)
+
+    def _expression_in(
+        self, expression: Expr, what: str, around: str, siblings: set[str], shadowing: set[str]
+    ) -> ast.Expression:
+        """Return an expression in the body of the operator at an address; raise if a name would mean something else."""
+        shadowed = self._wording.find_shadowed(expression, shadowing)
+        if shadowed is not None:
+            raise UnwritableSpaceError(
+                f"the language cannot express {what} on the stage `{shadowed}`: "
+                "a parameter of the operator has the same name"
+            )
+        return self._wording.expression_node(expression, around, siblings)
 
     def _fixed(self, fixed: ir.FixedValue, base: str) -> ast.Value:
         match fixed:

@@ -19,7 +19,7 @@ from spacelang.ir.domain import (
     parts,
     quoted,
 )
-from spacelang.ir.space import Hyperparameter, Space
+from spacelang.ir.space import ComputedParameter, Hyperparameter, Space
 from spacelang.ir.value import are_same
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
@@ -197,8 +197,12 @@ def with_spelled_names(space: Space) -> Space:
     def spell_condition(node: Hyperparameter) -> Hyperparameter:
         return node if node.condition is None else replace(node, condition=spell(node.condition))
 
+    def spell_computed(computed: ComputedParameter) -> ComputedParameter:
+        return replace(computed, expression=spell(computed.expression))
+
     rules = tuple(replace(rule, expression=spell(rule.expression)) for rule in space.constraints)
-    return replace(space, root=rebuild_tree(space.root, spell_condition), constraints=rules)
+    root = rebuild_tree(space.root, spell_condition, compute=spell_computed)
+    return replace(space, root=root, constraints=rules)
 
 
 def spell_branch(branch: str) -> str:
@@ -206,8 +210,8 @@ def spell_branch(branch: str) -> str:
     return branch if is_bare_word(branch) or branch == "none" else quoted(branch)
 
 
-_OR, _AND, _NOT, _TEST, _SUM, _PRODUCT = range(1, 7)
-_PRECEDENCES: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
+_OR, _AND, _NOT, _TEST, _SUM, _PRODUCT, _POWER = range(1, 8)
+_PRECEDENCES: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "**": _POWER}
 
 
 def show_expression(expression: expr.Expr) -> str:
@@ -237,7 +241,11 @@ def _text_and_precedence(expression: expr.Expr) -> tuple[str, int | None]:
             return f" {expression.relation} ".join(sides), _TEST
         case expr.Arithmetic():
             strength = _PRECEDENCES[expression.operation]
-            left, right = _parenthesized(expression.left, strength), _parenthesized(expression.right, strength + 1)
+            is_power = strength == _POWER
+            before, behind = (strength + 1, strength) if is_power else (strength, strength + 1)
+            left, right = _parenthesized(expression.left, before), _parenthesized(expression.right, behind)
+            if is_power and left.startswith("-"):
+                left = f"({left})"
             return f"{left} {expression.operation} {right}", strength
         case expr.Call():
             return f"{expression.function}({', '.join(map(show_expression, expression.arguments))})", None

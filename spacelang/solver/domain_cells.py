@@ -8,14 +8,16 @@ with.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from itertools import pairwise
-from typing import assert_never
+from typing import Final, assert_never
 
 from spacelang.grouping import group_by_key
 from spacelang.ir import expr
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, members, parts, subgrid
 from spacelang.ir.value import Rational, Value, identity_key, to_fraction, to_rational
-from spacelang.solver.linear import difference
+from spacelang.solver.linear import LinearSum, difference, linear_form
 
 Signature = Callable[[Value], tuple[object, ...]]
 """A function that returns a key of a value; an expression cannot distinguish values with equal keys."""
@@ -168,9 +170,42 @@ def cut_points_of(atom: expr.Expr) -> tuple[Rational, ...] | None:
             return _cut_point(constant.value)
         case expr.Compare():
             form = difference(atom)
-            return None if form is None else form.roots
+            return _cut_points_of_power(atom) if form is None else form.roots
         case _:
             return None
+
+
+MAX_EXPONENT: Final = 64
+MAX_POWER: Final = 10**30  # Larger roots would need more digits
+
+
+def _cut_points_of_power(atom: expr.Compare) -> tuple[Rational, ...] | None:
+    """Return the cut points of a comparison of `x ** n` with a constant, for a whole n above 0; None for another one.
+
+    An irrational root lies between two neighbouring floats, and between two integers; all of these are cut points.
+    """
+    for power, other in ((atom.left, atom.right), (atom.right, atom.left)):
+        match power, linear_form(other):
+            case (
+                expr.Arithmetic(operation="**", left=expr.Reference(), right=expr.Constant(value=int(exponent))),
+                LinearSum(factors=factors, constant=level),
+            ) if not factors and 0 < exponent <= MAX_EXPONENT and abs(level) <= MAX_POWER:
+                return _points_around_roots(level, exponent)
+            case _:
+                continue
+    return None
+
+
+def _points_around_roots(level: Fraction, exponent: int) -> tuple[Rational, ...]:
+    with localcontext(prec=60):
+        size = Decimal(abs(level.numerator)) / level.denominator
+        root = size ** (Decimal(1) / exponent) if size else size
+    near = float(root)
+    around = [to_fraction(each) for each in (near, math.nextafter(near, math.inf), math.nextafter(near, -math.inf))]
+    points = [*around, Fraction(math.floor(root)), Fraction(math.ceil(root))]
+    if exponent % 2:
+        return tuple(points if level >= 0 else [-point for point in points])
+    return () if level < 0 else (*points, *(-point for point in points))
 
 
 def can_be_cut(domain: Domain, atom: expr.Expr) -> bool:

@@ -12,7 +12,7 @@ from itertools import product
 from spacelang.frozen import frozen
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, ComparisonSign, Constant, Expr, Reference
-from spacelang.ir.value import Value, to_fraction, to_rational
+from spacelang.ir.value import ARITHMETIC_OPERATIONS, NumberInterval, Value, to_fraction, to_rational
 
 
 @frozen
@@ -99,8 +99,18 @@ def _combine(operation: str, left: LinearSum, right: LinearSum) -> LinearSum | N
             return _scale(left, right.constant)
         case "/" if not right.factors and right.constant:
             return _scale(left, 1 / right.constant)
+        case "**" if not left.factors and not right.factors:
+            return _power(left.constant, right.constant)
         case _:
             return None
+
+
+def _power(base: Fraction, exponent: Fraction) -> LinearSum | None:
+    try:
+        found = ARITHMETIC_OPERATIONS["**"](base, exponent)
+    except (ZeroDivisionError, ValueError, OverflowError):
+        return None
+    return None if isinstance(found, NumberInterval) else LinearSum({}, Fraction(found))
 
 
 def _sum(left: LinearSum, right: LinearSum, sign: int) -> LinearSum:

@@ -59,10 +59,16 @@ class Statistics:
 
 
 def statistics(structures: Structures) -> Statistics:
-    """Return the statistics of a space; hyperparameters of a fixed operator count for the operator that has it."""
+    """Return the statistics of a space; hyperparameters of a fixed operator count for the operator that has it.
+
+    A `var` of the whole space counts in the total only.
+    """
     space = structures.space
     by_algorithm: dict[str, HyperparameterCounts] = {}
     total = HyperparameterCounts()
+    for child in children_of(space.root):
+        if isinstance(child, Hyperparameter):
+            total = total.with_hyperparameter(child)
     for operator, hyperparameters in _algorithms(space.root):
         tally = by_algorithm.get(operator, HyperparameterCounts())
         for hyperparameter in hyperparameters:

@@ -100,7 +100,7 @@ class NumberWithUnit:
 
 @frozen
 class Binary:
-    """Two expressions joined by a comparison or an arithmetic operator."""
+    """Two expressions joined by a comparison, an arithmetic operator, or `implies`."""
 
     operator: str
     left: "Expression"
@@ -289,7 +289,10 @@ Domain: TypeAlias = Range | BooleanDomain | ValueSet | UnionDomain | NoneStep | 
 
 @frozen
 class Parameter:
-    """A hyperparameter `name : domain = default when condition @annotations`."""
+    """A hyperparameter `name : domain = default when condition @annotations`.
+
+    `is_var` marks a hyperparameter after `var`, which is not a parameter of an operator.
+    """
 
     name: Word
     domain: Domain
@@ -297,6 +300,7 @@ class Parameter:
     condition: Expression | None
     annotations: tuple[Annotation, ...]
     span: Span = field(compare=False, repr=False)
+    is_var: bool = False
 
 
 @frozen
@@ -307,6 +311,24 @@ class FixedParameter:
     value: Value | Expression
     span: Span = field(compare=False, repr=False)
     condition: Expression | None = None
+
+
+@frozen
+class ParameterFormula:
+    """A parameter whose value is computed: `name := expression`."""
+
+    name: Word
+    expression: Expression
+    span: Span = field(compare=False, repr=False)
+
+
+@frozen
+class Let:
+    """A name for an expression: `let name := expression`."""
+
+    name: Word
+    expression: Expression
+    span: Span = field(compare=False, repr=False)
 
 
 @frozen
@@ -326,7 +348,8 @@ class ConstraintStatement:
     span: Span = field(compare=False, repr=False)
 
 
-Member: TypeAlias = Parameter | FixedParameter | ParameterGroupInclusion | ConstraintStatement
+NamedMember: TypeAlias = Parameter | FixedParameter | ParameterFormula | Let
+Member: TypeAlias = NamedMember | ParameterGroupInclusion | ConstraintStatement
 
 
 @frozen
@@ -438,6 +461,8 @@ Item: TypeAlias = (
     | Stage
     | Pipeline
     | ConstraintStatement
+    | Parameter
+    | Let
     | Task
 )
 

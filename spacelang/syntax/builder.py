@@ -68,6 +68,12 @@ class Builder:
     def rule(self, children: list[Child]) -> ast.ConstraintStatement:
         return ast.ConstraintStatement(children[0].type == "FORBID", children[1], self._span(children))
 
+    def var(self, children: list[Child]) -> ast.Parameter:
+        return replace(self.parameter(children[1:]), span=self._span(children), is_var=True)
+
+    def let(self, children: list[Child]) -> ast.Let:
+        return ast.Let(self._word(children[1]), children[3], self._span(children))
+
     # ---- structure
 
     def alternatives(self, children: list[Child]) -> ast.JoinedStructures:
@@ -137,6 +143,9 @@ class Builder:
     def fixed(self, children: list[Child]) -> ast.FixedParameter:
         condition = children[3][0] if len(children) > 3 else None
         return ast.FixedParameter(self._word(children[0]), children[2], self._span(children), condition)
+
+    def computed(self, children: list[Child]) -> ast.ParameterFormula:
+        return ast.ParameterFormula(self._word(children[0]), children[2], self._span(children))
 
     def include(self, children: list[Child]) -> ast.ParameterGroupInclusion:
         return ast.ParameterGroupInclusion(children[1], self._span(children))
@@ -233,7 +242,7 @@ class Builder:
         left, operator, right = children
         return self._record_height(ast.Binary(str(operator), left, right, self._span(children)), (left, right))
 
-    arithmetic = comparison
+    arithmetic = implication = comparison
 
     def membership(self, children: list[Child]) -> ast.Membership:
         node = ast.Membership(children[0], children[2].values, self._span(children))

@@ -12,10 +12,12 @@ RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "N
 _NO_REFERENCES: Final = RESERVED_VALUES | {"not"}
 _WORD: Final = r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_]*"
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
-_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _ATOM = range(8)
-_GROUPED_ITEMS: Final = ((ast.Import, ast.CatalogueUse), (ast.AbstractOperator,), (ast.ConstraintStatement,))
+_IMPLIES, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _POWER, _ATOM = range(10)
+_GROUPED_ITEMS: Final = (
+    (ast.Import, ast.CatalogueUse), (ast.AbstractOperator,), (ast.ConstraintStatement,), (ast.Parameter, ast.Let),
+)  # fmt: skip
 _STRUCTURE_PRECEDENCE: Final = {"|": 0, "->": 1, "&": 2}
-_ARITHMETIC: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
+_BINARY: Final = {"implies": _IMPLIES, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "**": _POWER}
 
 
 def spell_file(file: ast.File) -> str:
@@ -38,7 +40,7 @@ def spell_item(item: ast.Item) -> str:
             return f"import {spell_text(path.value)}{spell_alias(item)}"
         case ast.CatalogueUse(name=dotted):
             return f"use {dotted.text}"
-        case ast.ConstraintStatement():
+        case ast.ConstraintStatement() | ast.Parameter() | ast.Let():
             return spell_member(item)
         case _:
             return _spell_block(item)
@@ -157,7 +159,7 @@ def spell_text(text: str) -> str:
     return f'"{text.translate(_ESCAPES)}"'
 
 
-def spell_expression(expression: ast.Expression, lowest: int = _OR) -> str:
+def spell_expression(expression: ast.Expression, lowest: int = _IMPLIES) -> str:
     """Return the text of an expression, in parentheses if it binds less tightly than `lowest`."""
     text = _spell_bare(expression)
     return f"({text})" if _precedence(expression) < lowest else text
@@ -175,9 +177,11 @@ def _precedence(expression: ast.Expression) -> int:
         case ast.Unary(operator=operator):
             return _NOT if operator == "not" else _MINUS
         case ast.Binary(operator=operator):
-            return _ARITHMETIC.get(operator, _COMPARISON)
+            return _BINARY.get(operator, _COMPARISON)
         case ast.Membership() | ast.IsTest():
             return _COMPARISON
+        case ast.Number(value=value) if value < 0:
+            return _MINUS
         case ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple():
             return _ATOM
         case ast.NumberWithUnit() | ast.FunctionCall():
@@ -194,9 +198,10 @@ def _spell_bare(expression: ast.Expression) -> str:
         case ast.Unary(operator=operator, term=term):
             return f"not {spell_expression(term, _NOT)}" if operator == "not" else f"-{spell_expression(term, _MINUS)}"
         case ast.Binary(operator=operator, left=left, right=right):
-            tightness = _ARITHMETIC.get(operator, _COMPARISON)
-            before = tightness + 1 if tightness == _COMPARISON else tightness
-            return f"{spell_expression(left, before)} {operator} {spell_expression(right, tightness + 1)}"
+            tightness = _BINARY.get(operator, _COMPARISON)
+            before = tightness if tightness in (_SUM, _PRODUCT) else tightness + 1
+            behind = _MINUS if tightness == _POWER else tightness + 1
+            return f"{spell_expression(left, before)} {operator} {spell_expression(right, behind)}"
         case ast.Membership(item=item, values=values):
             return f"{spell_arithmetic(item)} in {{{', '.join(map(spell_value, values))}}}"
         case ast.IsTest(decision=decision, operator=operator):
@@ -301,9 +306,14 @@ def spell_member(member: ast.Member) -> str:
     """Return a member of a body."""
     match member:
         case ast.Parameter(name=name, domain=domain):
-            return f"{_spell_parameter(name)} : {spell_domain(domain)}{spell_after_domain(member)}"
+            var = "var " if member.is_var else ""
+            return f"{var}{_spell_parameter(name)} : {spell_domain(domain)}{spell_after_domain(member)}"
         case ast.FixedParameter(name=name, value=value):
             return f"{_spell_parameter(name)} = {_spell_value_or_arithmetic(value)}{spell_condition(member.condition)}"
+        case ast.ParameterFormula(name=name, expression=expression):
+            return f"{_spell_parameter(name)} := {spell_expression(expression)}"
+        case ast.Let(name=name, expression=expression):
+            return f"let {name.text} := {spell_expression(expression)}"
         case ast.ParameterGroupInclusion(name=name):
             return f"include {name.text}"
         case ast.ConstraintStatement(forbidden=forbidden, expression=expression):

@@ -46,7 +46,6 @@ def idiom_at(text: str, place: int) -> ForeignIdiomMatch | None:
 _NUMBER: Final = r"-?\.?\d[\w.]*(?:(?<=[eE])[-+]\d+)?"
 _BOUND: Final = r"[^\s,()\[\]{}:=|]+"
 _BRACKETED_BOUNDS: Final = r"\[[^\[\](){}\n]*\]"
-_MEMBER_START: Final = r"(?:^|(?<=[{,]))[ \t]*"
 _COMMENTS: Final = (
     make_idiom(
         r"(?P<at>(?P<one>\b[\w.]+|\([^()\n]*\))[ \t]*//[ \t]*(?P<two>\d[\d.]*))(?=[ \t]*(?:[,}\])]|$))",
@@ -77,13 +76,14 @@ _QUOTES: Final = (
         "backticks are for names of parameters: write a plain word, or for an alternative a string in double quotes",
     ),
 )
+_MEMBER_START: Final = r"(?:^|(?<=[{,]))[ \t]*"
 _GOAL: Final = r"metric|scoring|score|scorer|objective|goal|optimi[sz]e|target"
 _ITEMS: Final = (
     make_idiom(r"^(?P<at>steps?|stages|Stage|STAGE|component|node|choice|decision)(?=[ \t]+\w+[ \t]*=)", "", "stage"),
     make_idiom(r"^stages[ \t]*[{:=]", "declare each decision on its own: `stage name = … | …`"),
     make_idiom(
-        r"^(?:let|var|const|define|set|val)[ \t]+\w+[ \t]*:?=",
-        "variables are not supported: write the value where it is needed, or a group, `params name { … }`",
+        _MEMBER_START + r"(?P<at>(?:let|var|const|define|set|val)[ \t]+(?P<name>\w+)[ \t]*(?<!:)=)(?!=)",
+        r"write `let \g<name> := …`; `var \g<name> : …` declares a hyperparameter",
     ),
     make_idiom(r"^from[ \t]+sklearn\b[^\n]*", "remove this: the operators of scikit-learn are always available", ""),
     make_idiom(r"^from[ \t]+([A-Za-z_]\w*)[^\n]*", r"write `use \1`"),
@@ -403,12 +403,11 @@ _EXPRESSIONS: Final = (
     make_idiom(r"≥", "write `>=`"),
     make_idiom(r"===", "write `==`", "=="),
     make_idiom(r"\b10[ \t]*(?:\^|\*\*)[ \t]*(-?\d+)", "", r"1e\1"),
-    make_idiom(r"\b([A-Za-z_][\w.]*)[ \t]*(?:\^|\*\*)[ \t]*2\b", r"powers are not supported: write `\1 * \1`"),
-    make_idiom(r"[\w.)]+[ \t]*(?:\^|\*\*)[ \t]*[\w.(]+", "powers are not supported: multiply instead"),
+    make_idiom(r"\b([\w.]+)[ \t]*\^[ \t]*(-?[\w.]+)", r"write `\1 ** \2`", r"\1 ** \2"),
     make_idiom(r"\b(\d+(?:\.\d+)?)[ \t]*%(?![ \t]*[\w(])", suggest_fraction),
     make_idiom(
-        r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|->|⇒|→|\bimplies\b)[ \t]*(?P<other>[^\n}]+)",
-        r"implication is not supported: write `require not (\g<one>) or \g<other>`",
+        r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|->|⇒|→)[ \t]*(?P<other>[^\n}]+)",
+        r"write `require \g<one> implies \g<other>`",
     ),
     make_idiom(r"&&?", "write `and`", behind=_CONSTRAINT_KEYWORD),
     make_idiom(r"\|\|?", "write `or`", behind=_CONSTRAINT_KEYWORD),

@@ -316,7 +316,7 @@ def _comment_column(run: Sequence[FormattedLine]) -> int:
 
 _LEXEME: Final = re.compile(
     r'(?P<comment>#[^\n]*)|"(?:[^"\\\n]|\\[^\n])*"|`[^`\n]*`|@?[A-Za-z_]\w*|\.?\d[\w.]*(?:(?<=[eE])[+-]\w+)?'
-    r"|->|[=!<>]=|[^\s]"
+    r"|->|\*\*|[:=!<>]=|[^\s]"
 )
 
 
@@ -370,9 +370,11 @@ def _move_comments(before: Lexeme, comma: Lexeme, after: Lexeme) -> None:
 
 _NO_SPACE_BEFORE: Final = frozenset({",", ")", "]", "}", "?", ".", ""})
 _NO_SPACE_AFTER: Final = frozenset({"(", "[", "{", "."})
-_SYMBOL_OPERATORS: Final = frozenset({"=", ":", "|", "&", "->", "+", "-", "*", "/", "<", ">", "<=", ">=", "==", "!="})
+_SYMBOL_OPERATORS: Final = frozenset(
+    {"=", ":", "|", "&", "->", "+", "-", "*", "/", "**", ":=", "<", ">", "<=", ">=", "==", "!="}
+)
 _WORD_OPERATORS: Final = frozenset(
-    {"and", "or", "not", "in", "is", "when", "forbid", "require", "minimize", "maximize", "to"}
+    {"and", "or", "not", "implies", "in", "is", "when", "forbid", "require", "minimize", "maximize", "to"}
 )
 _NOT_TERM_ENDS: Final = _SYMBOL_OPERATORS | _NO_SPACE_AFTER | _WORD_OPERATORS | {",", ""}
 

@@ -72,7 +72,9 @@ def _range_hint(before: ast.Member, after: ast.Member) -> str | None:
 
 def _first_word(member: ast.Member) -> Span:
     match member:
-        case ast.Parameter(name=name) | ast.FixedParameter(name=name):
+        case ast.Parameter(is_var=True, span=span) | ast.Let(span=span):
+            return Span(span.source, span.start, span.start + len("var"))
+        case ast.Parameter(name=name) | ast.FixedParameter(name=name) | ast.ParameterFormula(name=name):
             return name.span
         case ast.ParameterGroupInclusion(span=span):
             return Span(span.source, span.start, span.start + len("include"))

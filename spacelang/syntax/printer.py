@@ -36,6 +36,7 @@ from spacelang.text import Source
 MAX_STAGE_LINE: Final = 80  # The longest line on which the alternatives of a stage are written side by side
 _GROUPED_ITEMS: Final = (
     (ast.Import, ast.CatalogueUse), (ast.AbstractOperator,), (ast.ConstraintStatement,), (ast.Stage,),
+    (ast.Parameter, ast.Let),
 )  # fmt: skip
 """Kinds of items between which a blank line is optional."""
 
@@ -113,8 +114,8 @@ class _Layout(Cursor):
                 return [*self.take_until_offset(inside.span.start), Spacing(), *self._body(inside)]
             case ast.Stage() | ast.Pipeline():
                 return self._assignment(item, long=long)
-            case ast.ConstraintStatement():
-                return self._constraint(item)
+            case ast.ConstraintStatement() | ast.Parameter() | ast.Let():
+                return self._member(item, 0)
             case ast.Task():
                 return self._task(item)
             case _:
@@ -141,6 +142,17 @@ class _Layout(Cursor):
 
     def _constraint(self, rule: ast.ConstraintStatement) -> list[Document]:
         return [self.take(), Spacing(), *self._expression(rule.expression)]
+
+    def _let(self, let: ast.Let) -> list[Document]:
+        return [
+            self.take(),
+            Spacing(),
+            self.take(),
+            Spacing(),
+            self.take(),
+            Spacing(),
+            *self._expression(let.expression),
+        ]
 
     def _task(self, task: ast.Task) -> list[Document]:
         head: list[Document] = [self.take(), Spacing(), self.take(), Spacing(), self.take()]
@@ -226,7 +238,10 @@ class _Layout(Cursor):
                 inside.append(Either((comma,), (comma,) if _needs_comma(member) else ()))
             inside += [Break(keeps_blank=place > 0), *self._member(member, widths[place])]
             self.skip_comma()
-        searched = sum(isinstance(member, ast.Parameter | ast.ConstraintStatement) for member in body.members)
+        searched = sum(
+            isinstance(member, ast.Parameter | ast.ConstraintStatement | ast.ParameterFormula | ast.Let)
+            for member in body.members
+        )
         return self._braced([start], inside, long=long or searched > 1)
 
     def _braced(self, head: list[Document], inside: list[Document], *, long: bool) -> list[Document]:
@@ -246,7 +261,11 @@ class _Layout(Cursor):
             columns[-1].append(member)
         widths = [
             max(
-                (_width(each.name) for each in column if isinstance(each, ast.Parameter | ast.FixedParameter)),
+                (
+                    _name_width(each)
+                    for each in column
+                    if isinstance(each, ast.Parameter | ast.FixedParameter | ast.ParameterFormula)
+                ),
                 default=0,
             )
             for column in columns
@@ -258,8 +277,13 @@ class _Layout(Cursor):
             case ast.Parameter():
                 return self._parameter(member, width)
             case ast.FixedParameter(name=name, value=value):
-                start = [self.take(), _padding(name, width), self.take(), Spacing()]
+                start = [self.take(), _padding(_width(name), width), self.take(), Spacing()]
                 return [*start, *self._conditional(self._value_or_arithmetic(value), member.condition)]
+            case ast.ParameterFormula(name=name, expression=expression):
+                start = [self.take(), _padding(_width(name), width), self.take(), Spacing()]
+                return [*start, *self._expression(expression)]
+            case ast.Let():
+                return self._let(member)
             case ast.ParameterGroupInclusion():
                 return self.take_until_offset(member.span.end)
             case ast.ConstraintStatement():
@@ -268,7 +292,8 @@ class _Layout(Cursor):
                 assert_never(member)
 
     def _parameter(self, parameter: ast.Parameter, width: int) -> list[Document]:
-        name = [self.take(), _padding(parameter.name, width), self.take(), Spacing()]
+        var: list[Document] = [self.take(), Spacing()] if parameter.is_var else []
+        name = [*var, self.take(), _padding(_name_width(parameter), width), self.take(), Spacing()]
         inside = self._domain(parameter.domain)
         if parameter.default is not None:
             inside += [Spacing(), self.take(), Spacing(), *self._value_or_arithmetic(parameter.default)]
@@ -409,8 +434,14 @@ def _width(name: ast.Word) -> int:
     return name.span.end - name.span.start
 
 
-def _padding(name: ast.Word, width: int) -> Document:
-    return Either((Spacing(),), (Spacing(1 + width - _width(name)),))
+def _name_width(member: ast.Parameter | ast.FixedParameter | ast.ParameterFormula) -> int:
+    """Return the width of the name of a member, with the word `var` before it."""
+    is_var = isinstance(member, ast.Parameter) and member.is_var
+    return _width(member.name) + len("var ") * is_var
+
+
+def _padding(own: int, width: int) -> Document:
+    return Either((Spacing(),), (Spacing(1 + width - own if width else 1),))
 
 
 def _needs_comma(member: ast.Member) -> bool:

@@ -23,14 +23,14 @@ _BRACKET = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]')
 _SIGNS: Final = frozenset("=!<>|&?-+*/.,:@#\"`'()[]{}")
 """Characters that the language uses, apart from letters, digits and `_`."""
 WHITESPACE: Final = " \t\r\n\f"  # Whitespace of the language. Unicode has more
-_BEFORE_EXPRESSIONS: Final = frozenset({"when", "forbid", "require", "and", "or", "not"})
+_BEFORE_EXPRESSIONS: Final = frozenset({"when", "forbid", "require", "and", "or", "not", "implies", ":="})
 _LOOKBACK_CHARACTERS: Final = 2000
 _MAX_SHOWN_CHARACTERS: Final = 60
 _LOG_OF_SET: Final = re.compile(r"\{(?P<values>[^{}:=]+)\}[ \t]*(?P<log>log)$")
 """A set of values with `log` behind it, which is read as the name of the next parameter."""
 _UNITS: Final = ("us", "ms", "s", "min", "m", "h", "kB", "KB", "MB", "GB", "TB")
 _UNFINISHED = re.compile(
-    r"(?P<sign>->|[:=|&,]|\b(?:when|forbid|require|include|and|or|not|in|is|as)\b)\s*?\n\s*[A-Za-z_][\w.]*\s*$"
+    r"(?P<sign>->|:=|[:=|&,]|\b(?:when|forbid|require|include|and|or|not|implies|in|is|as)\b)\s*?\n\s*[A-Za-z_][\w.]*\s*$"
 )
 
 
@@ -224,7 +224,7 @@ def _hint_by_text(found: str, before: str) -> str | None:
         "True": "write `true`",
         "False": "write `false`",
         "None": "write `none`",
-        "**": "powers are not supported; multiply instead",
+        "^": "write powers as `**`",
         "\ufeff": "a byte order mark is allowed only at the very beginning",
     }
     if found in fixed:
@@ -248,10 +248,16 @@ def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | No
 
 
 _FOREIGN_NOTATIONS: Final = (
-    ("->", r"", {"AND", "OR"}, "implication is not supported: write `not … or …`"),
+    ("->", r"", {"AND", "OR"}, "write implication as `… implies …`"),
     ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "write parameters in braces: `{ … }`"),
     ("{", r"(?:[=!]=|\bis)\s*[\w.]+$", {"OR"}, "conditions refer to operators by name: remove the body"),
     ("pipeline", r"", set[str](), "write `pipeline = …`"),
+    (
+        "when",
+        r":=[^:=]*$",
+        {"AND", "OR"},
+        "a computed value has no condition: it is not set where a hyperparameter that it names is not active",
+    ),
     ("as", r"\bnone$", {"VBAR"}, "`none` cannot have another name"),
     ("?", r"", {"VBAR"}, "write `… | none`"),
     (")", r"\(\s*[^\s,()]+$", {"COMMA"}, "write a tuple of one value as `(…,)`"),
@@ -279,7 +285,7 @@ def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str])
         return "`is` tests for an alternative: compare values with `==`"
     if found == last and found in ("=", "|", "&"):
         return f"write one `{found}`"
-    if expected == {"COLON", "EQUAL"}:
+    if expected == {"COLON", "EQUAL", "ASSIGN"}:
         return _hint_behind_word(found, last)
     return "separate alternatives with `|`" if "VBAR" in expected and re.match(r"[A-Za-z_]", found) else None
 
@@ -296,16 +302,20 @@ _DESCRIPTIONS = {
     "COMPARE": "a comparison", "ARROW": "`->`", "AT": "an annotation", "LSQB": "`[`", "RSQB": "`]`", "LPAR": "`(`",
     "RPAR": "`)`", "LBRACE": "`{`", "RBRACE": "`}`", "COMMA": "`,`", "COLON": "`:`", "EQUAL": "`=`", "VBAR": "`|`",
     "AMPERSAND": "`&`", "QMARK": "`?`", "DOT": "`.`", "PLUS": "`+`", "MINUS": "`-`", "STAR": "`*`", "SLASH": "`/`",
+    "ASSIGN": "`:=`", "POWER": "`**`",
     "SUBJECT": "`subject to`", "$END": "the end of the file",
 }  # fmt: skip
-_ITEMS = {"SPACE", "IMPORT", "USE", "PARAMS", "ABSTRACT", "STAGE", "PIPELINE", "TASK", "FORBID", "REQUIRE", "$END"}
-_ARITHMETIC_SIGNS = {"PLUS", "MINUS", "STAR", "SLASH"}
+_ITEMS = {
+    "SPACE", "IMPORT", "USE", "PARAMS", "ABSTRACT", "STAGE", "PIPELINE", "TASK", "FORBID", "REQUIRE", "VAR", "LET",
+    "$END",
+}  # fmt: skip
+_ARITHMETIC_SIGNS = {"PLUS", "MINUS", "STAR", "SLASH", "POWER"}
 _VALUES = {"TRUE", "FALSE", "NONE", "STRING", "NUMBER", "NAME"}
 _DOMAINS = {"FLOAT", "INT", "BOOL", "ORDERED"}
 _GROUPS = ((_DOMAINS, "a domain (`float int bool {…} ordered`)"), (_VALUES, "a value"), (_ITEMS, "a new item"))
 _MOST = 7
 _TOKEN = re.compile(
-    r"'[^'\r\n]*'|" r'"(?:[^"\\\r\n]|\\[^\r\n])*"|`[^`\r\n]*`|@?[^\W\d]\w*|\d[\w.]*|->|[=!<>]=|&&|\|\||\*\*|.',
+    r"'[^'\r\n]*'|" r'"(?:[^"\\\r\n]|\\[^\r\n])*"|`[^`\r\n]*`|@?[^\W\d]\w*|\d[\w.]*|->|[:=!<>]=|&&|\|\||\*\*|.',
     re.DOTALL,
 )
 

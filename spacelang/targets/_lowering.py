@@ -14,7 +14,7 @@ from spacelang.errors import PicklableError
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
-from spacelang.ir.space import Space
+from spacelang.ir.space import Space, computed_parameters
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
 from spacelang.targets._checked_decoding import checked_decoder
@@ -44,6 +44,7 @@ class Construct(StrEnum):
     PRIORS = "`@prior`"
     SPLITS = "`@split`"
     BOUNDS = "bounds on trials"
+    COMPUTED = "computed values"
 
 
 class Preservation(StrEnum):
@@ -108,6 +109,12 @@ GUIDANCE: Final[PreservationTable] = {
 """The verdicts on guidance (defaults, annotations, bounds) of a form that cannot represent any of it."""
 
 
+ALWAYS: Final[PreservationTable] = {
+    Construct.COMPUTED: (rewritten("computed from the configuration when its pipeline is built"),),
+}
+"""The verdicts on what is part of no configuration and therefore the same for every target, unless it has its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A construct at one place of the text whose verdict differs from the usual verdict of the target."""
@@ -157,6 +164,7 @@ def make_report(space: Space, keeps: PreservationTable, findings: Iterable[Findi
     A construct gets the usual verdict, which is the first one in `keeps`, except at the places in `findings`. Raises
     RefusedError if any verdict is a refusal, and ValueError if `keeps` lacks a construct of the space.
     """
+    keeps = {**ALWAYS, **keeps}
     differing = group_by_key((finding.construct, finding) for finding in findings)
     there = constructs_of(space)
     if (missing := next((construct for construct in there if not keeps.get(construct)), None)) is not None:
@@ -369,6 +377,7 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
             found[Construct.CONDITIONS].append(node.condition.span)
     for rule in space.constraints:
         found[Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS].append(rule.span)
+    found[Construct.COMPUTED].extend(computed.span for computed, _ in computed_parameters(space.root))
     found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
     return {construct: tuple(spans) for construct, spans in found.items() if spans}
 

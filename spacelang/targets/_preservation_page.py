@@ -7,7 +7,7 @@ from typing import Any, Final
 from spacelang.grouping import group_by_key
 from spacelang.plugins import PluginRegistry
 from spacelang.targets import TARGETS
-from spacelang.targets._lowering import Construct, Preservation
+from spacelang.targets._lowering import ALWAYS, Construct, Preservation, Verdict
 
 PAGE: Final = Path(__file__).with_name("README.md")
 STATUS_MARKDOWN: Final = {
@@ -61,9 +61,14 @@ def render_page() -> str:
     rows = "\n".join(f"| `{name}` | {_summary(target)} |" for name, target in targets.items())
     table = ["| construct | " + " | ".join(f"`{name}`" for name in targets) + " |", "| --- " * (len(targets) + 1) + "|"]
     for construct in Construct:
-        told = (dict.fromkeys(STATUS_MARKDOWN[v.status] for v in t.preserves[construct]) for t in targets.values())
+        told = (dict.fromkeys(STATUS_MARKDOWN[v.status] for v in _verdicts(t, construct)) for t in targets.values())
         table.append("| ".join([f"| {construct.value} ", *(f"{', '.join(statuses)} " for statuses in told)]) + "|")
     return "\n".join([HEAD.replace("{TARGETS}", rows), *table, "", *_details(targets)]).rstrip("\n") + "\n"
+
+
+def _verdicts(target: type[Any], construct: Construct) -> tuple[Verdict, ...]:
+    found: tuple[Verdict, ...] = {**ALWAYS, **target.preserves}[construct]
+    return found
 
 
 def _summary(target: type[Any]) -> str:
@@ -78,7 +83,7 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
             yield f"- `--set {option.name}={default}` ({option.type}): {option.doc}"
         if PluginRegistry.options(target):
             yield ""
-        told = ((verdict, construct.value) for construct in Construct for verdict in target.preserves[construct])
+        told = ((v, construct.value) for construct in Construct for v in _verdicts(target, construct))
         for verdict, constructs in group_by_key(told).items():
             yield f"- {', '.join(constructs)}: {STATUS_MARKDOWN[verdict.status]}: {verdict.message}"
         yield ""

@@ -61,7 +61,7 @@ class TargetConformance(ConformanceSuite):
     @property
     def _preserves(self) -> PreservationTable:
         preserves: PreservationTable = plugin_attribute(self.target, "preserves", "keeps")
-        return preserves
+        return {**_lowering.ALWAYS, **preserves}
 
     def lowered(self, space: Space) -> LoweringResult[Any, Any]:
         """Compile a space, and skip the test if the target refuses it and may do so."""

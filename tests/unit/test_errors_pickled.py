@@ -82,7 +82,7 @@ def test_options_of_the_command_line_are_arguments_in_python() -> None:
 
 def test_what_remedies_name_is_there_in_python() -> None:
     """Options that `--set` gives are named as they are; all others are arguments of a search, but those of files."""
-    of_files = {"data", "target_column", "rank", "votes", "strict"}
+    of_files = {"data", "target_column", "rank", "votes", "strict", "rename"}
     taken = inspect.signature(sl.search).parameters
     package = Path(sl.__file__).parent
     files = [

@@ -4,8 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spacelang.catalog.catalogue import join_elements
+from spacelang.ir.computed import computed_value
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound, describe, literal
+from spacelang.ir.expr import InactiveValue
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
@@ -21,6 +23,7 @@ from spacelang.ir.space import (
     Space,
 )
 from spacelang.ir.value import Value
+from spacelang.ir.walk import Assignment
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines import catalogue_access
 from spacelang.runtime.pipelines.columns import (
@@ -55,7 +58,7 @@ def build(
     `random_state` and `n_jobs` get those, unless the space sets them. None leaves the library's default.
     """
     known = preparation.table if preparation is not None else table
-    builder = _Builder(configuration, random_state, n_jobs, known)
+    builder = _Builder(configuration, random_state, n_jobs, known, space)
     steps = builder.steps(space.root)
     if not steps:
         raise BuildError("every step of the pipeline is left out")
@@ -97,7 +100,7 @@ class PipelineWalk:
         """Return the steps that a node adds to the surrounding pipeline."""
         match node:
             case Product(kind=ProductKind.SEQUENCE):
-                return [step for child in node.children for step in self.steps(child)]
+                return [step for child in node.steps for step in self.steps(child)]
             case Product(kind=ProductKind.PERMUTATION):
                 order, *_ = node.children
                 assert isinstance(order, Choice)
@@ -151,6 +154,13 @@ class PipelineWalk:
             case _:
                 return self.convert_plain_value(operator, parameter, value)
 
+    def computed_parameter_value(self, operator: Operator, parameter: str, value: Value) -> Any:
+        """Return the value of a computed parameter as the library takes it: a name stands for a function or object."""
+        known = catalogue_access.catalogue_entry(operator).parameters.get(parameter)
+        if known is not None and isinstance(value, str) and value in known.named:
+            return self.named_object(operator, parameter, value)
+        return self.convert_plain_value(operator, parameter, value)
+
     def named_object(self, operator: Operator, parameter: str, name: str) -> Any:
         """Return the function or object that the catalogue names for a parameter."""
         return self._constant(catalogue_access.object_of(operator, parameter, name))
@@ -169,6 +179,7 @@ class _Builder(PipelineWalk):
     random_state: int | None
     n_jobs: int | None
     table: tuple[TableColumn, ...] | None
+    space: Space
 
     def _single_step(self, name: str | None, part: Any) -> list[Step]:
         return [] if part is None else [(name or type(part).__name__.lower(), part)]
@@ -235,14 +246,29 @@ class _Builder(PipelineWalk):
         for child in operator.children:
             if isinstance(child, Choice):
                 arguments[child.name] = self.alternative_value(operator, child, self._chosen_branch(child))
-            elif child.key in self.configuration:
+            elif child.key in self.configuration and not child.is_var:
                 arguments[child.name] = self._hyperparameter_value(operator, child)
+        arguments |= self._computed_arguments(operator)
         given = catalogue_access.runtime_arguments(operator, n_jobs=self.n_jobs, random_state=self.random_state)
         try:
             composed = join_elements(catalogue_access.catalogue_entry(operator), given | arguments)
         except ValueError as error:
             raise BuildError(str(error)) from error
         return catalogue_access.class_of(operator)(**composed)
+
+    def _computed_arguments(self, operator: Operator) -> dict[str, Any]:
+        """Return the values of computed parameters, without undefined ones."""
+        if not operator.computed:
+            return {}
+        lookup = Assignment.from_configuration(self.space, self.configuration)
+        found = (
+            (each.name, computed_value(each.expression, lookup, self.space.variables)) for each in operator.computed
+        )
+        return {
+            name: self.computed_parameter_value(operator, name, value)
+            for name, value in found
+            if not isinstance(value, InactiveValue)
+        }
 
     def _hyperparameter_value(self, operator: Operator, hyperparameter: Hyperparameter) -> Any:
         """Return the value with the type of the domain (1 is 1.0 among floats); raise BuildError for other values."""

@@ -276,13 +276,18 @@ def _category_flow(operator: Operator) -> _Flow:
     return _Flow.PASSES if passes else _Flow.BREAKS
 
 
+_ANY_VALUE: Final = object()  # A value that could be any, such as a computed one
+
+
 def _possible_values(operator: Operator, parameter: str, default: object) -> set[object]:
     """Return representative values of a parameter in a space: each named value, and one end of each range."""
     fixed = dict(operator.fixed)
     if parameter in fixed:
         return {fixed[parameter]}
+    if any(computed.name == parameter for computed in operator.computed):
+        return {_ANY_VALUE}
     for child in operator.children:
-        if isinstance(child, Hyperparameter) and child.name == parameter:
+        if isinstance(child, Hyperparameter) and child.name == parameter and not child.is_var:
             named: set[object] = set()
             for part in parts(child.domain):
                 named |= {*part.values} if isinstance(part, Categorical) else {part.lower}

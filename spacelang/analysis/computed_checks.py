@@ -1,0 +1,220 @@
+"""Checks of computed parameters: all values that they can have are accepted by the catalogue, and some value exists."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from math import ceil, floor, prod
+from typing import Final
+
+from spacelang.analysis.arithmetic import VERY_LARGE
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.parameter_checks import ParameterChecker
+from spacelang.analysis.value_intervals import End, ValueInterval, interval_of
+from spacelang.catalog.rules import NumberRange
+from spacelang.diagnostics.conditions import NeverComputed
+from spacelang.diagnostics.parameters import RejectedRange
+from spacelang.ir.computed import computed_value
+from spacelang.ir.computed_numbers import to_value
+from spacelang.ir.domain import Grid, Real, is_finite, literal, members, parts
+from spacelang.ir.expr import (
+    INACTIVE,
+    Active,
+    And,
+    Compare,
+    Constant,
+    Expr,
+    ExpressionValue,
+    In,
+    InactiveValue,
+    Or,
+    decisions_in_tests,
+    references,
+)
+from spacelang.ir.space import ComputedParameter, Constraint, Context, Space, Variable, computed_parameters
+from spacelang.ir.value import Value, identity_key
+from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.satisfiability import is_unsatisfiable
+from spacelang.text import Span
+
+MAX_COMBINATIONS: Final = 4_096  # The maximum number of combinations of values that are all computed
+MAX_SHOWN: Final = 4  # The maximum number of hyperparameters whose values are shown beside a rejected one
+
+
+def check(space: Space, written: Mapping[str, tuple[ParameterChecker, Span]], report: DiagnosticCollector) -> None:
+    """Report every computed parameter that its operator may reject, or that never has a value.
+
+    `written` has the checker of the parameter and the span of the expression by address.
+    """
+    for computed, owners in computed_parameters(space.root):
+        before = len(report.found)
+        if computed.address in written:
+            _Check(space, computed, owners, *written[computed.address], report).run()
+        if report.symbols.unbound_in(computed.expression.span):
+            report.mark_data_dependent(before)
+        else:
+            report.mark_possibly_caused_by_bindings(before)
+
+
+class _Check:
+    """The check of one computed parameter of the operator below the branches `owners`."""
+
+    def __init__(
+        self,
+        space: Space,
+        computed: ComputedParameter,
+        owners: Context,
+        judge: ParameterChecker,
+        span: Span,
+        report: DiagnosticCollector,
+    ) -> None:
+        self._space = space
+        self._name = computed.name
+        self._expression = computed.expression
+        self._owners = owners
+        self._judge = judge
+        self._span = span
+        self._report = report
+
+    def run(self) -> None:
+        named = [self._space.variables[address] for address in references(self._expression)]
+        apart = next((each for each in named if not _can_be_together(each.owners, self._owners)), None)
+        if apart is not None:
+            name = apart.address
+            self._report.add(NeverComputed(self._span, name=self._name, reason=f"`{name}` is never active here"))
+            return
+        options = self._options(named)
+        if options is None:
+            self._check_interval()
+        else:
+            self._check_values(options)
+
+    # ---- all values
+
+    def _options(self, named: Sequence[Variable]) -> dict[str, Sequence[ExpressionValue]] | None:
+        """Return the values of everything that the expression names; None if there are too many combinations."""
+        found: dict[str, Sequence[ExpressionValue]] = {}
+        for variable in named:
+            domain = variable.hyperparameter.domain
+            size = domain.size if is_finite(domain) else None
+            if size is None or size > MAX_COMBINATIONS:
+                return None
+            found[variable.address] = [value for part in parts(domain) for value in members(part)]
+        for address in decisions_in_tests(self._expression):
+            found[address] = [*self._space.variables[address].choice.branch_indices, INACTIVE]
+        return found if prod(map(len, found.values())) <= MAX_COMBINATIONS else None
+
+    def _check_values(self, options: Mapping[str, Sequence[ExpressionValue]]) -> None:
+        rejected: dict[object, tuple[Value, Mapping[str, ExpressionValue]]] = {}
+        is_defined = False
+        for taken in _combinations(options):
+            value = computed_value(self._expression, taken.__getitem__, self._space.variables)
+            if isinstance(value, InactiveValue):
+                continue
+            is_defined = True
+            if self._is_vast(value):
+                self._report.report_unbound(self._span)
+                return
+            if self._rejects(value):
+                rejected.setdefault(identity_key(value), (value, taken))
+        if not is_defined:
+            reason = "the arithmetic has no result for any values"
+            self._report.add(NeverComputed(self._span, name=self._name, reason=reason))
+        elif rejected and self._is_possible(In(self._expression, tuple(value for value, _ in rejected.values()))):
+            self._report_value(
+                *next(
+                    each for each in rejected.values() if len(rejected) == 1 or self._is_possible(self._equals(each[0]))
+                )
+            )
+
+    def _rejects(self, value: Value) -> bool:
+        parameter = self._judge.parameter
+        return parameter is not None and parameter.check_value(value) is not None
+
+    def _equals(self, value: Value) -> Expr:
+        return In(self._expression, (value,))
+
+    def _report_value(self, value: Value, taken: Mapping[str, ExpressionValue]) -> None:
+        silent = DiagnosticCollector(self._report.symbols)
+        self._judge.reporting_to(silent).check_value(value, self._span, self._rounding(value))
+        shown = [
+            f"`{address.rpartition('.')[2]}` is {literal(each)}"
+            for address, each in taken.items()
+            if not isinstance(each, InactiveValue)
+        ][:MAX_SHOWN]
+        note = f"`{self._name}` is {literal(value)}" + (f" where {' and '.join(shown)}" if shown else "")
+        for problem in silent.found:
+            self._report.add(problem.with_note(note))
+
+    def _rounding(self, value: Value) -> str | None:
+        """Return the advice to round a number with a fraction, if the parameter takes the whole numbers beside it."""
+        if not isinstance(value, float) or value.is_integer() or any(map(self._rejects, (floor(value), ceil(value)))):
+            return None
+        return f"round it: `floor({self._span.text})` or `ceil({self._span.text})`"
+
+    # ---- intervals
+
+    def _check_interval(self) -> None:
+        found = interval_of(self._expression, self._space.variables)
+        if found is None:
+            return
+        ends = [to_value(end.number, is_float=False) for end in (found.lower, found.upper)]
+        if any(map(self._is_vast, ends)):
+            self._report.report_unbound(self._span)
+            return
+        part = Grid(int(ends[0]), int(ends[1])) if found.is_integral else _real(found)
+        refusal = self._judge.range_rejection(part)
+        if refusal is None:
+            return
+        entry, parameter, expected = refusal
+        wanted = NumberRange(ends[0], ends[1], found.lower.is_open, found.upper.is_open)
+        legal = parameter.longest_legal_range(wanted, integer=found.is_integral)
+        if legal is not None and not self._is_possible(self._outside(legal)):
+            return
+        note = f"`{self._name}` lies between {literal(ends[0])} and {literal(ends[1])}"
+        self._report.add(
+            RejectedRange(
+                self._span,
+                operator=entry.name,
+                parameter=parameter.name,
+                domain=self._span.text,
+                expected=expected,
+                part="some values of",
+                notes=(note, *self._report.symbols.binding_notes(self._report.symbols.mentioned_in(self._span))),
+            )
+        )
+
+    def _outside(self, legal: NumberRange) -> Expr:
+        below = Compare("<=" if legal.lower_open else "<", self._expression, Constant(legal.lower))
+        above = Compare(">=" if legal.upper_open else ">", self._expression, Constant(legal.upper))
+        return Or((below, above))
+
+    def _is_vast(self, value: object) -> bool:
+        """Return True if a value is as large as an unbound symbol of the data."""
+        is_large = isinstance(value, int | float) and abs(value) >= VERY_LARGE**0.5
+        return is_large and bool(self._report.symbols.unbound_in(self._span))
+
+    def _is_possible(self, test: Expr) -> bool:
+        """Return False if no configuration with the operator has values of which a test is true."""
+        active = And(tuple(map(Active, references(self._expression))))
+        constraints = (*self._space.constraints, Constraint(active, False), Constraint(test, False))
+        try:
+            return not is_unsatisfiable(self._space, constraints, self._owners[-1] if self._owners else None)
+        except (UndecidableError, TooManyConnectedVariablesError):
+            return True
+
+
+def _can_be_together(one: Context, other: Context) -> bool:
+    taken = dict(one)
+    return all(taken.get(decision, branch) == branch for decision, branch in other)
+
+
+def _combinations(options: Mapping[str, Sequence[ExpressionValue]]) -> Iterator[dict[str, ExpressionValue]]:
+    return (dict(zip(options, each, strict=True)) for each in product(*options.values()))
+
+
+def _real(found: ValueInterval) -> Real:
+    return Real(_float(found.lower), _float(found.upper), found.lower.is_open, found.upper.is_open)
+
+
+def _float(end: End) -> float:
+    return float(Fraction(end.number))

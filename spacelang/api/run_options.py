@@ -162,10 +162,11 @@ class ScoringOptions(TypedDict, total=False):
     metric: Annotated[str | None, RunOption(None, "A scikit-learn scorer; by default the task's, or AUROC, balanced "
         "accuracy or R² by the labels.",
         check=(checks.TEXT, "takes the name of one of scikit-learn's scorers, such as `roc_auc`"), scope="scores",
-        variants={"compare": "A scikit-learn scorer; by default as for `spacelang run`."})]
+        is_stored=True, variants={"compare": "A scikit-learn scorer; by default as for `spacelang run`."})]
     validate: Annotated[str | None, RunOption(None, "`holdout(0.3)` or `cv(5)`; by default the data's or the task's, "
         "or `cv(5)` up to 1,000 rows.", check=(checks.TEXT, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`'),
-        metavar="SPLIT", scope="scores", variants={"compare": "`holdout(0.3)` or `cv(5)`; by default as for `run`."})]
+        metavar="SPLIT", scope="scores", is_stored=True,
+        variants={"compare": "`holdout(0.3)` or `cv(5)`; by default as for `run`."})]
 
 class ScopeOptions(TypedDict, total=False):
     """The test rows, the limits of a run, its seed, and the configurations that it evaluates first."""
@@ -212,14 +213,15 @@ class LimitedWorkerOptions(TypedDict, total=False):
     workers: Annotated[int, RunOption(1, "Number of trials at the same time, each in its own process; 0: in this "
         "process, without limits.", check=checks.INTEGER, least=0)]
     trial_limit: Annotated[str | None, RunOption(None, "The limit of a trial: `300s`, `4GB` or both; by default the "
-        "task's.", check=(checks.TEXT, 'takes a text such as `"300s 4GB"`'), metavar="LIMIT", variants={
+        "task's.", check=(checks.TEXT, 'takes a text such as `"300s 4GB"`'), metavar="LIMIT", is_stored=True,
+        variants={
         "compare": "The limit of a trial: `300s`, `4GB` or `300s 4GB`."})]
 
 class WorkerOptions(LimitedWorkerOptions, total=False):
     """The workers that evaluate trials, which may be isolated."""
 
     isolate: Annotated[bool, RunOption(False, "Run every trial in a fresh process: none affects another, none shares "
-        "work.", scope="workers")]
+        "work.", scope="workers", is_stored=True)]
 
 class ExecutorOptions(TypedDict, total=False):
     """The executor, which decides where the workers run."""
@@ -264,6 +266,22 @@ class SearchOptions(RunOptions, total=False):
         "best loss and the time left. True prints lines elsewhere, too; False prints nothing.")]
     listener: Annotated["Listener | None", RunOption(None, doc="A listener of your own, which is notified of every "
         "trial instead of the progress bar.")]
+
+class ResumeOptions(TypedDict, total=False):
+    """The options with which a stored run can be resumed; all others are as in the run."""
+
+    time: Time
+    trials: Trials
+    allow: Allow
+    test: Annotated[str | None, RunOption(None, "The file of test rows of the run; only needed if it is not in this "
+        "folder or below.", metavar="FILE")]
+    workers: Annotated[int | None, RunOption(None, "Number of trials at the same time; by default as before.", least=0)]
+    trial_limit: Annotated[str | None, RunOption(None, "The limit of a trial: `300s`, `4GB` or both; by default as "
+        "before.", metavar="LIMIT")]
+    executor: Annotated[str | None, RunOption(None, "`dask` starts a local cluster, `tcp://HOST:PORT` uses a running "
+        "one.", metavar="WHERE")]
+    ensemble: Annotated[int | None, RunOption(None, "The number of votes of the ensemble; 0: none; by default as "
+        "before.", metavar="N", least=0)]
 
 class CompareOptions(ScoringOptions, ScopeOptions, WorkerOptions, BindingOptions, ReadingOptions, total=False):
     """The options that `compare` and its command have in common."""

@@ -21,6 +21,7 @@ from spacelang.errors import remedy_in_python
 from spacelang.runtime.budget import Budget, parse_duration
 
 if TYPE_CHECKING:
+    from spacelang.ir.loss_name import LossName
     from spacelang.runtime.archives.archive import ArchiveSuggestions
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
@@ -105,7 +106,10 @@ def search(
             stack.enter_context(time)
         crew = stack.enter_context(closing(prepared.make_executor()))
         with _progress_listener(
-            options["progress"], options["listener"], _notes_before_search(chosen, prepared)
+            options["progress"],
+            options["listener"],
+            _notes_before_search(chosen, prepared),
+            prepared.objective.metric,
         ) as told:
             found = run_experiment(
                 prepared, crew, initial=first, store=store, resume=options["resume"], listener=told, answer_time=time
@@ -116,7 +120,7 @@ def search(
 
 @contextmanager
 def _progress_listener(
-    progress: bool | None, listener: "Listener | None", notes: Iterable[str]
+    progress: bool | None, listener: "Listener | None", notes: Iterable[str], metric: "LossName"
 ) -> "Iterator[Listener | None]":
     """Yield the user's listener, otherwise a progress display, below the notes, if somebody can see it."""
     from rich.console import Console
@@ -130,7 +134,7 @@ def _progress_listener(
         return
     for note in notes:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
-    with shown(console) as bar:
+    with shown(console, metric) as bar:
         yield bar
 
 

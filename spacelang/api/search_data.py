@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.experiment import EvaluationData, Experiment
@@ -30,6 +31,7 @@ class TabularData(EvaluationData):
     table: "Table"
     matches_names: bool = True
     """False if patterns of `columns(…)` are not matched with the names of columns, as for a table of losses."""
+    reference: str | None = None  # The data as it was named, such as the path of a file; None for rows of a program
     has_rows = True
 
     def bind_space(self, experiment: Experiment) -> "tuple[Space, DataObjective]":
@@ -50,12 +52,14 @@ class TabularData(EvaluationData):
         return bound, objective.with_domains(bound.checked)
 
     def stored_options(self, experiment: Experiment) -> Mapping[str, str]:
-        """Return the column of labels, the share of test rows, and how the file was read."""
+        """Return where the rows come from, the column of labels, the test rows, and how the file was read."""
         from spacelang.runtime.data.read_options import DataOptions
         from spacelang.runtime.evaluation.unseen_rows import share_of
 
-        table = self.table
-        return DataOptions(str(table.target.name), share_of(experiment.test), table.reading).as_texts
+        table, test = self.table, experiment.test
+        share = share_of(test)
+        file = str(test) if share is None and isinstance(test, str | PathLike) else None
+        return DataOptions(str(table.target.name), share, table.reading, self.reference, file).as_texts
 
     def _objective(self, experiment: Experiment) -> "DataObjective":
         from spacelang.runtime.data.labels import check_labels

@@ -130,28 +130,29 @@ def format_columns(columns: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """The label column (None: the default), the test share (None: all rows are used) and the file's read options."""
+    """The label column (None: the default), the test share (None: all rows are used) and the file's read options.
+
+    `reference` is the data as it was named, and `test_file` the file of test rows; None if there is none, or if the
+    store is of a version that did not save it.
+    """
 
     target: str | None = None
     test: float | None = None
     reading: ReadOptions = DEFAULT_OPTIONS
+    reference: str | None = None
+    test_file: str | None = None
 
     @property
     def as_texts(self) -> dict[str, str]:
         """The options as texts by name, without those at their defaults."""
         said = {"target": self.target, "test": None if self.test is None else repr(self.test)}
+        said |= {"reference": self.reference, "test_file": self.test_file}
         dropped = {"drop_columns": json.dumps(self.reading.drop_columns)} if self.reading.drop_columns else {}
         return (
             {name: value for name, value in said.items() if value is not None}
             | self.reading.non_default_text_file_options
             | dropped
         )
-
-    @property
-    def command_options(self) -> str:
-        """The options as command-line arguments, each with a space before it."""
-        target = "" if self.target is None else f" --target-column {quote(self.target)}"
-        return f"{target}{'' if self.test is None else f' --test {self.test!r}'}{self.reading.command_options}"
 
 
 def read_options(texts: Mapping[str, str]) -> DataOptions:
@@ -169,7 +170,7 @@ def read_options(texts: Mapping[str, str]) -> DataOptions:
         read = make_read_options(texts.get("sep"), texts.get("encoding"), texts.get("decimal"), dropped)
     except InputError as error:
         raise _unreadable(error.message) from None
-    return DataOptions(texts.get("target"), share, read)
+    return DataOptions(texts.get("target"), share, read, texts.get("reference"), texts.get("test_file"))
 
 
 def _unreadable(why: str) -> DataError:

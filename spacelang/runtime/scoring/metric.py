@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from spacelang.ir.loss_name import FROM_ONE, LossName
 from spacelang.ir.task import NEGATED_PREFIX, Goal, Kind
 from spacelang.ir.trial import UNIT_SCALE, LossScale
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
-from spacelang.runtime.storage.header import LossName
 from spacelang.suggest import suggestion
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def goal_metric(goal: Goal) -> Metric:
         return Metric(name, name, _ScorerLoss(scorer))
     if name.startswith(NEGATED_PREFIX) and not goal.from_one:
         return Metric(name, name.removeprefix(NEGATED_PREFIX), _ScorerLoss(scorer, -1.0))
-    return Metric(name, f"1 - {name}", _ScorerLoss(scorer, -1.0, 1.0))
+    return Metric(name, f"{FROM_ONE}{name}", _ScorerLoss(scorer, -1.0, 1.0))
 
 
 def scorer_of(name: str) -> Any:

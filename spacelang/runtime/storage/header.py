@@ -53,17 +53,6 @@ class DataFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class LossName:
-    """The name of a score and the formula that turns it into the loss (`1 - roc_auc`)."""
-
-    name: str
-    formula: str
-
-
-UNNAMED_LOSS: Final = LossName("loss", "loss")  # The name of a loss that has no other name
-
-
-@dataclass(frozen=True, slots=True)
 class RunHeader:
     """The description of a run; two runs are the same if `differences` is empty.
 

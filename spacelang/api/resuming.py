@@ -1,11 +1,13 @@
 """What is needed to resume a stored run: its space, its data and its options, all taken from its store."""
 
 import json
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from spacelang.api.argument_checks import INTEGER
 from spacelang.api.run_options import ResumeOptions, RunOptions, options_of
 from spacelang.api.space import Space, SpaceError
 from spacelang.api.stored_spaces import stored_space
@@ -71,17 +73,17 @@ class ResumableRun:
             if not packages:
                 raise
             names = ", ".join(f"`{name}`" for name in packages)
-            raise InputError(
-                f"the space of `{self.store}` uses packages that are not allowed here: {names}",
-                f"if you trust them: `{self.command}`",
-            ) from error
+            what = f"the space of `{self.store}` uses {names}, which is not allowed here"
+            options = " ".join(f"--allow {shlex.quote(name)}" for name in packages)
+            raise InputError(what, f"if you trust it, add `{options}`") from error
 
     def data(self, given: str | None) -> str:
         """Return the reference of the data: the given one, or that of the store. Raises DataError if it is unknown."""
         found = readable_data(self.header) if given is None else given
         if found is None:
-            what = f"the run was on {self.header.data}, and `{named_data(self.header)}` is not in this folder"
-            raise DataError(what, f"name it: `{self.command}`")
+            named = named_data(self.header)
+            what = f"the run was on {self.header.data}, and `{named}` is not in this folder or below"
+            raise DataError(what, f"say where it is: add `--data {shlex.quote(named)}`, or its new path")
         return found
 
     def test_rows(self, given: str | None) -> str | float | None:
@@ -89,8 +91,10 @@ class ResumableRun:
         if given is not None or not has_test_file(self.header):
             return given or stored_data_options(self.header).test
         if (found := readable_test_file(self.header)) is None:
-            what = f"the run was tested on rows of a file ({self.header.settings['test']}), which is not in this folder"
-            raise DataError(what, f"name it: `{self.command}`")
+            named = stored_data_options(self.header).test_file or "FILE"
+            rows = self.header.settings["test"]
+            what = f"the test rows of the run ({rows}) are those of `{named}`, which is not in this folder or below"
+            raise DataError(what, f"say where they are: add `--test {shlex.quote(named)}`, or the new path")
         return found
 
     def budget(self, given: ResumeOptions) -> dict[str, Any]:
@@ -115,9 +119,10 @@ class ResumableRun:
 
     def options(self, given: ResumeOptions) -> RunOptions:
         """Return the values of all options of a run, by name: those of the store, and those that the user gives."""
-        header, asked = self.header, self.header.asked or {}
+        header = self.header
         read = stored_data_options(header)
-        found = {name: option.default for name, option in options_of(RunOptions).items()}
+        stored = _stored_values(header)
+        found = {name: option.default for name, option in options_of(RunOptions).items()} | stored
         found |= {
             "store": self.store,
             "resume": True,
@@ -125,21 +130,21 @@ class ResumableRun:
             "optimizer": header.optimizer,
             "optimizer_options": _optimizer_options(header),
             "allow": given["allow"],
-            "metric": _single(asked, "metric") or self._metric_of_formula(),
-            "validate": _single(asked, "validate") or self._stored_validation(),
+            "metric": stored.get("metric") or self._metric_of_formula(),
+            "validate": stored.get("validate") or self._stored_validation(),
             "metrics": _metrics(header),
             "training_score": header.settings.get("training_score") == "true",
             "predictions": header.settings.get("predictions") == "true",
             "test": self.test_rows(given["test"]),
             "drop_columns": read.reading.drop_columns,
             **{name: getattr(read.reading, name) for name in ("sep", "encoding", "decimal")},
-            "trial_limit": given["trial_limit"] or _single(asked, "trial-limit"),
-            "isolate": "isolate" in asked,
             "workers": self.last_workers if given["workers"] is None else given["workers"],
             "executor": given["executor"],
             "ensemble": (self.votes or 0) if given["ensemble"] is None else given["ensemble"],
             **self.budget(given),
         }
+        if given["trial_limit"] is not None:
+            found["trial_limit"] = given["trial_limit"]
         return cast(RunOptions, found)
 
     def _metric_of_formula(self) -> str | None:
@@ -182,8 +187,20 @@ def _resumable(store: Path, run: StoredRun) -> ResumableRun:
     )
 
 
-def _single(asked: Mapping[str, tuple[str, ...]], name: str) -> str | None:
-    return next(iter(asked.get(name, ())), None)
+def _stored_values(header: RunHeader) -> dict[str, Any]:
+    """Return the values of the options that a store holds as texts, without those that are decided elsewhere.
+
+    Packages must be allowed again, the stored space is bound already, and `_optimizer_options` has those of the
+    optimizer.
+    """
+    found = {}
+    for name, option in options_of(RunOptions).items():
+        texts = (header.asked or {}).get(option.flag_of(name).removeprefix("--"))
+        if option.is_stored and option.form == "text" and texts is not None:
+            value = texts[0] if texts else True
+            is_whole = option.check is not None and option.check[0] is INTEGER[0]
+            found[name] = int(value) if is_whole and str(value).isdecimal() else value
+    return found
 
 
 def is_table_reference(header: RunHeader) -> bool:

@@ -137,23 +137,30 @@ def _tabulate(
     with steps.run_search(wanted.prepared_for(bound, objective), options) as (found, _, _):
         outcome, place = found.outcome, found.store
     assert place is not None
-    table = _table(bound, objective, tabulate, outcome, experiment.seed, place)
+    table = _table(bound, objective, tabulate, outcome, seed=experiment.seed, place=place, output=output)
     try:
         write_table(table, output)
     except InputError as error:
-        fail(error.message, f"write it to another place: `spacelang resume {place} -o …`", status=BAD_INPUT)
+        fail(error.message, f"write it to another place: `spacelang resume {place} -o TABLE.npz`", status=BAD_INPUT)
     _report(table, outcome, output, place, as_json=as_json)
 
 
 def _table(
-    space: "Space", objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", seed: int, place: Path
+    space: "Space",
+    objective: "DataObjective",
+    tabulate: "TabulationSearch",
+    outcome: "Outcome",
+    *,
+    seed: int,
+    place: Path,
+    output: Path,
 ) -> "LossTable":
     from spacelang.bench.table_search import table_of
 
     table = table_of(space, objective, tabulate, outcome, seed=seed)
     if isinstance(table, int):
         message = f"{table:,} of {len(outcome.records) + table:,} trials are missing, so no table was written"
-        fail(message, f"continue with `spacelang resume {place} -o …`", status=INTERRUPTED)
+        fail(message, f"continue with `spacelang resume {place} -o {output}`", status=INTERRUPTED)
     if outcome.best is None:
         from spacelang.report.trial_results import count_failures_by_reason, most_frequent
 

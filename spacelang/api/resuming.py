@@ -137,14 +137,13 @@ class ResumableRun:
             "predictions": header.settings.get("predictions") == "true",
             "test": self.test_rows(given["test"]),
             "drop_columns": read.reading.drop_columns,
-            **{name: getattr(read.reading, name) for name in ("sep", "encoding", "decimal")},
+            **read.reading.non_default_text_file_options,
             "workers": self.last_workers if given["workers"] is None else given["workers"],
             "executor": given["executor"],
-            "ensemble": (self.votes or 0) if given["ensemble"] is None else given["ensemble"],
+            "ensemble": self.votes or (0 if self.chosen else None),
             **self.budget(given),
         }
-        if given["trial_limit"] is not None:
-            found["trial_limit"] = given["trial_limit"]
+        found |= {name: given[name] for name in ("trial_limit", "ensemble") if given[name] is not None}  # type: ignore[literal-required]
         return cast(RunOptions, found)
 
     def _metric_of_formula(self) -> str | None:

@@ -84,10 +84,11 @@ def check_lines(folder: Path, printed: str, store: str, trials: int) -> None:
     assert document(spacelang("show", store, "--json", folder=folder))["trials"] == trials
 
 
+SPLIT = "holdout(0.3)"
 CASES: dict[str, tuple[tuple[str, ...], set[str]]] = {
-    "no_space": (("--data", "my data/rows.csv", "--ensemble", "2", "--test", "0.2"), set()),
+    "no_space": (("--data", "my data/rows.csv", "--ensemble", "2", "--test", "0.2", "--validate", SPLIT), set()),
     "text_and_test_file": (
-        *(("parts.space", "--data", "my data/rows.csv", "--test", "my data/later.csv", "--metric", "f1_macro"),),
+        *(("parts.space", "--data", "my data/rows.csv", "--test", "my data/later.csv", "--metric", "neg_log_loss"),),
         set(),
     ),
     "package_and_rows_beside": (

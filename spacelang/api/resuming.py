@@ -12,7 +12,7 @@ from spacelang.api.run_options import ResumeOptions, RunOptions, options_of
 from spacelang.api.space import Space, SpaceError
 from spacelang.api.stored_spaces import stored_space
 from spacelang.ir.loss_name import LossName
-from spacelang.report.next_steps import TABULATE, python_call, resume_command
+from spacelang.report.next_steps import TABULATE, python_function, repeated_call, resume_command
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.storage.data_reference import (
     TABLE_PREFIX,
@@ -165,9 +165,9 @@ class ResumableRun:
 def open_resumable_run(store: Path) -> ResumableRun:
     """Return a run to be resumed. Raises StoreError if the file is no store, or if only Python can resume the run."""
     with Store.read(store) as run:
-        if (call := python_call(run.header)) is not None:
+        if (function := python_function(run.header)) is not None:
             what = f"the run in `{store}` has functions of a program, which a store does not contain"
-            raise StoreError(what, f"resume it in Python: `{call}, …, store={str(store)!r}, resume=True)`")
+            raise StoreError(what, f"resume it in Python by {repeated_call(function, store)}")
         return _resumable(store, run)
 
 

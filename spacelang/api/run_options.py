@@ -263,7 +263,7 @@ class SearchOptions(RunOptions, total=False):
         "bounds of the task. With an objective: limits by name.",
         check=(checks.is_iterable, "takes a list of constraints, such as `[sl.Constraint(name, function, limit)]`"))]
     progress: Annotated[bool | None, RunOption(None, doc="By default a terminal or a notebook shows a bar with the "
-        "best loss and the time left. True prints lines elsewhere, too; False prints nothing.")]
+        "best score and the time left. True prints lines elsewhere, too; False prints nothing.")]
     listener: Annotated["Listener | None", RunOption(None, doc="A listener of your own, which is notified of every "
         "trial instead of the progress bar.")]
 

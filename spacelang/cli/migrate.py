@@ -17,6 +17,7 @@ from spacelang.diagnostics.terminal_cells import make_visible
 if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.api.migration import MigratedRun, Migration
+    from spacelang.ir.loss_name import LossName
 
 GROUP = ("Use a run", 7)
 
@@ -48,11 +49,12 @@ def command(
     New hyperparameters get their defaults. No other value is changed: trials whose alternatives or values are gone are
     left out. `--output` writes the configurations, which `spacelang run NEW.space --initial FILE.json` evaluates first.
     `--store` starts a new run on the same data with the same validation: it has all those trials whose pipelines are
-    unchanged, and `--resume` continues it.
+    unchanged, and `spacelang resume` continues it.
 
     Example: `spacelang migrate runs/credit-20260131-120000.db credit.space -o seeds.json`
     """
     from spacelang.api.migration import migrate_trials
+    from spacelang.ir.loss_name import LossName
     from spacelang.runtime.storage.store import Store
 
     loaded = load(space, options)
@@ -65,9 +67,10 @@ def command(
         taken = migrate_run(finished, loaded, store, most=most)
         for line in finished.version_changes:
             print_note(f"{line}: the losses that are taken over may differ because of it")
-        found = taken.migration
+        found, metric = taken.migration, LossName.of_formula(finished.header.metric)
     else:
         with Store.read(run) as stored:
+            metric = LossName.of_formula(stored.header.metric)
             found = migrate_trials(stored, loaded.counted, most=most)
     if output is not None:
         if not found.migrated:
@@ -76,16 +79,16 @@ def command(
     if json:
         print_json(_document(found, taken))
         return
-    _print(found, loaded, space, output)
+    _print(found, loaded, space, output, metric)
     if taken is not None:
         kept = f"{len(taken.unchanged)} are trials of the new run in `{store}`: their pipelines are unchanged"
         typer.echo(make_visible(kept))
         if again := len(taken.to_evaluate):
             typer.echo(f"{again} will be evaluated again: their pipelines changed or were trained on fewer rows")
-        typer.echo(make_visible(f"`spacelang show {store}` shows how to continue it"))
+        typer.echo(make_visible(f"to continue it: `spacelang resume {store}`"))
 
 
-def _print(found: "Migration", loaded: "Space", space: str, output: Path | None) -> None:
+def _print(found: "Migration", loaded: "Space", space: str, output: Path | None, metric: "LossName") -> None:
     members = len(found.migrated) + found.omitted
     different = members + len(found.dropped)
     typer.echo(f"{found.trials} trials; {different} distinct configurations succeeded")
@@ -98,7 +101,7 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None)
             typer.echo(f"  {count} x {make_visible(reason)}")
     if found.migrated:
         best = found.migrated[0]
-        what = f"the best is trial {best.trial}, with loss {best.loss:g}"
+        what = f"the best is trial {best.trial}, with {metric.describe(best.loss)}"
         typer.echo(f"{what}: {make_visible(best.configuration.identity)}")
     if output is not None:
         typer.echo(make_visible(f"to evaluate them first: `spacelang run {space} --initial {output} …`"))

@@ -32,16 +32,10 @@ TIMES: Final = 2  # The suggested budget is at least so many times what a finish
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A command for a run, and its purpose. A call in Python must be completed with the arguments of the run."""
+    """A line with a command for a run, and its purpose. What only a program can do is described instead."""
 
     purpose: str
-    command: str
-    is_python: bool = False
-
-    @property
-    def line(self) -> str:
-        """The command as a line; only a call in Python cannot be pasted as it is."""
-        return f"in Python, with all other arguments as before: {self.command}" if self.is_python else self.command
+    line: str
 
 
 def next_steps(run: "StoredRun", *, has_best: bool, budget: str = "") -> Iterator[NextStep]:
@@ -56,9 +50,8 @@ def next_steps(run: "StoredRun", *, has_best: bool, budget: str = "") -> Iterato
         yield NextStep("report", f"spacelang report {store} -o {_new_file('report', '.html')}")
     if run.state is RunState.RUNNING:
         yield NextStep("watch", f"spacelang watch {store}")
-    elif (call := python_call(header)) is not None:
-        own = f"optimizer={header.optimizer!r}, seed={header.seed}, store={str(run.path)!r}, resume=True"
-        yield NextStep("continue", f"{call}, {own})", is_python=True)
+    elif (function := python_function(header)) is not None:
+        yield NextStep("continue", f"in Python: {repeated_call(function, run.path)}")
     elif not _is_exhausted(run):
         yield NextStep("continue", resume_command(run, budget))
 
@@ -81,14 +74,18 @@ def allow_options(header: "RunHeader") -> str:
     return "".join(f" --allow {shlex.quote(name)}" for name in (header.asked or {}).get("allow", ()))
 
 
-def python_call(header: "RunHeader") -> str | None:
-    """Return the start of the Python call that continues a run with functions or by ask and tell; else None."""
+def python_function(header: "RunHeader") -> str | None:
+    """Return the function that continues a run with functions of a program, or by ask and tell; else None."""
     if header.data.rows:
-        has_functions = any(map(_is_function_bound, header.bounds))
-        return "sl.search(SPACE, FEATURES, TARGET, constraints=…" if has_functions else None
+        return "sl.search" if any(map(_is_function_bound, header.bounds)) else None
     if header.data.name.startswith("function:"):
-        return "sl.search(SPACE, objective=…"
-    return "sl.ask_and_tell(SPACE" if header.data.name == "ask_and_tell" else None
+        return "sl.search"
+    return "sl.ask_and_tell" if header.data.name == "ask_and_tell" else None
+
+
+def repeated_call(function: str, store: Path) -> str:
+    """Return how to call a function again to continue its run."""
+    return f"the same call of `{function}` with `store={str(store)!r}, resume=True`"
 
 
 def _uses_of_pipeline(run: "StoredRun") -> Iterator[NextStep]:

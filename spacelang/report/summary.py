@@ -110,7 +110,7 @@ def _lines_after_search(run: RunFacts, after: FinalWorkResult) -> Iterator[str]:
             yield f"The next best is trial {finale.record.index}, with {metric.describe(finale.record.trial.loss)}:"
         if finale.test is not None and finale.record is not None:
             yield _sentence(describe_score(finale.test, metric))
-            yield from map(_sentence, describe_constraints(finale.test, finale.record.trial))
+            yield from describe_constraints(finale.test, finale.record.trial)
     if after.ensemble is not None:
         yield from _ensemble_lines(after.ensemble, run)
     notes = (each.note for each in (finale, after.ensemble) if each is not None)

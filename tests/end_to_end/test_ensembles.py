@@ -118,7 +118,7 @@ def test_a_store_knows_how_many_votes_its_run_asked_for(folder: Path, kept: dict
     asked = document(spacelang("show", "kept.db", "--json", folder=own))["ensemble"]
     shown = spacelang("show", "kept.db", folder=own).stdout
     assert f"pipelines with {asked} vote" in shown
-    assert f" --seed 0 --ensemble {asked} --store kept.db --resume" in shown
+    assert f"\n  ensemble     pipelines with {asked} vote" in shown
     votes, told = exported("kept.db")
     assert (votes, "the number of votes is that of its run" in told) == (asked, True)
     votes, told = exported("kept.db", "--votes", "3")

@@ -1,5 +1,6 @@
 """What `spacelang run` prints of a best pipeline that behaves on the training rows and on all rows does not."""
 
+import re
 import shutil
 import signal
 import time
@@ -34,8 +35,7 @@ def test_the_next_best_is_shown_after_the_one_that_dies(folder: Path) -> None:
     said = answer.splitlines()
     assert "failed: the worker process was ended by signal 11 (SIGSEGV)" in said[1]
     assert said[2].endswith(" on all 100 rows failed: ValueError: the number is wrong")
-    assert said[3].startswith("The next best is trial ")
-    assert said[3].endswith(", with accuracy 0.9:")
+    assert re.fullmatch(r"The next best is trial \d, with accuracy 0\.\d+:", said[3])
     assert "  e  Late  deed=well" in said
     assert ", fit on all 100 rows " in answer
     assert code.splitlines()[-1].startswith("# to fit it: ")

@@ -56,7 +56,9 @@ def _is_harmless(name: str) -> bool:
     if name.startswith(HARMLESS_PREFIXES):
         return True
     try:
-        path = Path(name.removeprefix(TABLE_PREFIX))
-        return path.is_file() and path.resolve().is_relative_to(Path.cwd().resolve())
+        # Links are not resolved: those in the current folder were made by its user.
+        here = Path.cwd()
+        path = here / name.removeprefix(TABLE_PREFIX)
+        return path.is_relative_to(here) and ".." not in path.parts and path.is_file()
     except (OSError, ValueError):
         return False

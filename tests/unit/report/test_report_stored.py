@@ -293,16 +293,13 @@ def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
     stored(tmp_path / "bounded.db", bounds=(LIMIT,))
     stored(tmp_path / "held.db", data=replace(DATA, name="data"))
     lines = {path.stem: told(path)[0].splitlines() for path in tmp_path.glob("*.db")}
-    how = "optimizer='blds', seed=0, store='{}', resume=True)"
-    for name, call in (
-        ("function", "sl.search(SPACE, objective=…"),
-        ("told", "sl.ask_and_tell(SPACE"),
-        ("bounded", "sl.search(SPACE, FEATURES, TARGET, constraints=…"),
-    ):
+    for name, function in (("function", "search"), ("told", "ask_and_tell"), ("bounded", "search")):
         place = tmp_path / f"{name}.db"
-        assert lines[name][-1] == f"  in Python, with all other arguments as before: {call}, {how.format(place)}"
-        with pytest.raises(StoreError, match="functions of a program"):
+        call = f"the same call of `sl.{function}` with `store={str(place)!r}, resume=True`"
+        assert lines[name][-1] == f"  in Python: {call}"
+        with pytest.raises(StoreError, match="functions of a program") as caught:
             open_resumable_run(place)
+        assert caught.value.help == f"resume it in Python by {call}"
     assert f"  spacelang resume {tmp_path / 'formula.db'} --time " in lines["formula"][-1]
     assert f"  spacelang resume {tmp_path / 'held.db'} --data FILE --time " in lines["held"][-1]
     assert f"  spacelang export {tmp_path / 'held.db'} --data FILE -o pipeline.py" in lines["held"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.task import FunctionBound, parse_bound
+from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import round_duration
 from spacelang.runtime.storage.data_reference import (
     TABLE_PREFIX,
@@ -50,7 +51,7 @@ def next_steps(run: "StoredRun", *, has_best: bool, budget: str = "") -> Iterato
         yield NextStep("report", f"spacelang report {store} -o {_new_file('report', '.html')}")
     if run.state is RunState.RUNNING:
         yield NextStep("watch", f"spacelang watch {store}")
-    elif (function := python_function(header)) is not None:
+    elif (function := "sl.search" if is_held_by_program(header) else python_function(header)) is not None:
         yield NextStep("continue", f"in Python: {repeated_call(function, run.path)}")
     elif not _is_exhausted(run):
         yield NextStep("continue", resume_command(run, budget))
@@ -76,11 +77,12 @@ def allow_options(header: "RunHeader") -> str:
 
 def python_function(header: "RunHeader") -> str | None:
     """Return the function that continues a run with functions of a program, or by ask and tell; else None."""
+    name = header.data.name
     if header.data.rows:
         return "sl.search" if any(map(_is_function_bound, header.bounds)) else None
-    if header.data.name.startswith("function:"):
-        return "sl.search"
-    return "sl.ask_and_tell" if header.data.name == "ask_and_tell" else None
+    if name.startswith(ARTIFICIAL_PREFIX):
+        return None
+    return "sl.ask_and_tell" if name == "ask_and_tell" else "sl.search"
 
 
 def repeated_call(function: str, store: Path) -> str:

@@ -347,8 +347,9 @@ main()
             assert found["loss"] is not None
         else:
             assert ended.returncode == 130
-            assert "interrupted" in ended.stdout
-            assert "pipeline = Pipeline(" in ended.stdout
+            assert "\nInterrupted: the final fit was skipped.\n" in ended.stdout
+            assert "\n  estimator  " in ended.stdout
+            assert ended.stdout.splitlines()[-1].startswith("  spacelang resume runs/toy-")
 
     def test_ctrl_c_before_the_first_trial(self, folder: Path) -> None:
         code = "import signal; from spacelang import cli; import spacelang.runtime.data.loading as data\n"

@@ -301,7 +301,8 @@ def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
             open_resumable_run(place)
         assert caught.value.help == f"resume it in Python by {call}"
     assert f"  spacelang resume {tmp_path / 'formula.db'} --time " in lines["formula"][-1]
-    assert f"  spacelang resume {tmp_path / 'held.db'} --data FILE --time " in lines["held"][-1]
+    assert lines["held"][-1].startswith("  in Python: the same call of `sl.search` with `store=")
+    assert open_resumable_run(tmp_path / "held.db").data("rows.csv") == "rows.csv"
     assert f"  spacelang export {tmp_path / 'held.db'} --data FILE -o pipeline.py" in lines["held"]
     assert (
         f"  spacelang predict {tmp_path / 'held.db'} --data FILE --fitted-on FILE -o predictions.csv" in lines["held"]

@@ -101,7 +101,7 @@ from spacelang.optimizers import OPTIMIZERS, HyperparameterMode, Optimizer
 from spacelang.optimizers._draws import NoveltyTracker, UniqueConfigurations
 from spacelang.optimizers._selection import MemorySelector, SelectionProblem, Selector, SelectorCall
 from spacelang.plugins import NestedPlugin, OptionError, nested_plugin, option
-from spacelang.reductions.questions import Questions
+from spacelang.reductions.space_questions import Questions
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.objective import Evaluator, Objective, ObjectiveInfo

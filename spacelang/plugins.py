@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from spacelang.errors import UserError
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -2,7 +2,7 @@
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.runtime.archives.archive import Archive, ArchiveRow, UpcomingRun, space_facts
+from spacelang.runtime.archives.archive import Archive, ArchiveRow, UpcomingRun, identify_space
 from spacelang.runtime.storage.header import DataFacts
 
 SMALL = """\
@@ -27,7 +27,7 @@ def tree(depth: int, scaler: str = "none") -> Configuration:
 def row(
     data: str, depth: int, *, space: Space, fingerprint: str = "", metric: str = METRIC, **features: float
 ) -> ArchiveRow:
-    return ArchiveRow(data, space_facts(space), metric, 0.1, tree(depth), fingerprint, features)
+    return ArchiveRow(data, identify_space(space), metric, 0.1, tree(depth), fingerprint, features)
 
 
 def archive(*rows: ArchiveRow) -> Archive:

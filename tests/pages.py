@@ -9,7 +9,7 @@ from typing import Any, Final
 from storing import LIMIT, header, space, stored, trial
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.trial import Measurement, Status, TestScore, UnseenMeasurement
+from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.store import Store
@@ -57,7 +57,8 @@ def full(path: Path, count: int = 66, name: str = "wine.csv") -> Path:
         best = run.best
     assert best is not None
     save_unseen_score(
-        path, StoredUnseenScore(best[0], TestScore(0.2, 0.15, 0.3, 40, "", (UnseenMeasurement(LIMIT, 3.5, 3.0, 4.5),)))
+        path,
+        StoredUnseenScore(best[0], TestScore(0.2, 0.15, 0.3, 40, "", (UnseenRowsMeasurement(LIMIT, 3.5, 3.0, 4.5),))),
     )
     return path
 

@@ -22,7 +22,17 @@ from typing import Final, assert_never
 
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.prior import describe as describe_prior
-from spacelang.ir.space import Branch, Choice, FixedValue, Hyperparameter, NamedObject, Node, Operator, Product, Space
+from spacelang.ir.space import (
+    Branch,
+    CatalogueObject,
+    Choice,
+    FixedValue,
+    Hyperparameter,
+    Node,
+    Operator,
+    Product,
+    Space,
+)
 from spacelang.ir.task import task_lines as describe_task
 from spacelang.serialization.syntax_nodes import show_expression
 
@@ -104,7 +114,7 @@ def _fixed(name: str, value: FixedValue, inside: str) -> Iterator[str]:
         case Operator():
             yield f"{spell_parameter_name(name)} := {value.catalogue}.{value.name}"
             yield from _indented(_members(value, inside), 2)
-        case NamedObject():
+        case CatalogueObject():
             yield f"{spell_parameter_name(name)} := named {literal(value.name)}"
         case _:
             yield f"{spell_parameter_name(name)} := {literal(value)}"

@@ -12,7 +12,7 @@ from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.header import DataFacts, RunHeader, make_header
-from spacelang.runtime.storage.store import Store, is_blank
+from spacelang.runtime.storage.store import Store, is_missing_or_empty
 from spacelang.testing.small_spaces import choice, make_space
 
 TEXT = """\
@@ -96,9 +96,9 @@ def read(path: Path) -> list[TrialRecord]:
 @contextmanager
 def kept(path: Path) -> Iterator[Store]:
     """The journal of a run that begins or goes on in a file."""
-    make = Store.create if is_blank(path) else Store.open
+    make = Store.create if is_missing_or_empty(path) else Store.open
     with make(path, header(), durable=False) as store:
         try:
             yield store
         except DifferentSearchError as error:
-            raise store.close_as_refused(error.trial) from error
+            raise store.undo_session_and_make_error(error.trial) from error

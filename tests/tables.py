@@ -12,8 +12,8 @@ from spacelang.api.experiment import Experiment, PreparedExperiment
 from spacelang.api.space import Space as Loaded
 from spacelang.bench.table_search import LossTableData
 from spacelang.bench.tables import LossTable, TableMetadata
-from spacelang.bench.tables.reading import read_table, write_table
-from spacelang.bench.tables.tabulation import MAX_TRIALS, Extent, TabulationSearch, build_table
+from spacelang.bench.tables.table_files import read_table, write_table
+from spacelang.bench.tables.tabulation import MAX_TRIALS, Extent, TabulationSearch, build_table_or_count_missing
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
@@ -50,7 +50,7 @@ def table_of(
     answers = [evaluate(request) for request in trials(space, hyperparameters, sizes)]
     said = replace(TableMetadata(hyperparameters=hyperparameters), **facts)  # type: ignore[arg-type]
     bounds = [each.bound.name for each in answers[0].constraints]
-    made = build_table(Structures(space), answers, sizes, said, bounds)
+    made = build_table_or_count_missing(Structures(space), answers, sizes, said, bounds)
     assert isinstance(made, LossTable)
     return made
 

@@ -47,7 +47,7 @@ ARMS_WITH_MODEL: Final = "arms that left the start"
 def count_arms(result: sl.Result, kind: str, space: str) -> Mapping[str, int]:
     """Return the number of arms in the trials of a run, and of arms with enough successes for a model of TPE."""
     assert isinstance(result.objective, DataObjective)
-    bound = sl.load(space).bind(**{name: number for name, number in result.objective.symbols.items() if number})
+    bound = sl.load(space).bind(**{name: number for name, number in result.objective.size_symbols.items() if number})
     form = bound.compile("boasf", arms=kind)
     tried = Counter(form.encode(record.trial.request.configuration)[0] for record in result.outcome.records)
     successful = [record for record in result.outcome.records if record.trial.loss is not None]

@@ -15,7 +15,7 @@ from spacelang.ir.domain import KEYWORDS, contains, literal
 from spacelang.ir.space import RANGE_NAME, SKIPPED_STEP, Branch, Hyperparameter, value_name
 from spacelang.ir.value import Value, are_same
 from spacelang.syntax import ast
-from spacelang.syntax.inline_printer import title
+from spacelang.syntax.inline_printer import structure_title
 from spacelang.text import Span, forbidden_character
 
 
@@ -74,12 +74,12 @@ def _alternative(part: ast.Structure) -> Alternative:
             name, span = _name_and_span(part.alias, part.name.text, part.name.span)
             return Alternative(name, span, part, part.annotations, part.alias)
         case ast.Parenthesised():
-            name, span = _name_and_span(part.alias, title(part.part), part.span)
+            name, span = _name_and_span(part.alias, structure_title(part.part), part.span)
             return Alternative(name, span, part.part, part.annotations, part.alias)
-        case ast.Columns() | ast.Permute():
-            return Alternative(title(part), part.span, part, part.annotations)
+        case ast.ColumnSplit() | ast.Permute():
+            return Alternative(structure_title(part), part.span, part, part.annotations)
         case ast.JoinedStructures() | ast.OptionalStructure():
-            return Alternative(title(part), part.span, part)
+            return Alternative(structure_title(part), part.span, part)
 
 
 def _name_and_span(alias: ast.Word | None, name: str, span: Span) -> tuple[str, Span]:
@@ -99,7 +99,7 @@ def mentioned_operators(structure: ast.Structure) -> Iterator[ast.OperatorRefere
         case ast.JoinedStructures(parts=parts) | ast.Permute(parts=parts):
             for part in parts:
                 yield from mentioned_operators(part)
-        case ast.Columns(parts=columns):
+        case ast.ColumnSplit(parts=columns):
             for _, part in columns:
                 yield from mentioned_operators(part)
         case ast.OptionalStructure(part=part) | ast.Parenthesised(part=part):
@@ -113,29 +113,29 @@ def _operators_in_domain(domain: ast.Domain) -> Iterator[ast.OperatorReference]:
         case ast.UnionDomain():
             for part in domain.parts:
                 yield from _operators_in_domain(part)
-        case ast.Values(values=values) if any(isinstance(value, ast.OperatorValue) for value in values):
+        case ast.ValueSet(values=values) if any(isinstance(value, ast.OperatorValue) for value in values):
             for value in values:
                 if isinstance(value, ast.OperatorValue | ast.DottedName):
-                    yield from mentioned_operators(operator_node(value))
-        case ast.Range() | ast.Booleans() | ast.Values():
+                    yield from mentioned_operators(to_operator_reference(value))
+        case ast.Range() | ast.BooleanDomain() | ast.ValueSet():
             return
 
 
-def operator_node(value: ast.OperatorValue | ast.DottedName) -> ast.OperatorReference:
+def to_operator_reference(value: ast.OperatorValue | ast.DottedName) -> ast.OperatorReference:
     """Return the operator node that a member of a set of values stands for."""
     if isinstance(value, ast.DottedName):
         return ast.OperatorReference(value, None, None, (), value.span)
     return ast.OperatorReference(value.name, None, value.body, (), value.span)
 
 
-def is_plain_word(name: ast.Word) -> bool:
+def is_valid_identifier(name: ast.Word) -> bool:
     """Return True if a name could be written without quotes."""
     return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.text) is not None
 
 
 def check_step_name(name: ast.Word, report: DiagnosticCollector) -> None:
     """Report the name of a step or decision that could not begin a dotted path, such as a quoted name with spaces."""
-    if is_plain_word(name):
+    if is_valid_identifier(name):
         check_name(name, report)
         return
     hint = "only alternatives may have names in quotes"
@@ -187,7 +187,7 @@ def is_decision(domain: ast.Domain, known: IsOperator) -> bool:
             return True
         case ast.UnionDomain(parts=parts):
             return any(is_decision(part, known) for part in parts if not isinstance(part, ast.NoneStep))
-        case ast.Values(values=values, ordered=False):
+        case ast.ValueSet(values=values, ordered=False):
             return any(isinstance(value, ast.OperatorValue) or known(value) for value in values)
         case _:
             return False
@@ -207,22 +207,22 @@ def alternatives_in(domain: ast.Domain, known: IsOperator, report: DiagnosticCol
             ranges = [part for part in parts if _is_range(part)]
             kept = [part for part in parts if not _is_range(part) or part is ranges[0]]
             return [each for part in kept for each in alternatives_in(part, known, report)]
-        case ast.Values(ordered=False):
+        case ast.ValueSet(ordered=False):
             return [*_member_alternatives(domain, known, report)]
-        case ast.Booleans():
+        case ast.BooleanDomain():
             return [_value_alternative(value, domain.span) for value in (True, False)]
         case _:
             return [Alternative(RANGE_NAME, domain.span, ast.NoneStep((), domain.span))]
 
 
-def range_in(domain: ast.Domain) -> ast.Domain | None:
+def ranges_as_one_domain(domain: ast.Domain) -> ast.Domain | None:
     """Return the ranges and ordered sets of a domain that is a decision, as one domain, or None if there are none."""
     parts = domain.parts if isinstance(domain, ast.UnionDomain) else ()
     ranges = tuple(part for part in parts if _is_range(part))
     return ranges[0] if len(ranges) == 1 else ast.UnionDomain(ranges, domain.span) if ranges else None
 
 
-def check_duplicates(branches: Sequence[Branch], report: DiagnosticCollector) -> None:
+def check_duplicate_values(branches: Sequence[Branch], report: DiagnosticCollector) -> None:
     """Report plain values that are listed twice, or listed and also contained in a range."""
     for place, branch in enumerate(branches):
         for other in branches[:place] if branch.value is not None else ():
@@ -236,17 +236,19 @@ def check_duplicates(branches: Sequence[Branch], report: DiagnosticCollector) ->
 
 
 def _is_range(part: ast.Domain) -> bool:
-    return isinstance(part, ast.Range) or (isinstance(part, ast.Values) and part.ordered)
+    return isinstance(part, ast.Range) or (isinstance(part, ast.ValueSet) and part.ordered)
 
 
 def _value_alternative(value: Value, span: Span) -> Alternative:
     return Alternative(value_name(value), span, ast.NoneStep((), span), value=value)
 
 
-def _member_alternatives(written: ast.Values, known: IsOperator, report: DiagnosticCollector) -> Iterator[Alternative]:
+def _member_alternatives(
+    written: ast.ValueSet, known: IsOperator, report: DiagnosticCollector
+) -> Iterator[Alternative]:
     for value in written.values:
         if isinstance(value, ast.OperatorValue) or (isinstance(value, ast.DottedName) and known(value)):
-            yield from alternatives_of(operator_node(value))
+            yield from alternatives_of(to_operator_reference(value))
             continue
         found = literal_value(value, report)
         if not isinstance(found, InvalidValue):

@@ -9,7 +9,7 @@ from spacelang.diagnostics.names import UnknownAnnotation
 from spacelang.diagnostics.structure import AnnotationArguments, MisplacedAnnotation
 from spacelang.frozen import frozen
 from spacelang.ir.prior import PRIORS, Prior, expected_arguments, make_prior, usage
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 

@@ -12,7 +12,7 @@ from spacelang.ir import expr
 from spacelang.ir.domain import DATA_SIZE_NAMES
 from spacelang.ir.value import NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
 from spacelang.ir.value import Number as Known
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -29,7 +29,7 @@ _INFINITY_NAMES: Final = frozenset({"inf", "infinity", "infinite", "nan"})
 Refuse: TypeAlias = Callable[[ast.Expression], object]
 
 
-def fold_arithmetic(
+def read_arithmetic(
     written: ast.Expression, report: DiagnosticCollector, reason: str, refuse: Refuse
 ) -> expr.Expr | None:
     """Return arithmetic over numbers and symbols of the data, or None after reporting anything else.
@@ -40,15 +40,15 @@ def fold_arithmetic(
         case ast.Number():
             return expr.Constant(written.value, written.span)
         case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
-            left, right = (fold_arithmetic(side, report, reason, refuse) for side in (written.left, written.right))
+            left, right = (read_arithmetic(side, report, reason, refuse) for side in (written.left, written.right))
             return None if left is None or right is None else expr.Arithmetic(sign, left, right, written.span)
         case ast.Unary(operator="-"):
-            term = fold_arithmetic(written.term, report, reason, refuse)
+            term = read_arithmetic(written.term, report, reason, refuse)
             return None if term is None else expr.Arithmetic("-", expr.Constant(0), term, written.span)
         case ast.FunctionCall(arguments=arguments):
-            return read_call(written, [fold_arithmetic(each, report, reason, refuse) for each in arguments], report)
+            return read_call(written, [read_arithmetic(each, report, reason, refuse) for each in arguments], report)
         case ast.DottedName() if written.text in DATA_SIZE_NAMES:
-            return expr.Constant(report.symbols.mention(written.text, written.span), written.span)
+            return expr.Constant(report.symbols.record_mention(written.text, written.span), written.span)
         case ast.DottedName() if reason:
             _report_name(written, report, reason)
             return None
@@ -116,7 +116,7 @@ def evaluate(expression: expr.Expr) -> Number:
             return math.nan
 
 
-def resolve_infinities(expression: expr.Expr) -> expr.Expr | None:
+def replace_infinities(expression: expr.Expr) -> expr.Expr | None:
     """Return the expression with `VERY_LARGE` for what is still infinite, or None if a part is undefined."""
     if not any(
         isinstance(node, expr.Constant) and node.value in (math.inf, -math.inf) for node in expr.nodes(expression)
@@ -127,14 +127,14 @@ def resolve_infinities(expression: expr.Expr) -> expr.Expr | None:
         if math.isnan(number):
             return None
         return expr.Constant(max(-VERY_LARGE, min(VERY_LARGE, to_number(number))), expression.span)
-    parts = tuple(part for part in map(resolve_infinities, expr.children(expression)) if part is not None)
+    parts = tuple(part for part in map(replace_infinities, expr.children(expression)) if part is not None)
     if len(parts) < len(expr.children(expression)):
         return None
     remaining = iter(parts)
     return expr.with_children(expression, lambda _: next(remaining))
 
 
-def is_very_large(expression: expr.Expr) -> bool:
+def is_infinity_placeholder(expression: expr.Expr) -> bool:
     """Return True if an expression is one of the very large numbers that replace infinities."""
     return isinstance(expression, expr.Constant) and expression.value in (VERY_LARGE, -VERY_LARGE)
 

@@ -24,12 +24,12 @@ from spacelang.ir.domain import (
     NotFound,
     Real,
     describe,
-    least_size,
     literal,
+    minimum_data_size,
     parts,
 )
 from spacelang.ir.membership import is_violated
-from spacelang.ir.space import ABSTRACT_CATALOGUE, Choice, Hyperparameter, NamedObject, Operator, Space, operators
+from spacelang.ir.space import ABSTRACT_CATALOGUE, CatalogueObject, Choice, Hyperparameter, Operator, Space, operators
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, from_json
@@ -108,7 +108,7 @@ def _read_bindings(
             raise DefinitionError(
                 "bound", f"has `{symbol}`, which is not a symbol of the data", f"the symbols are {listed}"
             )
-        least = least_size(symbol)
+        least = minimum_data_size(symbol)
         bound[symbol] = None if number is None else expect_integer(number, f"bound.{symbol}", least)
         if number is not None and number > MAX_NUMBER:
             raise DefinitionError(f"bound.{symbol}", f"is above {MAX_NUMBER}")
@@ -212,12 +212,12 @@ class _CatalogueChecker:
         return self._catalogue.entry(operator.catalogue, operator.name)
 
     def _fixed(
-        self, value: Value | NamedObject | Operator, span: Span, entry: CatalogueEntry, judge: ParameterChecker
+        self, value: Value | CatalogueObject | Operator, span: Span, entry: CatalogueEntry, judge: ParameterChecker
     ) -> None:
         match value:
             case Operator():
                 judge.check_operator(self._entry(value), span)
-            case NamedObject(name):
+            case CatalogueObject(name):
                 _check_named((name,), entry, judge)
             case _:
                 judge.check_value(value, span)

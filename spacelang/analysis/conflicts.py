@@ -9,7 +9,7 @@ from spacelang.analysis.domains import widest_domain
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.frozen import frozen
 from spacelang.ir.domain import BOOLEANS
-from spacelang.ir.expr import Expr, Reference, scope
+from spacelang.ir.expr import Expr, Reference, mentioned_addresses
 from spacelang.ir.space import Constraint, Hyperparameter, Product, ProductKind, Space
 from spacelang.ir.walk import rebuild_tree, with_dependencies
 from spacelang.solver.satisfiability import is_unsatisfiable
@@ -137,7 +137,7 @@ def _relaxations(
     space: Space, constraints: Sequence[Constraint], symbols: DataSymbols
 ) -> Iterator[tuple[Hyperparameter, Hyperparameter, Related]]:
     """Yield each hyperparameter of the conflict without its condition, or with its widest domain for any data."""
-    named = [address for constraint in constraints for address in scope(constraint.expression)]
+    named = [address for constraint in constraints for address in mentioned_addresses(constraint.expression)]
     nodes = (space.variables[address].node for address in with_dependencies(space.variables, named))
     for node in (each for each in nodes if isinstance(each, Hyperparameter)):
         if node.condition is not None:
@@ -156,7 +156,7 @@ def data_dependent_addresses(space: Space, symbols: DataSymbols) -> frozenset[st
     dependent: dict[str, list[str]] = {}
     waiting: list[str] = []
     for node in space.hyperparameters:
-        for address in scope(node.condition) if node.condition is not None else ():
+        for address in mentioned_addresses(node.condition) if node.condition is not None else ():
             dependent.setdefault(address, []).append(node.address)
         by_condition = node.condition is not None and symbols.depends_on_data(node.condition.span)
         if by_condition or symbols.data_dependent_domain(node.span) is not None:
@@ -172,7 +172,7 @@ def data_dependent_addresses(space: Space, symbols: DataSymbols) -> frozenset[st
 
 def depends_on_data(expression: Expr, span: Span, symbols: DataSymbols, of_data: Container[str]) -> bool:
     """Return True if an expression (at `span`) depends on the data, as the addresses in `of_data` do."""
-    return symbols.depends_on_data(span) or any(address in of_data for address in scope(expression))
+    return symbols.depends_on_data(span) or any(address in of_data for address in mentioned_addresses(expression))
 
 
 def _changed_space(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:

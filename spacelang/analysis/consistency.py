@@ -11,13 +11,13 @@ from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.domain import Categorical, describe
-from spacelang.ir.expr import Expr, Is, nodes, scope
+from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
-from spacelang.solver.satisfiability import Statement, is_unsatisfiable, possible_truths_of_all
+from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
 from spacelang.text import Span
 
 FORBID: Final = "`forbid`"
@@ -36,7 +36,7 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
             blamed += excluding
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
     except UndecidableError as error:
-        report.add(problems.Undecidable(error.atom.span))
+        report.add(problems.TooComplexToDecide(error.atom.span))
         return None
     except TooManyConnectedVariablesError as error:
         report.add(_undecidable_diagnostic(space, error.constraints))
@@ -44,12 +44,12 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
     return structures
 
 
-def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -> problems.Undecidable:
+def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -> problems.TooComplexToDecide:
     """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
     first, *others = [each.span for each in constraints or space.conditions.values()]
     kind = "constraint" if constraints else "condition"
     subject = f"the {kind}s together relate" if others else f"the {kind} relates"
-    return problems.Undecidable(
+    return problems.TooComplexToDecide(
         first,
         kind=kind,
         reason=f"{subject} too many decisions to each other to be decided",
@@ -70,11 +70,11 @@ class _TruthChecks:
         self._report = report
         self._of_data = data_dependent_addresses(space, report.symbols)
         conditions = {
-            address: Statement(condition, owners=space.variables[address].owners)
+            address: ExpressionInContext(condition, owners=space.variables[address].owners)
             for address, condition in space.conditions.items()
         }
         conditions |= {
-            address: Statement(presence.condition, owners=space.variables[address].owners)
+            address: ExpressionInContext(presence.condition, owners=space.variables[address].owners)
             for address, presence in draft.decision_conditions.items()
             if address in space.variables
         }
@@ -89,12 +89,12 @@ class _TruthChecks:
         for address, statement in self._conditions.items():
             if not self._depends_on_data(statement.expression, statement.expression.span):
                 self._check_condition(address, statement, self._activity[address])
-        judged: list[tuple[Constraint, Statement]] = []
+        judged: list[tuple[Constraint, ExpressionInContext]] = []
         # The written constraints come first, then those that express conditions of nested decisions.
         for constraint, said in zip(self._space.constraints, self._said, strict=False):
             written.append(constraint.expression.span)
             if constraint.span not in blamed and not self._depends_on_data(constraint.expression, constraint.span):
-                judged.append((constraint, Statement(said.expression, said.owners, constraint.scope)))
+                judged.append((constraint, ExpressionInContext(said.expression, said.owners, constraint.scope)))
         for (constraint, statement), can_be in zip(
             judged, possible_truths_of_all(self._space, [statement for _, statement in judged]), strict=True
         ):
@@ -110,7 +110,7 @@ class _TruthChecks:
     def _depends_on_data(self, expression: Expr, span: Span) -> bool:
         return depends_on_data(expression, span, self._report.symbols, self._of_data)
 
-    def _check_condition(self, address: str, statement: Statement, can_be: tuple[bool, bool]) -> None:
+    def _check_condition(self, address: str, statement: ExpressionInContext, can_be: tuple[bool, bool]) -> None:
         can_be_true, can_be_false = can_be
         if can_be_true and can_be_false:
             return
@@ -125,14 +125,16 @@ class _TruthChecks:
             notes = (f"`{self._name(address)}` is {always}",)
             self._report.add(problems.NeverTrue(span, kind="condition", reason=reason, notes=notes, related=related))
 
-    def _check_constraint(self, constraint: Constraint, statement: Statement, can_be: tuple[bool, bool]) -> None:
+    def _check_constraint(
+        self, constraint: Constraint, statement: ExpressionInContext, can_be: tuple[bool, bool]
+    ) -> None:
         can_be_true, can_be_false = can_be
         if can_be_true and can_be_false:
             return
         span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
         if not can_be_true and not can_be_false:
             reason, related = self._reason_never_applies(statement), self._related(statement)
-            self._report.add(problems.NeverTogether(span, kind=kind, reason=reason, related=related))
+            self._report.add(problems.NeverActiveTogether(span, kind=kind, reason=reason, related=related))
             return
         says_nothing = can_be_true != constraint.forbidden
         remedy = "remove it" if says_nothing and can_be_true else None
@@ -141,7 +143,7 @@ class _TruthChecks:
         reason, related = self._reason(statement), self._related(statement)
         self._report.add(found(span, kind=kind, reason=reason, remedy=remedy, notes=notes, related=related))
 
-    def _reason_never_applies(self, statement: Statement) -> str:
+    def _reason_never_applies(self, statement: ExpressionInContext) -> str:
         dead = [address for address in statement.active if self._is_never_active(address)]
         if dead:
             return f"`{self._name(dead[0])}` is never active"
@@ -150,17 +152,17 @@ class _TruthChecks:
         where = [f" where `{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
         return f"{names} {verb} never active{where[0]}" if where else "never active together"
 
-    def _exclusion_note(self, statement: Statement) -> str:
+    def _exclusion_note(self, statement: ExpressionInContext) -> str:
         names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
         verb = "is" if len(statement.active) == 1 else "are"
         taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
         where = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
         return f"no configuration is left in which {where}" if where else "no configuration is left"
 
-    def _reason(self, statement: Statement) -> str:
+    def _reason(self, statement: ExpressionInContext) -> str:
         """Return what the names in an expression stand for, so that its author sees why it cannot change."""
         said = []
-        for address in dict.fromkeys(scope(statement.expression)):
+        for address in dict.fromkeys(mentioned_addresses(statement.expression)):
             node = self._space.variables[address].node
             if isinstance(node, Choice):
                 said.append(f"`{node.name}` is " + " or ".join(f"`{branch.name}`" for branch in node.branches[:6]))
@@ -173,9 +175,11 @@ class _TruthChecks:
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
         return "; ".join(said) or "the expression names nothing that can vary"
 
-    def _related(self, statement: Statement) -> tuple[Related, ...]:
+    def _related(self, statement: ExpressionInContext) -> tuple[Related, ...]:
         """Return conditions of hyperparameters and places of fixed names: they often decide the statement."""
-        named = [self._space.variables[address].node for address in dict.fromkeys(scope(statement.expression))]
+        named = [
+            self._space.variables[address].node for address in dict.fromkeys(mentioned_addresses(statement.expression))
+        ]
         fixings = dict.fromkeys(self._fixings[n.span] for n in nodes(statement.expression) if n.span in self._fixings)
         return (
             *(
@@ -243,7 +247,7 @@ def _is_decided_by_condition(space: Space, presence: DecisionCondition, branch: 
 
 def _symbol_notes(found: Conflict, report: DiagnosticCollector) -> tuple[str, ...]:
     """Return notes with the numbers of the symbols that a conflict depends on."""
-    return report.symbols.notes(_symbols(found, report))
+    return report.symbols.binding_notes(_symbols(found, report))
 
 
 def _is_bound(found: Conflict, report: DiagnosticCollector) -> bool:
@@ -275,7 +279,7 @@ class _AlternativeChecks:
         self._naming: dict[tuple[str, str], list[Constraint]] = {}
         self._over: dict[str | tuple[str, str], list[Constraint]] = {}
         for constraint in structures.space.constraints:
-            tests = [node for node in nodes(constraint.expression) if isinstance(node, Is)]
+            tests = [node for node in nodes(constraint.expression) if isinstance(node, BranchTest)]
             for key in {(test.address, name) for test in tests for name in test.branches}:
                 self._naming.setdefault(key, []).append(constraint)
         for context, networks in structures.structure_model.by_context.items():
@@ -323,11 +327,11 @@ def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -
     from spacelang.solver.defaults import default_configuration
 
     choices = default_configuration(space)
-    named = [space.variables[address] for address in scope(constraint.expression)]
+    named = [space.variables[address] for address in mentioned_addresses(constraint.expression)]
     notes = [
         f"the default of `{variable.key}` is `{'none' if choices[variable.key] is None else choices[variable.key]}`"
         for variable in named
         if variable.key in choices
     ]
-    premises = report.symbols.notes(report.symbols.mentioned_in(constraint.span))
+    premises = report.symbols.binding_notes(report.symbols.mentioned_in(constraint.span))
     report.add(problems.DefaultExcluded(constraint.span, notes=(*notes, *premises)))

@@ -9,8 +9,8 @@ from spacelang.catalog.catalogue import Catalogue
 from spacelang.errors import UserError
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn
-from spacelang.ir.domain import DATA_SIZE_NAMES, least_size
-from spacelang.suggest import suggestion
+from spacelang.ir.domain import DATA_SIZE_NAMES, minimum_data_size
+from spacelang.spelling_suggestions import format_suggestion
 
 MAX_NUMBER: Final = 10**15  # The largest number that a symbol of the data can be bound to
 
@@ -40,7 +40,7 @@ class BindingError(UserError, ValueError):
 
 
 def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bindings as integers up to 10^15, from 0 or 1 (see `least_size`); raise `BindingError` for others."""
+    """Return the bindings as integers up to 10^15, from 0 or 1 (see `minimum_data_size`); raise `BindingError` for others."""
     return {name: _number(name, value) for name, value in given.items()}
 
 
@@ -48,9 +48,10 @@ def _number(name: str, value: Any) -> int:
     if name not in DATA_SIZE_NAMES:
         listed = ", ".join(f"`{symbol}`" for symbol in DATA_SIZE_NAMES)
         raise BindingError(
-            f"`{name}` is not a symbol of the data", suggestion(name, DATA_SIZE_NAMES) or f"the symbols are {listed}"
+            f"`{name}` is not a symbol of the data",
+            format_suggestion(name, DATA_SIZE_NAMES) or f"the symbols are {listed}",
         )
-    least = least_size(name)
+    least = minimum_data_size(name)
     try:
         number = -1 if isinstance(value, bool) else index(value)
     except TypeError:

@@ -18,7 +18,7 @@ from spacelang.diagnostics import parameters as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import ShadowingOperator, UnusedAbstract, UnusedGroup, UnusedImport
 from spacelang.ir import space as ir
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -30,7 +30,7 @@ def check_reusable_declarations(
     alone = DiagnosticCollector(report.symbols)
     for each in all_modules(module):
         for name in (operator.name for operator in each.abstracts.values() if operator.name.text in catalogue):
-            title = TITLES.get(catalogue.name, catalogue.name)
+            title = TITLES.get(catalogue.default_name, catalogue.default_name)
             report.add(ShadowingOperator(name.span, name=name.text, catalogue=title))
         operators = OperatorReader(each, catalogue, Draft(ir.SKIPPED_STEP), alone)
         for group in each.groups.values():
@@ -95,7 +95,7 @@ def _mentioned_words(module: Module) -> tuple[set[str], set[str]]:
     included: set[str] = set()
     named: set[str] = set()
     for part in _nodes(module.file.items):
-        if isinstance(part, ast.Include):
+        if isinstance(part, ast.ParameterGroupInclusion):
             included.add(part.name.words[0].text)
         elif isinstance(part, ast.DottedName):
             named.add(part.words[0].text)
@@ -108,7 +108,7 @@ def _nodes(items: object) -> Iterator[object]:
         part = left.pop()
         if isinstance(part, tuple):
             left.extend(part)
-        elif isinstance(part, ast.Include):
+        elif isinstance(part, ast.ParameterGroupInclusion):
             yield part
         elif isinstance(part, ast.AbstractOperator):
             left.extend(_named_in(part))

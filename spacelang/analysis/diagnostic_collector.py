@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.conditions import UnboundSymbol
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
-from spacelang.ir.domain import DATA_SIZE_NAMES, least_size
+from spacelang.ir.domain import DATA_SIZE_NAMES, minimum_data_size
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class DataSymbols:
         self._counted: set[str] = set()
         self._simplified: set[Span] = set()
 
-    def mention(self, name: str, span: Span) -> float:
+    def record_mention(self, name: str, span: Span) -> float:
         """Record that a symbol is mentioned at a place, and return its number, or infinity if it is not bound."""
         mentions = self._mentions.setdefault(span.source, [])
         place = bisect_left(mentions, (span.start, name))
@@ -34,10 +34,10 @@ class DataSymbols:
             mentions.insert(place, (span.start, name))
         return self._bindings.get(name, math.inf)
 
-    def copy_mentions(self, said: Span, place: Span) -> None:
+    def copy_mentions(self, source_span: Span, place: Span) -> None:
         """Record that `place` refers to the text at `said`, so that it mentions the same symbols."""
-        for name in self.mentioned_in(said):
-            self.mention(name, place)
+        for name in self.mentioned_in(source_span):
+            self.record_mention(name, place)
 
     @property
     def used(self) -> dict[str, int | None]:
@@ -60,11 +60,11 @@ class DataSymbols:
         """Return the symbols inside a span that are not bound."""
         return tuple(name for name in self.mentioned_in(span) if name not in self._bindings)
 
-    def is_decided_in(self, span: Span) -> bool:
+    def is_fully_bound_in(self, span: Span) -> bool:
         """Return True if a text mentions symbols of the data, and all of them are bound."""
         return bool(self.mentioned_in(span)) and not self.unbound_in(span)
 
-    def record_counted(self, name: str) -> None:
+    def record_column_count_symbol(self, name: str) -> None:
         """Record that the space depends on a bound symbol that counts the columns of a kind."""
         if name in self._bindings:
             self._counted.add(name)
@@ -105,7 +105,7 @@ class DataSymbols:
         """Return True if the default of a hyperparameter depends on the data."""
         return name in self._defaults
 
-    def notes(self, names: Iterable[str]) -> tuple[str, ...]:
+    def binding_notes(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return a note for each symbol that says what number it stands for."""
         return tuple(
             f"`{name}` is {self._bindings[name]}"
@@ -135,11 +135,11 @@ class DiagnosticCollector:
         """Add a diagnostic."""
         self.found.append(diagnostic)
 
-    def attribute_to(self, start: int, through: Related) -> None:
+    def attribute_to(self, first_diagnostic: int, through: Related) -> None:
         """Add the place `through` to the diagnostics from `start` on; one that many includes repeat is kept once."""
-        new = [problem for problem in self.found[start:] if problem not in self._brought]
+        new = [problem for problem in self.found[first_diagnostic:] if problem not in self._brought]
         self._brought.update(new)
-        self.found[start:] = [problem.with_related(through) for problem in new]
+        self.found[first_diagnostic:] = [problem.with_related(through) for problem in new]
 
     def report_unbound(self, span: Span, limit: str | None = None) -> None:
         """Report the first unbound symbol in a span. Without it, `limit` would be finite."""
@@ -151,19 +151,19 @@ class DiagnosticCollector:
         """True if a diagnostic is an error, so that the space cannot be used."""
         return any(diagnostic.severity is Severity.ERROR for diagnostic in self.found)
 
-    def mark_data_dependent(self, start: int) -> None:
+    def mark_data_dependent(self, first_diagnostic: int) -> None:
         """Record that the diagnostics from index `start` on may disappear for data of another size."""
-        self._awaiting.update(problem.primary for problem in self.found[start:])
+        self._awaiting.update(problem.primary for problem in self.found[first_diagnostic:])
 
-    def mark_caused_by_data(self, start: int) -> None:
+    def mark_possibly_caused_by_bindings(self, first_diagnostic: int) -> None:
         """Record that the diagnostics from index `start` on may be caused by the numbers of bound symbols."""
-        self._by_data.update(problem.primary for problem in self.found[start:])
+        self._by_data.update(problem.primary for problem in self.found[first_diagnostic:])
 
-    def discard_data_dependent(self, start: int) -> None:
+    def discard_data_dependent(self, first_diagnostic: int) -> None:
         """Remove the diagnostics from index `start` on that the size of the data causes."""
-        self.found[start:] = [
+        self.found[first_diagnostic:] = [
             problem
-            for problem in self.found[start:]
+            for problem in self.found[first_diagnostic:]
             if not isinstance(problem, UnboundSymbol) and problem.primary not in self._by_data | self._awaiting
         ]
 
@@ -185,7 +185,7 @@ def extreme_sizes(names: Iterable[str]) -> Iterator[Mapping[str, int]]:
     Bounds rise or fall with each size, so they have their extreme values at these sizes.
     """
     distinct = tuple(dict.fromkeys(names))
-    sizes = ((least_size(name), least_size(name) + 1, LARGE_SIZES[name]) for name in distinct)
+    sizes = ((minimum_data_size(name), minimum_data_size(name) + 1, LARGE_SIZES[name]) for name in distinct)
     return (dict(zip(distinct, each, strict=True)) for each in product(*sizes))
 
 

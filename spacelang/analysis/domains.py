@@ -52,20 +52,20 @@ class DomainReader:
 
     def _simple(self, domain: ast.Domain) -> SimpleDomain | None:
         match domain:
-            case ast.Booleans():
+            case ast.BooleanDomain():
                 # One check for the type as a whole: two diagnostics about one word would be one too many.
                 return BOOLEANS if self._judge.check_value(True, domain.span) else None
-            case ast.Values():
+            case ast.ValueSet():
                 return self._values(domain)
             case ast.Range():
                 return RangeReader(self._judge, self._report).read(domain)
             case ast.NoneStep():
                 annotations.read_annotations(domain.annotations, "values", self._report)
-                return self._values(ast.Values((ast.NamedConstant(None, domain.span),), False, domain.span))
+                return self._values(ast.ValueSet((ast.NamedConstant(None, domain.span),), False, domain.span))
             case ast.UnionDomain() | ast.OperatorReference() | ast.Parenthesised():
                 raise AssertionError("unions and operators are not read as simple domains")
 
-    def _values(self, domain: ast.Values) -> Categorical | None:
+    def _values(self, domain: ast.ValueSet) -> Categorical | None:
         if not domain.values:
             self._report.add(EmptyDomain(domain.span, domain="the set", reason="it lists no values"))
             return None
@@ -88,7 +88,7 @@ class DomainReader:
             return None
         return Ordinal(tuple(values)) if domain.ordered else Categorical(tuple(values))
 
-    def _member(self, written: ast.Value, domain: ast.Values) -> Value | InvalidValue:
+    def _member(self, written: ast.Value, domain: ast.ValueSet) -> Value | InvalidValue:
         if not isinstance(written, ast.OperatorValue) or not domain.ordered:
             return literal_value(written, self._report)
         instead = "write operators as alternatives, which have no order: `estimator : A { … } | B`"
@@ -109,7 +109,7 @@ class DomainReader:
     def _report_shared(self, shared: Value, first: ast.Domain, second: ast.Domain) -> None:
         """Report a value that two parts of a union share: at the value if it is listed, else at the second range."""
         for one, other in ((second, first), (first, second)):
-            named = [v.span for v in one.values if _has_value(v, shared)] if isinstance(one, ast.Values) else []
+            named = [v.span for v in one.values if _has_value(v, shared)] if isinstance(one, ast.ValueSet) else []
             if named:
                 reason, at = f"also lies in `{other.span.text}`", named[0]
                 break
@@ -117,7 +117,7 @@ class DomainReader:
             reason, at, other = f"`{first.span.text}` contains this value too", second.span, first
         related = () if at.line == other.span.line else (Related(other.span, "the other part"),)
         symbols = self._report.symbols
-        notes = symbols.notes((*symbols.mentioned_in(first.span), *symbols.mentioned_in(second.span)))
+        notes = symbols.binding_notes((*symbols.mentioned_in(first.span), *symbols.mentioned_in(second.span)))
         self._report.add(DuplicateValue(at, value=literal(shared), reason=reason, related=related, notes=notes))
 
 

@@ -9,7 +9,7 @@ from spacelang.analysis.modules import Module
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn
-from spacelang.ir.expr import And, Constant, Expr, Is, Not, is_true
+from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, is_true
 from spacelang.ir.partial_evaluation import ConditionCase, activity_cases, fold_constants
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Node, Space, Variable
 from spacelang.ir.value import Value
@@ -140,7 +140,7 @@ class PendingConstraint:
 
 
 @frozen
-class DraftConstraint:
+class ConstraintWithBranches:
     """A constraint as it is written, with the branches around the body that it stands in, outermost first."""
 
     expression: Expr
@@ -163,7 +163,7 @@ class Draft:
     rules: list[PendingConstraint] = field(default_factory=list)
     decision_conditions: dict[str, DecisionCondition] = field(default_factory=dict)
     """The conditions of nested decisions by address, after they are read."""
-    written_constraints: list[DraftConstraint] = field(default_factory=list)
+    written_constraints: list[ConstraintWithBranches] = field(default_factory=list)
     """The written constraints of the space, after they are read, in the order of the space. After them, the space
     has the constraints that express conditions of nested decisions."""
     branches: list[BranchKey] = field(default_factory=list)
@@ -206,7 +206,7 @@ def _case_constraints(presence: DecisionCondition, known: Variable, case: Condit
     """Yield the constraints for one case of a condition, that is, one combination of inactive hyperparameters."""
     absent = [Not(active) for active in case.active]
     others = tuple(branch.name for branch in known.choice.branches if branch.name != presence.left)
-    taken, left = Is(presence.address, others), Is(presence.address, (presence.left,))
+    taken, left = BranchTest(presence.address, others), BranchTest(presence.address, (presence.left,))
     excluded: list[tuple[Expr, ...]] = [
         (taken, *absent, Not(case.left)),
         *([] if presence.is_own else [(left, *absent, case.left)]),

@@ -10,9 +10,9 @@ from spacelang.analysis.values import InvalidValue, literal_value, misplaced_bod
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative
 from spacelang.ir.domain import Categorical, NotFound, Ordinal, literal, parts
-from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Or, Reference, nodes
+from spacelang.ir.expr import And, BranchTest, Compare, Constant, Expr, In, Not, Or, Reference, nodes
 from spacelang.ir.space import Choice, Operator, index_of_value_branch, is_value_branch
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -113,7 +113,7 @@ class ExpressionReader:
                 self._operands.refuse(written, f"`{name}` is a hyperparameter, not a decision", remedy)
             return None
         branches = self._branches(found, written)
-        return Is(found.address, branches, written.span) if branches else None
+        return BranchTest(found.address, branches, written.span) if branches else None
 
     def _branches(self, choice: Choice, written: ast.IsTest) -> tuple[str, ...]:
         """Return the alternative with the tested name, or all that use this operator, or none after reporting it."""
@@ -143,11 +143,11 @@ class ExpressionReader:
         if isinstance(item, Choice):
             found = [self._meant_alternatives(item, written.item, value) for value in written.values]
             branches = tuple(dict.fromkeys(branch for several in found for branch in several))
-            return Is(item.address, branches, written.span) if all(found) else None
+            return BranchTest(item.address, branches, written.span) if all(found) else None
         values = [literal_value(value, self._report) for value in written.values]
         if item is None or any(isinstance(value, InvalidValue) for value in values):
             return None
-        item = self._operands.resolve_infinities(item, written.item)
+        item = self._operands.replace_infinities(item, written.item)
         if item is None:
             return None
         if isinstance(item, Reference):
@@ -184,9 +184,9 @@ class ExpressionReader:
                 return None
         if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):
             return None
-        left = self._operands.resolve_infinities(left, written.left)
-        right = self._operands.resolve_infinities(right, written.right)
-        if left is None or right is None or not self._operands.is_comparable(written, left, right):
+        left = self._operands.replace_infinities(left, written.left)
+        right = self._operands.replace_infinities(right, written.right)
+        if left is None or right is None or not self._operands.check_at_most_one_infinity(written, left, right):
             return None
         if written.operator in ORDER_OPERATORS:
             return self._order(written, left, right)
@@ -207,7 +207,9 @@ class ExpressionReader:
         ):
             side, other = other, side
         is_equality = written.operator in ("==", "!=") and isinstance(side, ast.DottedName)
-        return (side, other) if is_equality and self._names.is_nested(side.text, self._operands.scope) else None  # type: ignore[union-attr, return-value]
+        return (
+            (side, other) if is_equality and self._names.is_nested_operator(side.text, self._operands.scope) else None
+        )  # type: ignore[union-attr, return-value]
 
     def _decision_equality(self, side: ast.DottedName, other: ast.Expression, written: ast.Binary) -> Expr | None:
         """Read the equality of a choice of operators with an alternative, written by its name or as its plain value."""
@@ -219,7 +221,7 @@ class ExpressionReader:
         if not isinstance(found, Choice):
             return None
         branches = self._meant_alternatives(found, side, other)
-        return Is(found.address, branches, written.span) if branches else None
+        return BranchTest(found.address, branches, written.span) if branches else None
 
     def _meant_alternatives(
         self, choice: Choice, decision: ast.Expression, written: ast.Expression | ast.Value
@@ -249,7 +251,9 @@ class ExpressionReader:
                 return ()
 
     def _is_nested_decision(self, decision: ast.Expression) -> bool:
-        return isinstance(decision, ast.DottedName) and self._names.is_nested(decision.text, self._operands.scope)
+        return isinstance(decision, ast.DottedName) and self._names.is_nested_operator(
+            decision.text, self._operands.scope
+        )
 
     def _order(self, written: ast.Binary, left: Expr, right: Expr) -> Expr | None:
         for side, constant, swapped in ((left, right, False), (right, left, True)):

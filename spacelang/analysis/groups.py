@@ -11,7 +11,7 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import AmbiguousInclude, RecursiveInclude, UnknownGroup
 from spacelang.frozen import frozen
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 
 MAX_CHAIN: Final = 64  # The maximum length of a chain of groups that include each other
@@ -38,7 +38,7 @@ class BodyMember:
 @dataclass(slots=True)
 class _Body:
     own: dict[str, NamedMember]
-    brought: dict[str, tuple[ast.Include, BodyMember]] = field(default_factory=dict)
+    brought: dict[str, tuple[ast.ParameterGroupInclusion, BodyMember]] = field(default_factory=dict)
     rules: set[int] = field(default_factory=set)
 
 
@@ -82,7 +82,7 @@ class GroupReader:
             self._open.pop()
         return self._opened[id(group)]
 
-    def can_read(self, given: BodyMember) -> bool:
+    def check_recursion_and_depth(self, given: BodyMember) -> bool:
         """Return True if a member can be read. Report one that contains itself, or that is nested too deeply."""
         span = given.member.span if given.through is None else given.through.span
         if any(given.member is other for other in self._reading):
@@ -114,7 +114,7 @@ class GroupReader:
         here = _Body(index_by_name("parameter", named, self._report))
         for member in body.members:
             match member:
-                case ast.Include():
+                case ast.ParameterGroupInclusion():
                     yield from self._included_members(member, module, here)
                 case ast.ConstraintStatement():
                     yield BodyMember(member, module)
@@ -122,7 +122,9 @@ class GroupReader:
                     if here.own[member.name.text] is member:
                         yield BodyMember(member, module)
 
-    def _included_members(self, include: ast.Include, module: Module, here: _Body) -> Iterator[BodyMember]:
+    def _included_members(
+        self, include: ast.ParameterGroupInclusion, module: Module, here: _Body
+    ) -> Iterator[BodyMember]:
         """Yield the members that an `include` adds to a body, once even if the group is reached on two paths."""
         through = Related(include.span, "included here")
         for given in self._within_limit(self._group(include, module), through):
@@ -148,7 +150,7 @@ class GroupReader:
             what, limit = "the number of included members", f"{MAX_MEMBERS:,}"
             self._report.add(TooLarge(through.span, what=what, limit=limit))
 
-    def _group(self, include: ast.Include, module: Module) -> tuple[BodyMember, ...]:
+    def _group(self, include: ast.ParameterGroupInclusion, module: Module) -> tuple[BodyMember, ...]:
         home, name = module.home_of(include.name)
         group = home.groups.get(name)
         if group is None:
@@ -172,7 +174,7 @@ class GroupReader:
         word = name if home is module and "." not in name else None
         self._report.add(UnknownGroup(written.span, name=written.text, word=word, near=near))
 
-    def _report_cycle(self, include: ast.Include, group: ast.ParameterGroup) -> None:
+    def _report_cycle(self, include: ast.ParameterGroupInclusion, group: ast.ParameterGroup) -> None:
         place = next(place for place, other in enumerate(self._open) if other is group)
         names = [f"`{other.name.text}`" for other in (*self._open[place:], group)]
         circle = f"{names[0]} includes " + ", which includes ".join(names[1:])
@@ -182,7 +184,10 @@ class GroupReader:
         )
 
     def _report_ambiguous(
-        self, include: ast.Include, member: NamedMember, first: tuple[ast.Include, BodyMember]
+        self,
+        include: ast.ParameterGroupInclusion,
+        member: NamedMember,
+        first: tuple[ast.ParameterGroupInclusion, BodyMember],
     ) -> None:
         other, given = first
         assert not isinstance(given.member, ast.ConstraintStatement)

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Final, assert_never
 
-from spacelang.analysis.arithmetic import evaluate, fold_arithmetic
+from spacelang.analysis.arithmetic import evaluate, read_arithmetic
 from spacelang.analysis.arithmetic import to_number as plain_number
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
 from spacelang.analysis.domains import domain_text, domains_for_vast_data, widest_domain
@@ -27,7 +27,7 @@ from spacelang.ir.domain import (
 )
 from spacelang.ir.space import Branch, Hyperparameter, index_of_value_branch, is_value_branch
 from spacelang.ir.value import Value, is_number
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 
 
@@ -159,7 +159,7 @@ def _report_outside(
             related=related,
             notes=(
                 *_result_note(default, value),
-                *symbols.notes((*symbols.mentioned_in(at), *symbols.mentioned_in(default.span))),
+                *symbols.binding_notes((*symbols.mentioned_in(at), *symbols.mentioned_in(default.span))),
             ),
         )
     )
@@ -203,7 +203,7 @@ def read_value(
             return _read_arithmetic(written, report, what)
         case ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple() | ast.OperatorValue():
             return written
-        case ast.Logical() | ast.Membership() | ast.IsTest() | ast.Quantity():
+        case ast.Logical() | ast.Membership() | ast.IsTest() | ast.NumberWithUnit():
             return _report_no_value(written, report, what)
         case _:
             assert_never(written)
@@ -224,7 +224,7 @@ def read_fixed_value(written: ast.Value | ast.Expression, report: DiagnosticColl
 
 def _read_arithmetic(written: ast.Expression, report: DiagnosticCollector, what: str) -> ast.Number | InvalidValue:
     reason = f"{what}s may use only numbers and symbols of the data"
-    expression = fold_arithmetic(written, report, reason, lambda part: _report_no_value(part, report, what))
+    expression = read_arithmetic(written, report, reason, lambda part: _report_no_value(part, report, what))
     if expression is None:
         return NO_VALUE
     number = evaluate(expression)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from spacelang.analysis.arithmetic import is_very_large, read_call, resolve_infinities
+from spacelang.analysis.arithmetic import is_infinity_placeholder, read_call, replace_infinities
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
 from spacelang.analysis.drafts import Draft, FixedName, Scope, stage_of
 from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
@@ -26,7 +26,7 @@ from spacelang.ir.domain import (
 from spacelang.ir.expr import Arithmetic, Call, Constant, Expr, Reference, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Variable
 from spacelang.ir.value import Value, is_number
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -59,7 +59,7 @@ class NameResolver:
         if address in self._variables:
             return self._variable(address, written, scope)
         if name in DATA_SIZE_NAMES:
-            return Constant(self._symbols.mention(name, written.span), written.span)
+            return Constant(self._symbols.record_mention(name, written.span), written.span)
         return self._unknown_diagnostic(written, scope)
 
     def _address(self, name: str, scope: Scope) -> str:
@@ -110,7 +110,7 @@ class NameResolver:
         node = self._variables[address].node
         return Reference(address, written.span) if isinstance(node, Hyperparameter) else node
 
-    def possible_uses(self, name: str, scope: Scope) -> tuple[str, ...]:
+    def ambiguous_uses(self, name: str, scope: Scope) -> tuple[str, ...]:
         """Return the uses of a stage that a name may refer to if there are several, else an empty tuple."""
         if name in scope.addresses or name in scope.constants:
             return ()
@@ -123,7 +123,7 @@ class NameResolver:
         known = name in scope.addresses or name in scope.constants or name in scope.operators
         return known or self._address(name, scope) in self._variables
 
-    def is_nested(self, name: str, scope: Scope) -> bool:
+    def is_nested_operator(self, name: str, scope: Scope) -> bool:
         """Return True if a name stands for an operator, or a choice of operators, that is the value of a parameter."""
         return name in scope.operators or (
             name not in scope.constants and self._address(name, scope) in self._draft.nested
@@ -238,7 +238,7 @@ class OperandReader:
                 return None if term is None else Arithmetic("-", Constant(0), term, written.span)
             case ast.FunctionCall():
                 return read_call(written, [self._number(argument) for argument in written.arguments], self._report)
-            case ast.Quantity():
+            case ast.NumberWithUnit():
                 self.refuse(written, f"`{written.span.text}` has a unit", "units are only allowed in the `task` block")
                 return None
             case _:
@@ -318,7 +318,7 @@ class OperandReader:
         if isinstance(found, Diagnostic):
             self._report.add(found)
             return None
-        uses = self._names.possible_uses(written.text, self.scope)
+        uses = self._names.ambiguous_uses(written.text, self.scope)
         if uses and found is not None:
             stage, listed = self.scope.names.stage_part(written.text), " or ".join(f"`{use}`" for use in uses)
             self._report.add(AmbiguousStageUse(written.span, stage=stage, uses=len(uses), first=uses[0], listed=listed))
@@ -333,16 +333,16 @@ class OperandReader:
         name, shown = address.rsplit(".", 1)[-1], self._names.written_domain(address)
         self._report.add(UnknownValue(written.span, value=literal(value), name=name, domain=shown, near=near))
 
-    def resolve_infinities(self, side: Expr, written: ast.Expression) -> Expr | None:
+    def replace_infinities(self, side: Expr, written: ast.Expression) -> Expr | None:
         """Return one side of a comparison without infinite constants, or None after reporting an undefined part."""
-        found = resolve_infinities(side)
+        found = replace_infinities(side)
         if found is None:
             self._report.report_unbound(written.span)
         return found
 
-    def is_comparable(self, written: ast.Expression, *sides: Expr) -> bool:
+    def check_at_most_one_infinity(self, written: ast.Expression, *sides: Expr) -> bool:
         """Return True unless several numbers are arbitrarily large: then an unbound symbol is reported."""
-        large = [node for side in sides for node in nodes(side) if is_very_large(node)]
+        large = [node for side in sides for node in nodes(side) if is_infinity_placeholder(node)]
         is_known = sum(bool(self._report.symbols.mentioned_in(node.span)) for node in large) < 2
         if not is_known:
             self._report.report_unbound(written.span)

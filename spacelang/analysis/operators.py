@@ -27,7 +27,7 @@ from spacelang.diagnostics.parameters import UnknownParameter
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir import space as ir
 from spacelang.ir.domain import BOOLEANS, Domain, parts, spell_parameter_name
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import parameter_name_problem
 
@@ -68,7 +68,7 @@ class OperatorReader:
         home, rest = self._module.home_of(name)
         return rest in home.abstracts or name.text in self._catalogue
 
-    def is_declared(self, name: ast.DottedName) -> bool:
+    def is_operator_stage_or_import(self, name: ast.DottedName) -> bool:
         """Return True if a name stands for an operator, a stage or an imported file."""
         home, rest = self._module.home_of(name)
         return self.is_operator(name) or rest in home.stages or rest in home.imports
@@ -103,7 +103,7 @@ class OperatorReader:
         if entry is not None:
             parameter_checks.check_tuple_and_elements(entry, reader.names, self.report)
             parameter_checks.check_required(name, entry, reader.names, self._catalogue, self.report)
-        word, library = (name.text, self._catalogue.name) if entry is None else (entry.name, entry.catalogue)
+        word, library = (name.text, self._catalogue.default_name) if entry is None else (entry.name, entry.catalogue)
         return ir.Operator(word, library, tuple(reader.children), tuple(reader.fixed), name.span)
 
     def _abstract(
@@ -195,7 +195,7 @@ class BodyReader:
         """Read the members of the body, resolving the names in each by the module whose text it stands in."""
         groups = self._body.groups
         for given in members:
-            if groups.can_read(given):
+            if groups.check_recursion_and_depth(given):
                 with groups.attributing_diagnostics(given):
                     self._set_module(given)
                     self._member(given.member)
@@ -249,7 +249,7 @@ class BodyReader:
         if self._report.symbols.unbound_in(written.domain.span):
             self._report.mark_data_dependent(before)
         elif domain is None and self._report.symbols.mentioned_in(written.domain.span):
-            self._report.mark_caused_by_data(before)
+            self._report.mark_possibly_caused_by_bindings(before)
         self._report.symbols.record_domain(written.name.span, written.domain)
         advice = annotations.read_annotations(written.annotations, "hyperparameters", self._report)
         if written.condition is not None:
@@ -281,13 +281,13 @@ class BodyReader:
             )
         )
         if self._report.symbols.mentioned_in(written.span):
-            self._report.mark_caused_by_data(before)
+            self._report.mark_possibly_caused_by_bindings(before)
 
     def _fixed(self, written: ast.FixedParameter) -> None:
         before = len(self._report.found)
         value = hyperparameter_defaults.read_fixed_value(written.value, self._report)
         if self._report.symbols.mentioned_in(written.value.span):
-            self._report.mark_caused_by_data(before)
+            self._report.mark_possibly_caused_by_bindings(before)
         if isinstance(value, InvalidValue):
             self._checker_of(written.name)
             self.scope.dubious.add(written.name.text)
@@ -313,7 +313,7 @@ class BodyReader:
         if self._report.symbols.unbound_in(value.span):
             self._report.mark_data_dependent(before)
         elif self._report.symbols.mentioned_in(value.span):
-            self._report.mark_caused_by_data(before)
+            self._report.mark_possibly_caused_by_bindings(before)
         if isinstance(found, InvalidValue) or not is_taken:
             self.scope.dubious.add(name)
             return
@@ -321,7 +321,7 @@ class BodyReader:
         self.scope.fixed[name] = written.span
         self.scope.values[name] = value.span
         is_named = judge.parameter is not None and isinstance(found, str) and found in judge.parameter.named
-        self.fixed.append((name, ir.NamedObject(str(found)) if is_named else found))
+        self.fixed.append((name, ir.CatalogueObject(str(found)) if is_named else found))
 
     def _fixed_operator(self, name: str, value: ast.OperatorValue | ast.DottedName, judge: ParameterChecker) -> None:
         inner_name, body = (value.name, value.body) if isinstance(value, ast.OperatorValue) else (value, None)
@@ -351,7 +351,7 @@ class BodyReader:
         branches, default = self._operators.read_alternatives(several, place, read)
         self._operators.draft.columns = columns
         branches = self._with_range(written, branches, judge)
-        alternatives.check_duplicates(branches, self._report)
+        alternatives.check_duplicate_values(branches, self._report)
         judge.check_branches(branches, self._operators.entry_of)
         if written.default is not None:
             # If an operator is unknown, a domain of plain values may have been meant: the default is not checked then.
@@ -372,10 +372,10 @@ class BodyReader:
         self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterChecker
     ) -> tuple[ir.Branch, ...]:
         """Return the branches with a hyperparameter as the node of the branch that is a range."""
-        part, before = alternatives.range_in(written.domain), len(self._report.found)
+        part, before = alternatives.ranges_as_one_domain(written.domain), len(self._report.found)
         domain = None if part is None else DomainReader(judge, self._report).read(part)
         if part is not None and self._report.symbols.mentioned_in(part.span):
-            self._report.mark_caused_by_data(before)
+            self._report.mark_possibly_caused_by_bindings(before)
             domain = widest_domain(part) if domain is None and self._operators.draft.columns == () else domain
         if part is None or domain is None:
             return tuple(branch for branch in branches if branch.name != ir.RANGE_NAME) if part else branches
@@ -408,7 +408,9 @@ class BodyReader:
         if not isinstance(value, ast.DottedName):
             return False
         is_taken = parameter is not None and bool(parameter.accepts) and parameter.check_value(value.text) is None
-        return not is_taken and (self._operators.is_declared(value) or value.words[-1].text[0].isupper())
+        return not is_taken and (
+            self._operators.is_operator_stage_or_import(value) or value.words[-1].text[0].isupper()
+        )
 
     def _is_operator(self, value: ast.Value, parameter: Parameter | None) -> TypeGuard[ast.DottedName]:
         """Return True if a word names a known operator and the parameter takes operators."""
@@ -421,7 +423,7 @@ def _with_one_value(written: ast.FixedParameter, value: ast.Value, condition: as
     if isinstance(value, ast.OperatorValue):
         domain: ast.Domain = ast.OperatorReference(value.name, None, value.body, (), value.span)
     else:
-        domain = ast.Values((value,), ordered=False, span=value.span)
+        domain = ast.ValueSet((value,), ordered=False, span=value.span)
     return ast.Parameter(written.name, domain, None, condition, (), written.span)
 
 

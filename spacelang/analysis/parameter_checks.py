@@ -15,7 +15,7 @@ from spacelang.diagnostics.structure import SingleEstimatorInsteadOfList
 from spacelang.ir.domain import Grid, Real, literal
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind
 from spacelang.ir.value import Value
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -64,7 +64,7 @@ class ParameterChecker:
                 near=suggest_value(value, parameter.accepted_values) or _meant_value(value, span.text, parameter),
                 hint=_NO_OPTIONAL_MEMBERS if value is None and parameter.takes_operator_list else None,
                 instead=f"{parameter.name} : A | B" if parameter.takes_operators and _looks_like_class(value) else None,
-                notes=self._report.symbols.notes(self._report.symbols.mentioned_in(span)),
+                notes=self._report.symbols.binding_notes(self._report.symbols.mentioned_in(span)),
             )
         )
         return False

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis.arithmetic import evaluate, find_infinite_constant, fold_arithmetic, to_number
+from spacelang.analysis.arithmetic import evaluate, find_infinite_constant, read_arithmetic, to_number
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.catalog.rules import NumberRange, spell_value
@@ -69,7 +69,7 @@ class RangeReader:
         """Return the range from the least lower to the greatest upper bound over all data, or None if there is none."""
         mentions = DiagnosticCollector()
         for bound in (written.lower, written.upper):
-            fold_arithmetic(bound, mentions, _BOUNDS, lambda _: None)
+            read_arithmetic(bound, mentions, _BOUNDS, lambda _: None)
         reports = [DiagnosticCollector(DataSymbols(sizes)) for sizes in extreme_sizes(mentions.symbols.used)]
         readers = [cls(ParameterChecker(report), report) for report in reports]
         lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
@@ -86,7 +86,7 @@ class RangeReader:
     # ---- bounds
 
     def _end(self, bound: ast.Expression, written: ast.Range, *, is_lower: bool) -> _End | None:
-        expression = fold_arithmetic(bound, self._report, _BOUNDS, self._refuse)
+        expression = read_arithmetic(bound, self._report, _BOUNDS, self._refuse)
         if expression is None:
             return None
         number, symbols = evaluate(expression), self._report.symbols.mentioned_in(bound.span)
@@ -128,7 +128,7 @@ class RangeReader:
     def _report_bound(self, bound: ast.Expression, written: ast.Range, expected: str, symbols: tuple[str, ...]) -> None:
         domain, notes = (
             "a range of integers" if written.kind == "int" else "a range",
-            self._report.symbols.notes(symbols),
+            self._report.symbols.binding_notes(symbols),
         )
         self._report.add(BadBound(bound.span, bound=bound.span.text, domain=domain, expected=expected, notes=notes))
 
@@ -158,7 +158,7 @@ class RangeReader:
     def _report_empty_by_data(self, written: ast.Range, lower: _End, upper: _End) -> None:
         symbols = self._report.symbols
         blamed, name = (upper, "upper") if upper.symbols else (lower, "lower")
-        notes = symbols.notes(lower.symbols) if blamed is upper else ()
+        notes = symbols.binding_notes(lower.symbols) if blamed is upper else ()
         other = (f"the lower bound is {literal(lower.value)}",) if notes else ()
         reason = f"{symbols.spell_bindings(blamed.symbols)}the {name} bound is {literal(blamed.value)}"
         self._report.add(
@@ -171,7 +171,7 @@ class RangeReader:
             # The bound tends to 0, but is positive for data of any size.
             self._report.report_unbound(lower.span, limit=f"max(…, {lower.span.text})")
             return
-        notes = symbols.notes(lower.symbols)
+        notes = symbols.binding_notes(lower.symbols)
         self._report.add(LogNotPositive(lower.span, lower=literal(lower.value), notes=notes))
 
     # ---- steps
@@ -180,7 +180,7 @@ class RangeReader:
         step = written.step
         if step is None or isinstance(step, ast.Number):
             return step
-        expression = fold_arithmetic(step, self._report, "", lambda part: self._report_step(written, part, _NO_STEP))
+        expression = read_arithmetic(step, self._report, "", lambda part: self._report_step(written, part, _NO_STEP))
         if expression is None:
             return None
         number = evaluate(expression)
@@ -243,7 +243,7 @@ class RangeReader:
                 expected=expected,
                 part="a part of" if legal is not None else "the range",
                 near=_rewritten(written, wanted, legal) if can_rewrite and legal is not None else None,
-                notes=self._report.symbols.notes(symbols),
+                notes=self._report.symbols.binding_notes(symbols),
             )
         )
         return False

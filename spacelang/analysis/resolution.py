@@ -5,13 +5,13 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from spacelang.analysis import drafts
-from spacelang.analysis.data_binding import bind_to_data
+from spacelang.analysis.data_pruning import prune_for_columns
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.operands import NameResolver
-from spacelang.diagnostics.conditions import ConditionCycle, Undecidable
+from spacelang.diagnostics.conditions import ConditionCycle, TooComplexToDecide
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, references, scope
+from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, Or, mentioned_addresses, references
 from spacelang.ir.partial_evaluation import assume_inactive
 from spacelang.ir.space import Constraint, Context, Product, ProductKind, Space, Variable
 from spacelang.syntax import ast
@@ -35,7 +35,7 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     constraints = _constraints(draft, reader, space, left_out, report)
     found = Space(space.name, drafts.with_conditions(space.root, conditions), constraints, space.title, space.task)
     if draft.columns is not None and not report.has_errors:
-        found = bind_to_data(found, draft, draft.columns, report)
+        found = prune_for_columns(found, draft, draft.columns, report)
     return _with_decision_conditions(found, draft.decision_conditions.values(), report)
 
 
@@ -69,7 +69,7 @@ def _with_decision_conditions(
             limit = f"more than {drafts.MAX_CASES} combinations"
             reason = f"the hyperparameters that it names can be active and inactive in {limit}"
             remedy = "remove parts of the condition that follow from its other parts"
-            report.add(Undecidable(presence.condition.span, kind="condition", reason=reason, remedy=remedy))
+            report.add(TooComplexToDecide(presence.condition.span, kind="condition", reason=reason, remedy=remedy))
         found.extend(said or ())
     return drafts.with_fallback_defaults(replace(space, constraints=tuple(found)), presences)
 
@@ -85,7 +85,7 @@ def _constraints(
             constraint = Constraint(expression, rule.forbidden, rule.span)
             # After an error, the space may lack the branch of the body, and its constraints are not used.
             constraint, said = (
-                (constraint, drafts.DraftConstraint(expression))
+                (constraint, drafts.ConstraintWithBranches(expression))
                 if report.has_errors
                 else restrict_to_branch(constraint, scope.branch, space)
             )
@@ -109,7 +109,11 @@ def _check_cycles(
 ) -> None:
     """Report conditions that depend on themselves. Whatever lies in a nested decision depends on that decision."""
     after = {
-        address: [on for each in scope(expression) for on in (each, *(owner for owner, _ in variables[each].owners))]
+        address: [
+            on
+            for each in mentioned_addresses(expression)
+            for on in (each, *(owner for owner, _ in variables[each].owners))
+        ]
         for address, expression in conditions.items()
     }
     for cycle in find_cycles(after):
@@ -141,7 +145,7 @@ def find_cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]
 
 def restrict_to_branch(
     written: Constraint, branch: drafts.BranchKey | None, space: Space
-) -> tuple[Constraint, drafts.DraftConstraint]:
+) -> tuple[Constraint, drafts.ConstraintWithBranches]:
     """Return the constraint restricted to the innermost branch around its body (None: no branch), and as written.
 
     No test is added if its hyperparameters are active in that branch only, or if it excludes nothing elsewhere.
@@ -149,12 +153,14 @@ def restrict_to_branch(
     owners = () if branch is None else _enclosing_branches(branch, space.variables)
     named = {owner for address in references(written.expression) for owner in space.variables[address].owners}
     if not owners or owners[-1] in named:
-        return written, drafts.DraftConstraint(written.expression)
-    said = drafts.DraftConstraint(written.expression, owners)
-    below = frozenset(each for each in scope(written.expression) if owners[-1] in space.variables[each].owners)
+        return written, drafts.ConstraintWithBranches(written.expression)
+    said = drafts.ConstraintWithBranches(written.expression, owners)
+    below = frozenset(
+        each for each in mentioned_addresses(written.expression) if owners[-1] in space.variables[each].owners
+    )
     if assume_inactive(written.expression, below) == Constant(not written.forbidden):
         return written, said
-    test = Is(owners[-1][0], (owners[-1][1],))
+    test = BranchTest(owners[-1][0], (owners[-1][1],))
     within = _with_branch_test(written.expression, written.expression.span, test, forbidden=written.forbidden)
     return replace(written, expression=within), said
 
@@ -170,7 +176,7 @@ def _enclosing_branches(branch: drafts.BranchKey, variables: Mapping[str, Variab
     return tuple(found)
 
 
-def _with_branch_test(expression: Expr, span: Span, test: Is, *, forbidden: bool) -> Expr:
+def _with_branch_test(expression: Expr, span: Span, test: BranchTest, *, forbidden: bool) -> Expr:
     if forbidden:
         terms = expression.terms if isinstance(expression, And) else (expression,)
         return And((test, *terms), span)

@@ -19,7 +19,7 @@ from spacelang.diagnostics.names import UnknownStep, UnreachableStage
 from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
 from spacelang.ir.data_binding import DataColumn
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -149,7 +149,7 @@ class StageReader:
             before = written.name.text.removesuffix(rest)
             near = nearest_name(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
             unknown = UnknownStep(written.name.span, name=written.name.text, near=near)
-            self._report.add(operators.finder.foreign_diagnostic(written.name) or unknown)
+            self._report.add(operators.finder.other_catalogue_diagnostic(written.name) or unknown)
 
     def mark_incomplete(self) -> None:
         """Record that the pipeline lacks a part because of a mistake, so that positions are not checked."""

@@ -7,22 +7,28 @@ from itertools import permutations
 from typing import Protocol
 
 from spacelang.analysis import alternatives, annotations
-from spacelang.analysis.alternatives import Alternative, alternatives_of, is_plain_word
+from spacelang.analysis.alternatives import Alternative, alternatives_of, is_valid_identifier
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import AddressPrefix
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import OperatorReader, ReadOperator
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
-from spacelang.diagnostics.structure import BadPattern, RepeatedSelector, StageWithBody, TooManyOrders, UnknownSelector
+from spacelang.diagnostics.structure import (
+    BadPattern,
+    RepeatedSelector,
+    StageWithBody,
+    TooManyPermutedSteps,
+    UnknownSelector,
+)
 from spacelang.frozen import frozen
 from spacelang.ir import space as ir
 from spacelang.ir.data_binding import is_selected
 from spacelang.ir.space import COLUMN_KINDS, MAX_PERMUTED_STEPS
 from spacelang.ir.walk import PIPELINE_GROUP
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
-from spacelang.syntax.inline_printer import labels_of, title
+from spacelang.syntax.inline_printer import step_labels, structure_title
 from spacelang.text import Span, unique_name
 
 
@@ -74,7 +80,7 @@ class StructureReader:
 
     def _step(
         self,
-        structure: ast.JoinedStructures | ast.OptionalStructure | ast.Columns | ast.Permute,
+        structure: ast.JoinedStructures | ast.OptionalStructure | ast.ColumnSplit | ast.Permute,
         spot: StructureContext,
     ) -> ir.Node:
         match structure:
@@ -83,7 +89,7 @@ class StructureReader:
                 return ir.Product(ir.ProductKind.PARALLEL, sides, structure.span)
             case ast.JoinedStructures() | ast.OptionalStructure():
                 return self._choice(structure, spot, None)
-            case ast.Columns():
+            case ast.ColumnSplit():
                 return self._columns(structure, spot)
             case ast.Permute():
                 return self._permutation(structure, spot, None)
@@ -144,7 +150,7 @@ class StructureReader:
         # A quoted name is used for the alternative only: the decision inside needs a plain word.
         if (
             alias is not None
-            and is_plain_word(alias)
+            and is_valid_identifier(alias)
             and isinstance(written, ast.JoinedStructures | ast.OptionalStructure | ast.Permute)
         ):
             return self._aliased(written, alias, spot)
@@ -222,7 +228,7 @@ class StructureReader:
             return [self._permutation(part, spot, group.alias)]
         if isinstance(part, ast.OperatorReference) and part.alias is None:
             return self.steps(replace(part, alias=group.alias), spot)
-        called = self.assign_name(title(part), group.alias, group.span, spot)
+        called = self.assign_name(structure_title(part), group.alias, group.span, spot)
         return self.steps(part, StructureContext(spot.place.child(called)))
 
     def _aliased(
@@ -236,7 +242,7 @@ class StructureReader:
 
     def _choice(self, structure: ast.Structure, spot: StructureContext, alias: ast.Word | None) -> ir.Choice:
         name = self._numbered("choice", spot, structure.span) if alias is None else ""
-        called = name or self.assign_name(title(structure), alias, structure.span, spot)
+        called = name or self.assign_name(structure_title(structure), alias, structure.span, spot)
         place = spot.place.child(called)
         branches, default = self.read_alternatives(alternatives_of(structure), place)
         span = structure.span if alias is None else alias.span
@@ -250,7 +256,7 @@ class StructureReader:
 
     # ---- columns and permutations
 
-    def _columns(self, written: ast.Columns, spot: StructureContext) -> ir.Product:
+    def _columns(self, written: ast.ColumnSplit, spot: StructureContext) -> ir.Product:
         annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
         found = [self._selector(selector) for selector, _ in written.parts]
         everything = tuple(dict.fromkeys(each for each in found if each is not None))
@@ -301,14 +307,14 @@ class StructureReader:
     def _permutation(self, written: ast.Permute, spot: StructureContext, alias: ast.Word | None) -> ir.Product:
         """Return a permutation: the decision on the order of its steps, and the steps."""
         annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
-        wanted = "order" if alias is None else title(written)
+        wanted = "order" if alias is None else structure_title(written)
         called = self.assign_name(wanted, alias, written.span, spot)
         place = spot.place.child(called)
         steps = tuple(self.node(part, spot) for part in written.parts)
         if len(steps) > MAX_PERMUTED_STEPS:
-            self._report.add(TooManyOrders(written.span, steps=len(steps), limit=MAX_PERMUTED_STEPS))
+            self._report.add(TooManyPermutedSteps(written.span, steps=len(steps), limit=MAX_PERMUTED_STEPS))
             return ir.Product(ir.ProductKind.SEQUENCE, steps, written.span)
-        labels = _unique_titles(labels_of(written))
+        labels = _unique_titles(step_labels(written))
         orders = tuple(ir.Branch(ir.order_name(o), ir.SKIPPED_STEP, span=written.span) for o in permutations(labels))
         order = ir.Choice(called, place.address, place.key, orders, span=written.span)
         return ir.Product(ir.ProductKind.PERMUTATION, (order, *steps), written.span, labels=labels)

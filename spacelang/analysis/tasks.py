@@ -13,7 +13,7 @@ from spacelang.diagnostics import tasks as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir import task as ir_task
 from spacelang.ir.space import Node, last_operators
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_arithmetic, spell_expression
 from spacelang.text import Span
@@ -185,7 +185,7 @@ class _TaskReader:
             return
         limits, seen = self._task.limits, set[str]()
         for each in quantities:
-            assert isinstance(each, ast.Quantity)
+            assert isinstance(each, ast.NumberWithUnit)
             field = f"{name.text}_{'seconds' if each.unit in ir_task.SECONDS else 'bytes'}"
             value = self._limit_value(each, name.text, field, seen)
             if value is not None:
@@ -193,7 +193,7 @@ class _TaskReader:
             seen.add(field)
         self._task = replace(self._task, limits=limits)
 
-    def _limit_value(self, written: ast.Quantity, limited: str, field: str, seen: set[str]) -> float | None:
+    def _limit_value(self, written: ast.NumberWithUnit, limited: str, field: str, seen: set[str]) -> float | None:
         text = spell_arithmetic(written)
         if field == "run_bytes":
             reason, remedy = "a run can only be limited in time", "limit the memory of a trial: `limit trial 4GB`"
@@ -219,7 +219,7 @@ class _TaskReader:
         self._report.add(problems.UnknownSetting(name.span, name=name.text, kind=kind, near=near, remedy=remedy))
 
     def _refuse(
-        self, written: ast.Number | ast.Quantity, problem: str, expected: str, remedy: str | None = None
+        self, written: ast.Number | ast.NumberWithUnit, problem: str, expected: str, remedy: str | None = None
     ) -> None:
         self._report.add(problems.SettingOutOfRange(written.span, problem=problem, expected=expected, remedy=remedy))
 
@@ -383,15 +383,15 @@ class BoundReader:
 
     def _limit(self, measure: ir_task.Measure, written: ast.Expression) -> float | None:
         match written:
-            case ast.Quantity(number, unit) if unit in _units(measure):
+            case ast.NumberWithUnit(number, unit) if unit in _units(measure):
                 value = ir_task.to_base_unit(number, _units(measure)[unit])
                 # A size is a whole number of bytes.
                 value = float(round(value)) if measure is ir_task.Measure.SIZE and isfinite(value) else value
             case ast.Number(value) if measure is ir_task.Measure.DISPARITY:
                 value = float(value)
-            case ast.Unary("-", ast.Number() | ast.Quantity()):
+            case ast.Unary("-", ast.Number() | ast.NumberWithUnit()):
                 return -1.0
-            case ast.Number() | ast.Quantity():
+            case ast.Number() | ast.NumberWithUnit():
                 self._report.add(_wrong_unit(measure, written))
                 return None
             case _:
@@ -404,7 +404,7 @@ class BoundReader:
 
 
 def _is_number(written: ast.Expression) -> bool:
-    return isinstance(written, ast.Number | ast.Quantity | ast.Unary)
+    return isinstance(written, ast.Number | ast.NumberWithUnit | ast.Unary)
 
 
 def _units(measure: ir_task.Measure) -> Mapping[str, Fraction]:
@@ -415,7 +415,7 @@ def _units(measure: ir_task.Measure) -> Mapping[str, Fraction]:
     }[measure]
 
 
-def _wrong_unit(measure: ir_task.Measure, written: ast.Number | ast.Quantity) -> problems.WrongUnit:
+def _wrong_unit(measure: ir_task.Measure, written: ast.Number | ast.NumberWithUnit) -> problems.WrongUnit:
     expected, remedy = {
         ir_task.Measure.LATENCY: ("a duration", "write a time for a row, such as `10us` or `2ms`"),
         ir_task.Measure.SIZE: ("a size", "write a size such as `500kB` or `2MB`"),

@@ -13,7 +13,7 @@ from spacelang.diagnostics.parameters import AmbiguousOperator
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 
 
@@ -72,7 +72,7 @@ class OperatorFinder:
             self._report.add(self._unknown_diagnostic(name, hint, others))
         return entry
 
-    def foreign_diagnostic(self, name: ast.DottedName) -> Diagnostic | None:
+    def other_catalogue_diagnostic(self, name: ast.DottedName) -> Diagnostic | None:
         """Return a diagnostic for a name that can only be an operator of another catalogue, else None."""
         is_full = len(name.words) > 1 and name.words[0].text in self.catalogue.used
         if is_full or self.catalogue.full_names(name.text) or self._use_hint(name) is not None:
@@ -103,7 +103,7 @@ class OperatorFinder:
         first = name.words[0].text
         if len(name.words) > 1 and first in self.catalogue.used:
             return TITLES.get(first, first)
-        *others, last = (TITLES.get(known, known) for known in (self.catalogue.name, *self.catalogue.used))
+        *others, last = (TITLES.get(known, known) for known in (self.catalogue.default_name, *self.catalogue.used))
         return f"{', '.join(others)} or {last}" if others else last
 
     def _near(self, name: ast.DottedName, others: Collection[str]) -> str | None:

@@ -8,10 +8,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spacelang.api.argument_checks import check_argument_types
-from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, settings_of
+from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields
 from spacelang.api.experiment_run import make_result, run_steps
 from spacelang.api.result import Result
-from spacelang.api.run_options import AskOptions, takes_options
+from spacelang.api.run_options import AskOptions, accept_options
 from spacelang.api.search_data import (
     bind_without_data,
     constraint_bounds,
@@ -32,7 +32,7 @@ from spacelang.runtime.storage.header import DataFacts
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Job
-    from spacelang.runtime.executors.elsewhere import Elsewhere
+    from spacelang.runtime.executors.caller_evaluated import CallerEvaluatedExecutor
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Steps
     from spacelang.runtime.objective import ObjectiveInfo
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 BLACK_BOX_NAME: Final = "ask_and_tell"  # The name, in a store, of a black box that the calling program evaluates
 
 
-@takes_options(AskOptions)
+@accept_options(AskOptions)
 def ask_and_tell(space: Space | str | PathLike[str], **options: Unpack[AskOptions]) -> "AskAndTell":
     """Start a search in which you evaluate the configurations yourself; iterate over the result or call its `ask`.
 
@@ -75,7 +75,7 @@ def ask_and_tell(space: Space | str | PathLike[str], **options: Unpack[AskOption
     told = ExternalEvaluation(sizes, constraints or {}, options["scale"])
     loaded = bind_without_data(space) if isinstance(space, Space) else load(space, allow=options["allow"])
     budget, workers = Budget(trials=options["trials"]), WorkerSettings(options["batch"])
-    experiment = Experiment(space=loaded, data=told, budget=budget, workers=workers, **settings_of(options))
+    experiment = Experiment(space=loaded, data=told, budget=budget, workers=workers, **experiment_fields(options))
     prepared = experiment.with_optimizer(options["optimizer"], options["optimizer_options"]).prepare()
     return start_ask_and_tell(prepared, store=store, resume=options["resume"])
 
@@ -84,9 +84,9 @@ def start_ask_and_tell(
     prepared: PreparedExperiment, *, store: str | PathLike[str] | None = None, resume: bool = False
 ) -> "AskAndTell":
     """Start an ask-and-tell search for a prepared experiment; raises as `run_steps` does."""
-    from spacelang.runtime.executors.elsewhere import Elsewhere
+    from spacelang.runtime.executors.caller_evaluated import CallerEvaluatedExecutor
 
-    executor, heard = Elsewhere(prepared.experiment.workers.count), _EndListener()
+    executor, heard = CallerEvaluatedExecutor(prepared.experiment.workers.count), _EndListener()
     first = prepared.initial_configurations()
     going = run_steps(prepared, executor, initial=first, store=store, resume=resume, listener=heard)
     return AskAndTell(_Run(prepared, executor, heard, going, store, first or ()))
@@ -235,7 +235,7 @@ class _Run:
     """The state of an ask-and-tell run, which continues whenever a loss arrives."""
 
     prepared: PreparedExperiment
-    executor: "Elsewhere"
+    executor: "CallerEvaluatedExecutor"
     listener: _EndListener
     steps: "Steps[Result]"
     store: str | PathLike[str] | None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.space import Space
 from spacelang.deprecation import plugin_attribute
 from spacelang.ir.task import UNLIMITED, Limits, describe_limits
-from spacelang.runtime.budget import parse_limits
+from spacelang.runtime.budget import parse_trial_limits
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.executors import EXECUTORS, ONE_WORKER, WorkerSettings
 
@@ -37,9 +37,9 @@ def make_executor(objective: "Evaluator", workers: WorkerSettings = ONE_WORKER, 
     if workers.isolate and count == 0:
         raise ValueError("trials can be isolated in worker processes only: use at least 1 worker")
     if count == 0:
-        from spacelang.runtime.executors.here import Here
+        from spacelang.runtime.executors.in_process import InProcessExecutor
 
-        made: Executor = Here(objective.evaluate)
+        made: Executor = InProcessExecutor(objective.evaluate)
     else:
         creates = ("create", "hired")
         if name is None:
@@ -65,7 +65,7 @@ def use_one_thread() -> None:
 def trial_limits(space: Space, given: str | None = None) -> Limits:
     """Return the limits of a trial: those in `given`, such as `300s 4GB`, or else the task's; raises ValueError."""
     if given is not None:
-        return parse_limits(given)
+        return parse_trial_limits(given)
     return UNLIMITED if space.task is None else space.task.limits
 
 
@@ -109,9 +109,9 @@ def ensemble_votes(given: int | None, chosen: str, store: str | PathLike[str] | 
 
 def check_stored_predictions(path: str | PathLike[str] | None) -> None:
     """Raise StoreError if an existing store has no predictions, from which an ensemble could be selected."""
-    from spacelang.runtime.storage.store import Store, StoreError, is_blank
+    from spacelang.runtime.storage.store import Store, StoreError, is_missing_or_empty
 
-    if path is None or is_blank(Path(path)):
+    if path is None or is_missing_or_empty(Path(path)):
         return
     with Store.read(Path(path)) as run:
         keeps_them = run.header.settings.get("predictions") == "true"

@@ -32,7 +32,6 @@ from spacelang.ir.task import Fidelity, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
-from spacelang.runtime.answer_time import AnswerTime
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
 from spacelang.runtime.executors import ONE_WORKER, WorkerSettings
@@ -45,6 +44,7 @@ from spacelang.runtime.objective import (
     KeepsModels,
     PartiallyDefinedObjective,
 )
+from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header, space_identity
 from spacelang.solver.adapted_configuration import dropped_keys_sentence
 
@@ -220,7 +220,7 @@ class PreparedExperiment:
         return coverage_of(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)
 
     @property
-    def initial_note(self) -> str:
+    def dropped_keys_note(self) -> str:
         """A note that names keys of the initial configurations that have no meaning for the data; empty without."""
         keys = keys_without_meaning(self.space, self.experiment.initial or ())
         return dropped_keys_sentence(keys) if keys else ""
@@ -232,7 +232,7 @@ class PreparedExperiment:
 
         Returns None if neither initial configurations nor an archive were given.
 
-        `tell` is called with the suggestions of the archive. Raises InitialError and ArchiveError.
+        `tell` is called with the suggestions of the archive. Raises InitialConfigurationError and ArchiveError.
         """
         said, objective = self.experiment, self.objective
         lacks = objective.missing_reason if isinstance(objective, PartiallyDefinedObjective) else lambda _: ""
@@ -247,7 +247,7 @@ class PreparedExperiment:
         """Create the executor of the trials and return it when it is ready, to be closed; raises as `make_executor`."""
         return self.experiment.data.make_executor(self.objective, self.experiment.workers, forks=forks)
 
-    def make_answer_time(self, started: float) -> AnswerTime | None:
+    def make_answer_time(self, started: float) -> RunDeadline | None:
         """Return the time until the answer of a run, to be closed at the end; None if nothing follows its search.
 
         `started` is the reading of `perf_counter` when the run was started. Call this before `make_executor`: trials
@@ -263,7 +263,7 @@ class PreparedExperiment:
         with suppress(OSError):  # without a temporary folder no models are kept
             models = KeptModels(objective.training_size, candidates)
         objective.keep_models(None if models is None else models.folder)
-        return AnswerTime(
+        return RunDeadline(
             said.budget.answer_seconds,
             started=started,
             clock=perf_counter,
@@ -298,10 +298,10 @@ class PreparedExperiment:
 
 def stored_header(path: Path) -> RunHeader | None:
     """Return the header of the run in a file; None if there is none that can be read, which is reported later."""
-    from spacelang.runtime.storage.store import Store, StoreError, is_blank
+    from spacelang.runtime.storage.store import Store, StoreError, is_missing_or_empty
 
     try:
-        if is_blank(path):
+        if is_missing_or_empty(path):
             return None
         with Store.read(path) as run:
             return run.header
@@ -325,10 +325,10 @@ def check_rungs(prepared: PreparedExperiment) -> None:
         objective.check_fidelities(rungs(size, optimizer.b, optimizer.eta))
 
 
-def settings_of(options: Mapping[str, Any], constraints: "tuple[Constraint, ...]" = ()) -> dict[str, Any]:
+def experiment_fields(options: Mapping[str, Any], constraints: "tuple[Constraint, ...]" = ()) -> dict[str, Any]:
     """Return the fields of `Experiment` that the options of a run decide alone, without its space and its data.
 
-    Raises InitialError, ArchiveError, and ValueError for an invalid validation or norm.
+    Raises InitialConfigurationError, ArchiveError, and ValueError for an invalid validation or norm.
     """
     from spacelang.runtime.evaluation.splits import parse_validation
 

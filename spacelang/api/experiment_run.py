@@ -14,11 +14,11 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
 from spacelang.ir.space import Space as CheckedSpace
 from spacelang.optimizers._initial_trials import with_initial_trials
-from spacelang.runtime.answer_time import AnswerTime
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.loop import Steps, run_to_completion, steps
+from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.storage.header import PLAIN_LAW
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run_steps(
     store: str | PathLike[str] | None = None,
     resume: bool = False,
     listener: "Listener | None" = None,
-    answer_time: AnswerTime | None = None,
+    answer_time: RunDeadline | None = None,
 ) -> "Steps[Result]":
     """Run the search as a generator; with a store, every trial is saved, and `resume` continues the run in it.
 
@@ -50,7 +50,7 @@ def run_steps(
     from spacelang.runtime.ensembles.construction import BestPredictions
 
     experiment = prepared.experiment
-    seconds, trials = experiment.budget.shortest_seconds, experiment.budget.trials
+    seconds, trials = experiment.budget.smaller_seconds_limit, experiment.budget.trials
     # The budget of the search is processor time: wall-clock time times the number of workers.
     allowed = TotalBudget(None if seconds is None else seconds * max(len(executor.free), 1), trials)
     # If only the ensemble needs predictions and there is no store, keep those of its candidates only.
@@ -59,7 +59,9 @@ def run_steps(
         terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions
         plain_draws = kept is not None and kept.header.law == PLAIN_LAW
         searched = replace(prepared.space.checked, plain_draws=plain_draws)
-        optimizer = as_stored(prepared.optimizer.plugin, None if kept is None else kept.header.options)
+        optimizer = with_earlier_store_defaults(
+            prepared.optimizer.plugin, None if kept is None else kept.header.options
+        )
         storage = best if kept is None else kept
         outcome = yield from _run_loop(prepared, optimizer, executor, searched, terms, storage, listener, answer_time)
     predictions = best.predictions if isinstance(best, BestPredictions) else {}
@@ -100,17 +102,17 @@ def open_run_store(
     if path is None:
         yield None
         return
-    from spacelang.runtime.storage.store import Store, is_blank
+    from spacelang.runtime.storage.store import Store, is_missing_or_empty
 
     place = Path(path)
-    make = Store.create if not resume or is_blank(place) else Store.open
+    make = Store.create if not resume or is_missing_or_empty(place) else Store.open
     with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
         if prepared.experiment.ensemble is not None:
             store.store_ensemble_request(prepared.experiment.ensemble)
         try:
             yield store
         except DifferentSearchError as error:
-            raise store.close_as_refused(error.trial) from error
+            raise store.undo_session_and_make_error(error.trial) from error
 
 
 def _run_loop(
@@ -121,7 +123,7 @@ def _run_loop(
     terms: StartConditions,
     journal: TrialStorage,
     listener: "Listener | None",
-    answer_time: AnswerTime | None,
+    answer_time: RunDeadline | None,
 ) -> Steps[Outcome]:
     from numpy.random import default_rng
 
@@ -137,7 +139,7 @@ def _run_loop(
     return steps(
         with_initial_trials(optimizer, problem),
         executor,
-        budget if answer_time is not None else budget.without_answer_time(),
+        budget if answer_time is not None else budget.with_merged_time_limits(),
         clock=clock,
         training_size=size,
         listener=listener,
@@ -150,7 +152,7 @@ def _run_loop(
     )
 
 
-def as_stored(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
+def with_earlier_store_defaults(optimizer: Any, stored: "Mapping[str, str] | None") -> Any:
     """Return an optimizer that continues a run with these stored options; None for a run without a store.
 
     A store of an earlier version lacks newer options. If one changes what is searched by default, the class says in

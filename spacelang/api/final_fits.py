@@ -14,12 +14,12 @@ from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo, Refitt
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from spacelang.runtime.answer_time import AnswerTime
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor, WorkerSettings
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.pipelines import PipelineInput
+    from spacelang.runtime.run_deadline import RunDeadline
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class FinalFits:
             raise InputError(message, "`space.build(result.best_configuration)` returns the unfitted pipeline")
         return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
 
-    def fit_best(self, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "FinalFit":
+    def fit_best(self, executor: "Executor", answer_time: "RunDeadline | None" = None) -> "FinalFit":
         """Return the final fit of the best pipeline that can be fitted; the objective must be `refittable`."""
         from spacelang.runtime.final_fit import fit_best_pipeline
 
@@ -74,7 +74,7 @@ class FinalFits:
         votes: int,
         predictions: "Callable[[int], npt.NDArray[Any] | None]",
         executor: "Executor",
-        answer_time: "AnswerTime | None" = None,
+        answer_time: "RunDeadline | None" = None,
     ) -> "Ensemble":
         """Select an ensemble by the predictions of trials, which are numbered from 1, and fit its members.
 

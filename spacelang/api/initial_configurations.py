@@ -17,7 +17,7 @@ from spacelang.diagnostics.other_tools import (
 from spacelang.files import os_error_text
 from spacelang.importers._json_positions import PositionedValue, parse_json_documents
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion, all_exclusions
+from spacelang.ir.membership import ExclusionReason, all_exclusions
 from spacelang.ir.value import Value
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.objective import HasMetaFeatures, ObjectiveInfo
@@ -37,7 +37,7 @@ DEFAULT: Final = "default"
 BEST_KEY: Final = "configuration"  # The key of the best configuration in the output of `run --json`
 
 
-class InitialError(SpaceError):
+class InitialConfigurationError(SpaceError):
     """An initial configuration is invalid or not in the space; `diagnostics` lists every problem with its position."""
 
 
@@ -55,7 +55,7 @@ InitialItem: TypeAlias = InitialConfiguration | InvalidConfigurationFile
 
 
 def read_initial(initial: Initial) -> tuple[InitialItem, ...]:
-    """Read initial configurations of any space; raises InitialError, and TypeError for impossible values."""
+    """Read initial configurations of any space; raises InitialConfigurationError, and TypeError for impossible values."""
     match initial:
         case "default":
             return (InitialConfiguration(None, Span(Source(DEFAULT, ""), 0, 0)),)
@@ -72,7 +72,7 @@ def read_initial(initial: Initial) -> tuple[InitialItem, ...]:
 def validate_initial_configurations(
     space: Space, given: Iterable[InitialItem], lacks: Callable[[Configuration], str] = lambda _: ""
 ) -> tuple[Configuration, ...]:
-    """Return the configurations as members of the space; raises InitialError with every problem of any of them.
+    """Return the configurations as members of the space; raises InitialConfigurationError with every problem of any of them.
 
     `lacks` returns why a member cannot be evaluated, or an empty string if it can.
     """
@@ -84,7 +84,7 @@ def validate_initial_configurations(
             mistakes.append(each)
             continue
         member = _member_of(space, each)
-        if isinstance(member, Exclusion):
+        if isinstance(member, ExclusionReason):
             mistakes += _exclusion_diagnostics(space, each)
             continue
         if each.values is not None and space.keys_without_meaning(each.values):
@@ -102,15 +102,15 @@ def validate_initial_configurations(
         else:
             found[member] = each
     if mistakes:
-        raise InitialError(sorted_unique(mistakes))
+        raise InitialConfigurationError(sorted_unique(mistakes))
     return tuple(found)
 
 
-def _member_of(space: Space, given: InitialConfiguration) -> Configuration | Exclusion:
+def _member_of(space: Space, given: InitialConfiguration) -> Configuration | ExclusionReason:
     if given.values is None:
         return default_configuration(space.checked)  # it satisfies the constraints of a checked space (SL507)
     found = adapted_member(space.checked, given.values)
-    return found if isinstance(found, Exclusion) else found.member
+    return found if isinstance(found, ExclusionReason) else found.member
 
 
 def keys_without_meaning(space: Space, given: Iterable[InitialItem]) -> tuple[str, ...]:
@@ -143,11 +143,11 @@ def _from_values(given: tuple[Any, ...]) -> tuple[InitialConfiguration, ...]:
 def _from_file(path: str) -> tuple[InitialItem, ...]:
     source = read_file(path, "give a JSON file with configurations, or `default`")
     if isinstance(source, Diagnostic):
-        raise InitialError((source,))
+        raise InitialConfigurationError((source,))
     documents = parse_json_documents(source)
     if isinstance(documents, UnreadableDeclaration):
         where, problem, expected = documents.primary, documents.problem, documents.expected
-        raise InitialError((InvalidConfigurationFile(primary=where, problem=problem, expected=expected),))
+        raise InitialConfigurationError((InvalidConfigurationFile(primary=where, problem=problem, expected=expected),))
     # An empty list and any other value are single items.
     several = (each.value if isinstance(each.value, list) and each.value else [each] for each in documents)
     return tuple(_read_configuration(each) for items in several for each in items)

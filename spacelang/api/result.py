@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from spacelang.ir.trial import TestScore
     from spacelang.report.reprs import Row
     from spacelang.report.search_coverage import SearchCoverage
-    from spacelang.runtime.answer_time import AnswerTime
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.objective import PositiveClass
     from spacelang.runtime.pipelines import PipelineInput
+    from spacelang.runtime.run_deadline import RunDeadline
 
 
 class NoSuccessError(PicklableError):
@@ -267,7 +267,7 @@ class Result:
             warnings.warn(f"{what}: {failures_text(found.left_out)}", stacklevel=3)
         return found
 
-    def with_ensemble(self, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "Result":
+    def with_ensemble(self, executor: "Executor", answer_time: "RunDeadline | None" = None) -> "Result":
         """Return the result with the ensemble fitted now, if one is requested, within the time of the run.
 
         Nothing is done after an interruption or if the executor fails; then the ensemble is fitted on first access.
@@ -282,7 +282,7 @@ class Result:
             return found
         return self
 
-    def with_final_fit(self, executor: "Executor", answer_time: "AnswerTime | None" = None) -> "Result":
+    def with_final_fit(self, executor: "Executor", answer_time: "RunDeadline | None" = None) -> "Result":
         """Return the result with the best pipeline fitted and tested now, if there are test rows or a time.
 
         Nothing is done after an interruption or if the executor fails; then it is done on first access.

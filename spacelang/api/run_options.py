@@ -1,6 +1,6 @@
 r"""The options of runs: one entry for each, from which all of the following derive.
 
-- The signature, the checks and the section "Parameters" of the Python functions (`takes_options`).
+- The signature, the checks and the section "Parameters" of the Python functions (`accept_options`).
 - The options of the commands and their help texts (`spacelang.cli._run_options`).
 - The options that a store holds to resume the run, and the table in the README of this package.
 
@@ -65,7 +65,7 @@ class RunOption:
         default_factory=dict
     )  # Other texts than `help` and `doc`, by function or command
 
-    def text(self, name: str) -> str:
+    def docstring_text(self, name: str) -> str:
         """Return the text for the docstring of a function with this name."""
         return self.variants.get(name) or self.doc.replace("{help}", self.help)
 
@@ -168,7 +168,7 @@ class ScoringOptions(TypedDict, total=False):
         metavar="SPLIT", scope="scores", is_stored=True,
         variants={"compare": "`holdout(0.3)` or `cv(5)`; by default as for `run`."})]
 
-class ScopeOptions(TypedDict, total=False):
+class BudgetAndSeedOptions(TypedDict, total=False):
     """The test rows, the limits of a run, its seed, and the configurations that it evaluates first."""
 
     test: Annotated["float | str | PathLike[str] | tuple[Any, Any] | None", RunOption(None,
@@ -207,7 +207,7 @@ class StoreOptions(TypedDict, total=False):
         variants={"ask_and_tell": "Continue the run in the store. Finished trials are replayed; trials that were out "
         "are asked for again."})]
 
-class LimitedWorkerOptions(TypedDict, total=False):
+class WorkerCountAndLimitOptions(TypedDict, total=False):
     """The number of trials at the same time, and their limits."""
 
     workers: Annotated[int, RunOption(1, "Number of trials at the same time, each in its own process; 0: in this "
@@ -217,7 +217,7 @@ class LimitedWorkerOptions(TypedDict, total=False):
         variants={
         "compare": "The limit of a trial: `300s`, `4GB` or `300s 4GB`."})]
 
-class WorkerOptions(LimitedWorkerOptions, total=False):
+class WorkerOptions(WorkerCountAndLimitOptions, total=False):
     """The workers that evaluate trials, which may be isolated."""
 
     isolate: Annotated[bool, RunOption(False, "Run every trial in a fresh process: none affects another, none shares "
@@ -231,7 +231,7 @@ class ExecutorOptions(TypedDict, total=False):
 
 # ---- the options of each function and command
 
-class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, ScopeOptions, BindingOptions, StoreOptions,
+class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, BudgetAndSeedOptions, BindingOptions, StoreOptions,
     WorkerOptions, ExecutorOptions, total=False):
     """The options that `search` and the command `run` have in common."""
 
@@ -283,7 +283,7 @@ class ResumeOptions(TypedDict, total=False):
     ensemble: Annotated[int | None, RunOption(None, "The number of votes of the ensemble; 0: none; by default as "
         "before.", metavar="N", least=0)]
 
-class CompareOptions(ScoringOptions, ScopeOptions, WorkerOptions, BindingOptions, ReadingOptions, total=False):
+class CompareOptions(ScoringOptions, BudgetAndSeedOptions, WorkerOptions, BindingOptions, ReadingOptions, total=False):
     """The options that `compare` and its command have in common."""
 
     repeats: Annotated[int, RunOption(10, "The number of seeds, each with its own split.", "{help}", checks.INTEGER,
@@ -301,7 +301,7 @@ class TabulateOptions(ReadingOptions, ScoringOptions, BindingOptions, StoreOptio
     time: Time
     seed: Seed
 
-class TableOptions(OptimizerOptions, BindingOptions, StoreOptions, LimitedWorkerOptions, total=False):
+class SearchTableOptions(OptimizerOptions, BindingOptions, StoreOptions, WorkerCountAndLimitOptions, total=False):
     """The options of `search_table`."""
 
     time: Time
@@ -327,7 +327,7 @@ class AskOptions(OptimizerOptions, StoreOptions, total=False):
 
 SCIKIT_LEARN: Final = "As in scikit-learn."
 
-class EstimatorOptions(OptimizerOptions, total=False):
+class SearchCVOptions(OptimizerOptions, total=False):
     """The options of `SpaceSearchCV`."""
 
     trials: Trials
@@ -356,7 +356,7 @@ def options_of(group: Any) -> dict[str, RunOption]:
     return {name: entry.__metadata__[0] for name, entry in group.__annotations__.items()}
 
 
-def takes_options(group: Any, *, name: str = "", is_checked: bool = True) -> Callable[[Function], Function]:
+def accept_options(group: Any, *, name: str = "", is_checked: bool = True) -> Callable[[Function], Function]:
     """Return a decorator for functions with `**options: Unpack[group]`.
 
     The function gets all options of the group: checked, and with the defaults of those that were not given. Its
@@ -399,7 +399,8 @@ def with_parameters(doc: str | None, group: Any, name: str) -> str | None:
         return None
     before, heading, after = cleandoc(doc).partition("\nNotes\n-----\n")
     rows = "".join(
-        f"{each}\n{indent(fill(option.text(name), WIDTH), '    ')}\n" for each, option in options_of(group).items()
+        f"{each}\n{indent(fill(option.docstring_text(name), WIDTH), '    ')}\n"
+        for each, option in options_of(group).items()
     )
     return f"{before.rstrip()}\n{rows}{heading}{after}"
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.execution import ensemble_votes, unenforced_limits_warning, worker_settings
-from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, run_time_limit, settings_of
+from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields, run_time_limit
 from spacelang.api.experiment_run import run_experiment
 from spacelang.api.result import Result, check_success, positive_class_of
-from spacelang.api.run_options import RunOptions, SearchOptions, options_of, takes_options
+from spacelang.api.run_options import RunOptions, SearchOptions, accept_options, options_of
 from spacelang.api.search_data import BlackBoxData, TabularData, choose_default_space, default_space_note
 from spacelang.api.space import Space, open_space
 from spacelang.api.stored_spaces import choose_resumed_space
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 REFUSED: Final = frozenset(("scores", "rows"))  # The scopes of options that have no meaning for an objective
 
 
-@takes_options(SearchOptions)
+@accept_options(SearchOptions)
 def search(
     space: Space | str | PathLike[str] | None = None,
     features: Any = None,
@@ -66,7 +66,7 @@ def search(
 
     With an objective there is no `best_pipeline`, and a space that depends on the size of the data must be bound.
 
-    Raises NoSuccessError, which holds the result, if no trial succeeded. Raises SpaceError (InitialError for
+    Raises NoSuccessError, which holds the result, if no trial succeeded. Raises SpaceError (InitialConfigurationError for
     `initial`), UnknownPluginError and OptionError. Raises TypeError for an argument of a wrong type, and ValueError for
     an invalid validation, time, limit, norm or number of votes. Raises the runtime's InputError for problems with data,
     metrics, stores, workers and archives.
@@ -93,7 +93,7 @@ def search(
     seconds, trials, of_search = run_time_limit(loaded, options["time"]), options["trials"], options["search_time"]
     of_search = parse_duration(of_search) if isinstance(of_search, str) else of_search
     budget, workers = Budget(of_search, trials, seconds), worker_settings(loaded, options)
-    described = settings_of(options, measured) | {"ensemble": votes}
+    described = experiment_fields(options, measured) | {"ensemble": votes}
     experiment = Experiment(
         space=loaded, data=data, budget=budget, workers=workers, chosen=chosen, **described
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
@@ -145,12 +145,16 @@ def _notes_before_search(chosen: str, prepared: PreparedExperiment) -> "Iterator
     if (positive := positive_class_of(prepared.objective)) is not None:
         yield positive.description
     searched = prepared.search_coverage
-    if searched.sentence:
+    if searched.unsearched_hyperparameters_sentence:
         remedy = remedy_in_python(searched.remedy, "optimizer_options")
-        yield f"{searched.sentence}: {remedy}" if remedy else searched.sentence
+        yield (
+            f"{searched.unsearched_hyperparameters_sentence}: {remedy}"
+            if remedy
+            else searched.unsearched_hyperparameters_sentence
+        )
     yield from searched.lost
-    if prepared.initial_note:
-        yield prepared.initial_note
+    if prepared.dropped_keys_note:
+        yield prepared.dropped_keys_note
 
 
 def _space_and_reason(

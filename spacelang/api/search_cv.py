@@ -26,7 +26,7 @@ from spacelang.api.ask_tell import Suggestion, start_ask_and_tell
 from spacelang.api.execution import trial_limits, unenforced_limits_warning
 from spacelang.api.experiment import Experiment, budget_of
 from spacelang.api.initial_configurations import read_initial
-from spacelang.api.run_options import EstimatorOptions, options_of, takes_options, with_parameters
+from spacelang.api.run_options import SearchCVOptions, accept_options, options_of, with_parameters
 from spacelang.api.search_data import TabularData
 from spacelang.api.sklearn_search import (
     SINGLE_SCORE,
@@ -95,8 +95,8 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         "random_state": ["random_state"],
     }
 
-    @takes_options(EstimatorOptions, name="SpaceSearchCV", is_checked=False)
-    def __init__(self, space: Space | str | PathLike[str], **options: Unpack[EstimatorOptions]) -> None:
+    @accept_options(SearchCVOptions, name="SpaceSearchCV", is_checked=False)
+    def __init__(self, space: Space | str | PathLike[str], **options: Unpack[SearchCVOptions]) -> None:
         # Does not call the base class, which requires an estimator; here it is made from the space.
         self.__dict__.update(space=space, **options)
 
@@ -192,7 +192,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         for each, score in zip(asked, scores, strict=True):
             each.tell(run.record_score(float(score), each.configuration), cost=seconds)
             if each.answer is not None:
-                run.add_cost(each.answer, float(score))
+                run.update_final_fit_reserve(each.answer, float(score))
 
     @staticmethod
     def _select_best_index(refit: Any, refit_metric: str, results: Mapping[str, Any]) -> int:
@@ -212,7 +212,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         return named if isinstance(named, str) and not callable(self.scoring) else None
 
     def _prepare_run(self, space: Space, features: Any, labels: Any, seed: int) -> "CrossValidatedSearch":
-        options = {name: each.checked(name, getattr(self, name)) for name, each in options_of(EstimatorOptions).items()}
+        options = {name: each.checked(name, getattr(self, name)) for name, each in options_of(SearchCVOptions).items()}
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
             raise ValueError(f"the space is subject to `{bound}`, which is not a score: use `spacelang.search`")
@@ -247,4 +247,4 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         return CrossValidatedSearch(prepared, estimator, data, self._checked_cv_orig, *of_run)
 
 
-SpaceSearchCV.__doc__ = with_parameters(SpaceSearchCV.__doc__, EstimatorOptions, "SpaceSearchCV")
+SpaceSearchCV.__doc__ = with_parameters(SpaceSearchCV.__doc__, SearchCVOptions, "SpaceSearchCV")

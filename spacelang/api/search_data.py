@@ -43,26 +43,26 @@ class TabularData(EvaluationData):
         validation of the task. Without any, the data decides.
         """
         space, objective = experiment.space, self._objective(experiment)
-        bound = bind_sizes(space, objective.symbols, objective.columns if self.matches_names else None)
+        bound = bind_sizes(space, objective.size_symbols, objective.columns if self.matches_names else None)
         if bound is space:
             return space, objective
         if space.selects_columns and not bound.selects_columns:
             # No alternative with `columns(…)` is left, so the table is prepared as an array, as for a stored run.
             return bound, self._objective(replace(experiment, space=bound))
-        return bound, objective.with_domains(bound.checked)
+        return bound, objective.with_bound_space(bound.checked)
 
     def stored_options(self, experiment: Experiment) -> Mapping[str, str]:
         """Return where the rows come from, the column of labels, the test rows, and how the file was read."""
         from spacelang.runtime.data.read_options import DataOptions
-        from spacelang.runtime.evaluation.unseen_rows import share_of
+        from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
         table, test = self.table, experiment.test
-        share = share_of(test)
+        share = test_share_or_none(test)
         file = str(test) if share is None and isinstance(test, str | PathLike) else None
         return DataOptions(str(table.target.name), share, table.reading, self.reference, file).as_texts
 
     def _objective(self, experiment: Experiment) -> "DataObjective":
-        from spacelang.runtime.data.labels import check_labels
+        from spacelang.runtime.data.labels import check_and_encode_labels
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, read_test_rows, split_off_test_rows
@@ -75,7 +75,7 @@ class TabularData(EvaluationData):
         table, others = split_off_test_rows(self.table, read_test_rows(experiment.test, self.table), kind, seed)
         goal = task.goal if experiment.metric is None else Goal("maximize", experiment.metric)
         said = experiment.validation or table.validation or task.validation
-        dataset = check_labels(table, kind, folds=_rows_needed_per_class(said))
+        dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(said))
         tested = None if others is None else make_test_dataset(others, table, dataset)
         recorded = replace(
             experiment.recorded,
@@ -141,13 +141,13 @@ def choose_default_space(
     import pandas as pd
 
     from spacelang.runtime.data.profile import guess_task_kind
-    from spacelang.starter_spaces.general_purpose import packages_of, space_name, tabular_space
+    from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space
 
     if not isinstance(table.features, pd.DataFrame):
         message = "the default spaces need columns with types, and sparse features have none"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")
     found = guess_task_kind(table)
-    name, packages = space_name(found.kind), packages_of(found.kind, allow := (*allow,))
+    name, packages = space_name(found.kind), packages_with_learners(found.kind, allow := (*allow,))
     beside = f" with {' and '.join(f'`{each}`' for each in packages)}" if packages else ""
     space = parse_for_data(Source(name, tabular_space(found.kind, packages)), allow, bind)
     return DefaultSpace(space, f"`{name}`{beside}, as {found.reason}")

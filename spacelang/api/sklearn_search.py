@@ -119,7 +119,7 @@ class CrossValidatedSearch:
         reserve = self.search_started - self.started + (self.reserve if self.refits else 0.0)
         return self.budget.seconds_left(now - self.search_started, reserve) != 0
 
-    def add_cost(self, trial: Trial, score: float) -> None:
+    def update_final_fit_reserve(self, trial: Trial, score: float) -> None:
         """Correct the reserve for the final fit by a finished trial."""
         self.costs.learn_growth(trial)
         if trial.loss is not None and score > self.best_score:

@@ -18,14 +18,14 @@ from spacelang.errors import PicklableError
 from spacelang.frozen import CachedPropertyMixin
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion
+from spacelang.ir.membership import ExclusionReason
 from spacelang.ir.task import Task
 from spacelang.ir.value import from_json
 from spacelang.ir.walk import structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
 from spacelang.solver.statistics import Statistics, statistics
-from spacelang.syntax.sources import is_text, read_source
+from spacelang.syntax.sources import is_space_text, read_source
 from spacelang.targets import TARGETS
 from spacelang.text import Source
 
@@ -247,7 +247,7 @@ class Space(CachedPropertyMixin):
     def __contains__(self, configuration: Mapping[str, Any]) -> bool:
         return self.exclusion(configuration) is None
 
-    def exclusion(self, configuration: Mapping[str, Any]) -> Exclusion | None:
+    def exclusion(self, configuration: Mapping[str, Any]) -> ExclusionReason | None:
         """Return why a configuration is not a member, with the responsible line; None if it is a member.
 
         Keys that have no meaning for the data of a bound space (see `keys_without_meaning`) do not count. Raises
@@ -256,7 +256,7 @@ class Space(CachedPropertyMixin):
         from spacelang.solver.adapted_configuration import adapted_member
 
         found = adapted_member(self.checked, to_configuration(configuration))
-        return found if isinstance(found, Exclusion) else None
+        return found if isinstance(found, ExclusionReason) else None
 
     def keys_without_meaning(self, configuration: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the keys of a configuration that this space lost when it was bound to its data.
@@ -439,7 +439,7 @@ def import_space(reference: str | PathLike[str]) -> ImportedSpace:
 def _resolve_source(reference: str | PathLike[str]) -> Source:
     """Return the source that a path, a bundled name or a text refers to; raises SpaceError and TypeError."""
     check_argument_types(space=reference)
-    if isinstance(reference, str) and is_text(reference):
+    if isinstance(reference, str) and is_space_text(reference):
         is_file = os.path.exists(reference)  # noqa: PTH110 - `Path.exists` raises for texts too long for a name
         return _read_source(reference) if is_file else Source(TEXT_NAME, reference)
     return _read_source(reference)

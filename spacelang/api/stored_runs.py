@@ -28,7 +28,13 @@ from spacelang.api.stored_spaces import stored_space
 from spacelang.ir.loss_name import LossName
 from spacelang.runtime.data.labels import Dataset, TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset, load_rows
-from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, REPEAT_OPTIONS, DataOptions, ReadOptions, read_options
+from spacelang.runtime.data.read_options import (
+    DEFAULT_OPTIONS,
+    REPEAT_OPTIONS,
+    DataOptions,
+    ReadOptions,
+    parse_data_options,
+)
 from spacelang.runtime.data.tables import Features, SparseTable
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
@@ -49,7 +55,7 @@ from spacelang.runtime.storage.header import (
 )
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -190,7 +196,7 @@ def _data_reference(header: RunHeader) -> str:
 
 def _data_options(header: RunHeader, reference: str, given: DataOptions, reading: ReadOptions | None) -> DataOptions:
     """Return the options of the data; those that the caller leaves out are taken from the store."""
-    said = read_options(header.data_options)
+    said = parse_data_options(header.data_options)
     return DataOptions(
         said.target if given.target is None else given.target,
         said.test if given.test is None else given.test,
@@ -279,7 +285,7 @@ def load_new_rows(reference: str, dataset: Dataset, reading: ReadOptions = DEFAU
     if missing := [name for name in names if name not in table.columns]:
         columns = "a column" if len(missing) == 1 else "columns"
         what = f"`{reference}` is missing {columns} of the run: {format_names(missing)}"
-        raise DataError(what, suggestion(missing[0], map(str, table.columns)))
+        raise DataError(what, format_suggestion(missing[0], map(str, table.columns)))
     given = Table(reference, table[names], pd.Series(np.zeros(len(table)), name=label))
     features = align_features(given, Table(dataset.name, known, dataset.target))
     assert isinstance(features, pd.DataFrame)

@@ -96,7 +96,7 @@ class ComparisonDataset:
 
     def facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
         """Return what identifies the rows that trials of a seed see: `judged.facts`, unless seeds draw test rows."""
-        from spacelang.runtime.data.labels import check_labels
+        from spacelang.runtime.data.labels import check_and_encode_labels
         from spacelang.runtime.data.tables import data_facts
         from spacelang.runtime.evaluation.unseen_rows import split_off_test_rows
         from spacelang.runtime.pipelines.catalogue_access import task_kind
@@ -106,8 +106,8 @@ class ComparisonDataset:
             return judged.facts
         kind = task_kind(self.experiment.space.checked.root)
         seen, _ = split_off_test_rows(data.table, test, kind, seed)
-        dataset = check_labels(seen, kind)
-        return data_facts(self.label, dataset.features, dataset.labels)
+        dataset = check_and_encode_labels(seen, kind)
+        return data_facts(self.label, dataset.features, dataset.original_labels)
 
     def run(self, contestant: ConfiguredOptimizer, seed: int, place: Path | None, listener: "Listener") -> RunOutcome:
         """Execute one run, and resume it if `place` already has a store of it.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.execution import worker_settings
-from spacelang.api.experiment import Experiment, budget_of, settings_of
-from spacelang.api.run_options import CompareOptions, RunOption, takes_options
+from spacelang.api.experiment import Experiment, budget_of, experiment_fields
+from spacelang.api.run_options import CompareOptions, RunOption, accept_options
 from spacelang.api.space import Space, open_space
 from spacelang.bench.comparison_data import (
     ComparisonDataError,
@@ -23,7 +23,7 @@ from spacelang.bench.comparison_data import (
     parse_optimizers,
     read_comparison_data,
 )
-from spacelang.bench.runs import claim_folder, execute_runs, plan_of, planned_runs, write_results
+from spacelang.bench.runs import claim_folder, execute_runs, plan_of, planned_runs, write_results_and_list_problems
 from spacelang.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ComparisonOptions(CompareOptions, total=False):
     ]
 
 
-@takes_options(ComparisonOptions)
+@accept_options(ComparisonOptions)
 def compare(
     space: Space | str | PathLike[str],
     data: Mapping[str, Any],
@@ -107,9 +107,9 @@ def compare(
     entered = parse_optimizers(optimizers)
     loaded = open_space(space, options["allow"], options["bind"])
     # Optimizers are compared by the time of their searches; the winner is scored on test rows after it.
-    budget = budget_of(loaded, options["time"], options["trials"]).without_answer_time()
+    budget = budget_of(loaded, options["time"], options["trials"]).with_merged_time_limits()
     workers = worker_settings(loaded, options)
-    make_experiment = partial(Experiment, space=loaded, budget=budget, workers=workers, **settings_of(options))
+    make_experiment = partial(Experiment, space=loaded, budget=budget, workers=workers, **experiment_fields(options))
     seeds = tuple(range(seed, seed + repeats))
     read, target_column = read_options_of(options), options["target_column"]
     datasets = read_comparison_data(make_experiment, data, target_column, None if read == DEFAULT_OPTIONS else read)
@@ -127,7 +127,7 @@ def compare(
     comparison = Comparison(results, place, interrupted, remarks)
     if place is None:
         return comparison
-    return replace(comparison, notes=(*remarks, *write_results(results, comparison.curves, place)))
+    return replace(comparison, notes=(*remarks, *write_results_and_list_problems(results, comparison.curves, place)))
 
 
 @dataclass(frozen=True, eq=False)

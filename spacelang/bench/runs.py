@@ -115,11 +115,11 @@ def _execute(entry: PlannedRun, folder: Path | None, listener: "ComparisonListen
 def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
     """Return the result of a stored run, or None if it must be started, resumed or tested. Raises StoreError."""
     from spacelang.runtime.storage.records import RunState
-    from spacelang.runtime.storage.store import Store, is_blank
+    from spacelang.runtime.storage.store import Store, is_missing_or_empty
     from spacelang.runtime.storage.store_errors import StoreError
 
     path = folder / file_name(entry.key)
-    if is_blank(path):
+    if is_missing_or_empty(path):
         return None
     with Store.read(path) as run:
         if run.state is not RunState.FINISHED:
@@ -240,7 +240,7 @@ def claim_folder(folder: Path, plan: "ComparisonPlan") -> Path:
     return runs
 
 
-def write_results(results: "Results", curves: "pd.DataFrame", folder: Path) -> tuple[str, ...]:
+def write_results_and_list_problems(results: "Results", curves: "pd.DataFrame", folder: Path) -> tuple[str, ...]:
     """Write JSON, CSV and plots to the folder; return notes on what could not be written. Raises InputError."""
     from spacelang.bench.comparison import document
     from spacelang.bench.comparison.plots import is_available, render_plots

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spacelang.api.execution import worker_settings
-from spacelang.api.experiment import EvaluationData, Experiment, run_time_limit, settings_of
+from spacelang.api.experiment import EvaluationData, Experiment, experiment_fields, run_time_limit
 from spacelang.api.experiment_run import run_experiment
 from spacelang.api.result import Result, check_success
-from spacelang.api.run_options import TableOptions, takes_options
+from spacelang.api.run_options import SearchTableOptions, accept_options
 from spacelang.api.search_data import BlackBoxData, TabularData, bind_sizes
 from spacelang.api.space import Space, open_space
 from spacelang.ir.task import UNLIMITED, describe_validation
@@ -21,7 +21,7 @@ from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError, timeout_failure
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
-from spacelang.runtime.executors.here import JobSlots
+from spacelang.runtime.executors.in_process import JobSlots
 from spacelang.runtime.objective import Evaluator, ObjectiveInfo
 from spacelang.runtime.storage.data_reference import TABLE_PREFIX
 from spacelang.runtime.storage.header import current_versions
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import Outcome
 
 
-@takes_options(TableOptions)
+@accept_options(SearchTableOptions)
 def search_table(
-    space: Space | str | PathLike[str], table: str | PathLike[str], **options: Unpack[TableOptions]
+    space: Space | str | PathLike[str], table: str | PathLike[str], **options: Unpack[SearchTableOptions]
 ) -> Result:
     """Search a space on a table of precomputed losses and costs, in seconds instead of hours.
 
@@ -66,7 +66,7 @@ def search_table(
     data = data_of(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}")
     budget = Budget(run_time_limit(loaded, options["time"]), options["trials"])
     workers = worker_settings(loaded, options)
-    experiment = Experiment(space=loaded, data=data, budget=budget, workers=workers, **settings_of(options))
+    experiment = Experiment(space=loaded, data=data, budget=budget, workers=workers, **experiment_fields(options))
     prepared = experiment.with_optimizer(options["optimizer"], options["optimizer_options"]).prepare()
     first, store, listener = prepared.initial_configurations(), options["store"], options["listener"]
     crew = prepared.make_executor()
@@ -117,7 +117,7 @@ def data_of(reference: str, target_column: str | None = None, reading: "ReadOpti
     if reference.startswith(ARTIFICIAL_PREFIX):
         return BlackBoxData(reference)
     if reference.startswith(TABLE_PREFIX):
-        from spacelang.bench.tables.reading import read_table
+        from spacelang.bench.tables.table_files import read_table
 
         return LossTableData(read_table(Path(reference.removeprefix(TABLE_PREFIX))), reference)
     from spacelang.runtime.data.loading import load_dataset
@@ -152,14 +152,14 @@ def tabulation_search(
     return TabulationSearch(sizes, hyperparameters), check_size(space.counted, hyperparameters, len(sizes))
 
 
-def table_of(
+def table_or_missing_count(
     space: Space, objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", *, seed: int
 ) -> "LossTable | int":
     """Return the table, with costs as if trials shared no work, or the number of missing trials."""
     import json
 
     from spacelang.bench.tables import TableMetadata
-    from spacelang.bench.tables.tabulation import build_table
+    from spacelang.bench.tables.tabulation import build_table_or_count_missing
 
     facts = TableMetadata(
         space=space.name,
@@ -172,12 +172,12 @@ def table_of(
         hyperparameters=tabulate.hyperparameters,
         seed=seed,
         constant=objective.constant_loss,
-        symbols=objective.symbols,
+        symbols=objective.size_symbols,
         versions=current_versions(),
     )
     trials = (record.trial for record in outcome.records)
     bounds = [bound.name for bound in objective.bounds]
-    return build_table(space.counted, trials, tabulate.sizes, facts, bounds)
+    return build_table_or_count_missing(space.counted, trials, tabulate.sizes, facts, bounds)
 
 
 SMALLEST_STEP: Final = 1e-6

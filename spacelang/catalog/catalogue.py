@@ -327,7 +327,7 @@ class Catalogues:
     refused: frozenset[str] = frozenset()
 
     @property
-    def name(self) -> str:
+    def default_name(self) -> str:
         """The name of the catalogue that every file uses."""
         return self.default.name
 

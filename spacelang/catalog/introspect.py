@@ -11,8 +11,8 @@ from typing import Any, Final
 from spacelang.catalog import catalogue as entries
 from spacelang.catalog import history, parameter_restrictions
 from spacelang.catalog.boosting import with_supplements
-from spacelang.catalog.constraints import translate
 from spacelang.catalog.rules import SEQUENCES, AllowedValues, HasMethods, InstanceOf, Rule
+from spacelang.catalog.sklearn_constraints import translate_constraints
 from spacelang.catalog.snapshot import BUNDLED, dump, user_file
 from spacelang.files import replace_atomically
 from spacelang.ir.value import Value
@@ -276,7 +276,7 @@ def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
     if parameter in parameter_restrictions.RULE_OVERRIDES:
         return parameter_restrictions.RULE_OVERRIDES[parameter]
     holds_objects = parameter in parameter_restrictions.HOLDS_OBJECTS
-    rules = translate(declared)
+    rules = translate_constraints(declared)
     if rules is None:
         return (InstanceOf(("objects",)),) if holds_objects else None
     dropped = {DEPRECATED_SENTINEL, *(value for value, _ in parameter_restrictions.REFUSED_VALUES.get(parameter, ()))}

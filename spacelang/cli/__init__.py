@@ -20,7 +20,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command named by the arguments and exit with status 0, 1, 2, 3 or 130."""
-    CommandStart.note(is_process=arguments is None)
+    CommandStart.record(is_process=arguments is None)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -137,7 +137,7 @@ def _reword(message: str) -> str:
 
 def _nearest_name(error: Any) -> str | None:
     """Return the option or command that is spelled most like the unknown one, or None if none is similar."""
-    from spacelang.suggest import nearest_name
+    from spacelang.spelling_suggestions import nearest_name
 
     if error.ctx is None:
         return None
@@ -204,10 +204,10 @@ def _option_group(group: Any, command: Callable[..., None]) -> tuple[list[Parame
         )
     if not is_typeddict(group):
         return [], lambda _: None
-    from spacelang.cli._run_options import parameters, read_values
+    from spacelang.cli._run_options import parameters, pop_option_values
 
     name = command.__module__.rpartition(".")[2]
-    return [*parameters(group, name)], partial(read_values, group)
+    return [*parameters(group, name)], partial(pop_option_values, group)
 
 
 def _exit_for_user_error(error: Exception, store: Path | None, *, as_json: bool) -> None:

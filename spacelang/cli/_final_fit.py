@@ -15,11 +15,11 @@ from spacelang.report.final_work_result import FinalWorkResult
 if TYPE_CHECKING:
     from spacelang.api import Result
     from spacelang.report.run_facts import RunFacts
-    from spacelang.runtime.answer_time import AnswerTime
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final_fit import FinalFit
+    from spacelang.runtime.run_deadline import RunDeadline
 
 ENSEMBLE_NAME = "ensemble"  # The name of the variable of the ensemble in the printed code
 
@@ -34,7 +34,7 @@ class FinishedSearch:
     data: str
     found: "Result"
     executor: "Executor"
-    answer_time: "AnswerTime | None" = None
+    answer_time: "RunDeadline | None" = None
 
     @property
     def objective(self) -> "DataObjective":
@@ -49,7 +49,7 @@ class FinishedSearch:
         """The facts of the run that its summary needs besides the outcome."""
         return run_facts(self.found, self.objective.preparation.sentence)
 
-    def print_result(self, *, as_json: bool, with_code: bool = False) -> int:
+    def fit_and_print_result(self, *, as_json: bool, with_code: bool = False) -> int:
         """Print the result and return the exit status; unless interrupted, the best pipeline is fitted on all rows."""
         with _status_on_terminal("fitting the best pipeline on all rows", is_shown=not as_json):
             finale, status = self._final_fit()
@@ -131,11 +131,11 @@ class FinishedSearch:
     def _print_fit_line(self, name: str = "pipeline") -> None:
         """Print a line of Python that fits what was printed last, if pandas or scikit-learn can read the data."""
         from spacelang.api.search_data import TabularData
-        from spacelang.report.code_writer import fit_line
+        from spacelang.report.code_writer import fit_statement
 
         rows = self.found.experiment.data
         assert isinstance(rows, TabularData)
-        line = fit_line(self.data, str(self.objective.dataset.target.name), name, rows.table.reading)
+        line = fit_statement(self.data, str(self.objective.dataset.target.name), name, rows.table.reading)
         if line is not None:
             print_comments(f"to fit it: {line}")
 

@@ -16,7 +16,7 @@ from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.files import os_error_text
 
 if TYPE_CHECKING:
-    from spacelang.ir.membership import Exclusion
+    from spacelang.ir.membership import ExclusionReason
 
 
 def exit_with_diagnostics(diagnostics: tuple[Diagnostic, ...], *, as_json: bool) -> NoReturn:
@@ -35,10 +35,10 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     if found:
         from spacelang.diagnostics.terminal import render
 
-        print(render(found, color=use_colours(sys.stderr)), file=sys.stderr)
+        print(render(found, color=should_use_colours(sys.stderr)), file=sys.stderr)
 
 
-def use_colours(stream: TextIO) -> bool:
+def should_use_colours(stream: TextIO) -> bool:
     """Return True if the stream is a terminal that should show colours (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
@@ -81,7 +81,7 @@ def warn(sentence: str) -> None:
 def _print_titled(
     title: str, colour: int, message: str, help_text: str | None = None, notes: Iterable[str] = ()
 ) -> None:
-    title = f"\x1b[1;{colour}m{title}\x1b[0m" if use_colours(sys.stderr) else title
+    title = f"\x1b[1;{colour}m{title}\x1b[0m" if should_use_colours(sys.stderr) else title
     print(f"{title}: {message}", file=sys.stderr)
     if help_text:
         print(f"  = help: {make_visible(help_text)}", file=sys.stderr)
@@ -135,12 +135,12 @@ def exit_on_value_error() -> Iterator[None]:
         fail(str(error))
 
 
-def exclusion_document(excluded: "Exclusion") -> dict[str, object]:
+def exclusion_document(excluded: "ExclusionReason") -> dict[str, object]:
     """Return why a configuration is not a member, for JSON."""
     return {"key": excluded.key or None, "reason": excluded.reason, "line": excluded.span.line}
 
 
-def print_exclusion(excluded: "Exclusion") -> None:
+def print_exclusion(excluded: "ExclusionReason") -> None:
     """Print why a configuration is not a member, and the line that says so."""
     typer.echo(f"no: {make_visible(excluded.reason)}")
     span = excluded.span

@@ -131,7 +131,7 @@ class CommandStart:
     seconds: float | None = None
 
     @classmethod
-    def note(cls, *, is_process: bool) -> None:
+    def record(cls, *, is_process: bool) -> None:
         """Note that a command starts: now, or when the process was started if it has only this command."""
         cls.seconds = time.perf_counter() - (seconds_since_process_start() if is_process else 0.0)
 

@@ -14,7 +14,7 @@ from spacelang.cli._output import (
     print_error,
     print_json,
     print_note,
-    use_colours,
+    should_use_colours,
     warn,
 )
 from spacelang.cli._process import INTERRUPTED, NOTHING_SUCCEEDED, CommandStart, raw_stream
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from spacelang.report.final_work_result import FinalWorkResult
     from spacelang.report.run_facts import RunFacts
     from spacelang.report.starting_points import StartingPoints
-    from spacelang.runtime.answer_time import AnswerTime
     from spacelang.runtime.executors import Executor, WorkerSettings
+    from spacelang.runtime.run_deadline import RunDeadline
 
 
 def load_space(space: str, options: "BindingOptions") -> "Space":
@@ -87,9 +87,9 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
             "if you mean the other class, rename the labels so that it sorts last, such as 0 and 1",
         )
     searched = prepared.search_coverage
-    if searched.sentence:
-        print_note(searched.sentence, searched.remedy)
-    for each in (*searched.lost, *filter(None, (prepared.initial_note,))):
+    if searched.unsearched_hyperparameters_sentence:
+        print_note(searched.unsearched_hyperparameters_sentence, searched.remedy)
+    for each in (*searched.lost, *filter(None, (prepared.dropped_keys_note,))):
         print_note(each)
     return prepared
 
@@ -110,7 +110,7 @@ def parse_validation_option(validate: str | None) -> "Validation | None":
         return None if validate is None else parse_validation(validate)
 
 
-def check_store(options: "StoreOptions") -> None:
+def require_store_for_resume(options: "StoreOptions") -> None:
     """End the program if a run is to be resumed, and no store is named."""
     if options["resume"] and options["store"] is None:
         fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
@@ -144,7 +144,7 @@ def check_workers(space: "Space", options: "Mapping[str, object]", *, is_table: 
 @contextmanager
 def run_search(
     prepared: "PreparedExperiment", options: "StoreOptions"
-) -> "Iterator[tuple[Result, Executor, AnswerTime | None]]":
+) -> "Iterator[tuple[Result, Executor, RunDeadline | None]]":
     """Run the search; yield its result, the executor of its trials, which still runs, and the time until the answer.
 
     The store is created only once trials can be evaluated, so that a run that cannot start leaves no file.
@@ -249,7 +249,7 @@ def print_comment(line: str) -> None:
 
 def print_code(text: str) -> None:
     """Print code, highlighted on a terminal."""
-    if not use_colours(sys.stdout):
+    if not should_use_colours(sys.stdout):
         print(text.rstrip())
         return
     from rich.console import Console

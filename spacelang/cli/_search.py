@@ -32,7 +32,7 @@ def search(
     """
     steps.limit_threads_before_fork(options["workers"], options["executor"])
     from spacelang.api.execution import ensemble_votes
-    from spacelang.api.experiment import Experiment, budget_of, settings_of
+    from spacelang.api.experiment import Experiment, budget_of, experiment_fields
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     optimizer, settings = options["optimizer"], options["optimizer_options"]
@@ -40,7 +40,7 @@ def search(
     steps.parse_validation_option(options["validate"])
     if optimizer is not None:
         OPTIMIZERS.create(optimizer, settings or {})  # report mistakes before anything is loaded
-    described = settings_of(options)
+    described = experiment_fields(options)
     read = cache(partial(steps.load_data, data, target_column, options))
     loaded, chosen = choose_space(read)
     votes = ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
@@ -58,4 +58,4 @@ def search(
     with ignore_closed_reader(), steps.run_search(prepared, options) as (found, crew, answer_time):
         if without:
             return steps.print_result(found, as_json=as_json, with_code=with_code)
-        return FinishedSearch(data, found, crew, answer_time).print_result(as_json=as_json, with_code=with_code)
+        return FinishedSearch(data, found, crew, answer_time).fit_and_print_result(as_json=as_json, with_code=with_code)

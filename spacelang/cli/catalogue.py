@@ -75,7 +75,7 @@ def _catalogue(package: str) -> "Catalogue":
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str | None:
-    from spacelang.suggest import nearest_name
+    from spacelang.spelling_suggestions import nearest_name
 
     near = nearest_name(name, known)
     return f"did you mean `{near}`?" if near else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
-from spacelang.cli._output import print_json, use_colours
+from spacelang.cli._output import print_json, should_use_colours
 from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.terminal_cells import make_visible
 
@@ -56,7 +56,9 @@ def _document(first: str, second: str, found: "SpaceDifference") -> dict[str, ob
 
 
 def _print(first: str, second: str, found: "SpaceDifference") -> None:
-    red, green, bold, end = ("\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m") if use_colours(sys.stdout) else ("",) * 4
+    red, green, bold, end = (
+        ("\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m") if should_use_colours(sys.stdout) else ("",) * 4
+    )
     print(f"{red}- {make_visible(first)}{end}\n{green}+ {make_visible(second)}{end}\n")
     for heading, lines in groupby(sorted(_lines(found), key=lambda line: line[0]), key=lambda line: line[1]):
         print(f"{bold}{make_visible(heading)}{end}")

@@ -15,7 +15,7 @@ def command(code: Annotated[str, typer.Argument(metavar="CODE", help="A code suc
     Example: `spacelang explain SL301`
     """
     from spacelang.diagnostics.registry import KINDS, explanation
-    from spacelang.suggest import nearest_name
+    from spacelang.spelling_suggestions import nearest_name
 
     wanted = code.strip().upper()
     if wanted not in KINDS:

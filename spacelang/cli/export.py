@@ -57,7 +57,7 @@ def command(
     if output.suffix not in SUFFIXES:
         fail(f"unknown file type: `{output.name}`", f"the name must end in {' or '.join(SUFFIXES)}")
     check_output_is_new(output)
-    check_options(found)
+    check_single_or_ensemble(found)
     if output.suffix == MODEL:
         limit_threads_before_fork()
     from spacelang.api.stored_runs import reopen_run
@@ -101,7 +101,7 @@ def _model(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection") -
     return dump_model(finished.fit_pipeline(chosen, forks=True))
 
 
-def check_options(options: "StoredPipelineOptions") -> None:
+def check_single_or_ensemble(options: "StoredPipelineOptions") -> None:
     """End the program if the options ask for a single pipeline and for an ensemble at once."""
     if options.votes is not None and not options.ensemble:
         fail("`--votes` needs `--ensemble`", "add `--ensemble`")
@@ -148,9 +148,9 @@ def provenance(
     return [*said, f"from a search of `{header.space}` on {header.data}", f"with {versions}"]
 
 
-def print_provenance(finished: "ReopenedRun", said: list[str]) -> None:
+def print_provenance(finished: "ReopenedRun", lines: list[str]) -> None:
     """Print the lines of `provenance` as notes, and a note for each library whose version has changed since the run."""
-    for line in said:
+    for line in lines:
         print_note(line)
     for line in finished.version_changes:
         print_note(f"{line}: predictions may differ because of it")

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from spacelang.cli._options import complete_spaces
-from spacelang.cli._output import fail, print_diagnostics, print_error, use_colours
+from spacelang.cli._output import fail, print_diagnostics, print_error, should_use_colours
 from spacelang.cli._process import BAD_INPUT, print_file_text
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -113,7 +113,7 @@ def _format(reference: str) -> _FormattedSpace | None:
 
 
 def _print_difference(layout: _FormattedSpace) -> None:
-    styled = use_colours(sys.stdout)
+    styled = should_use_colours(sys.stdout)
     for line in _difference(layout):
         style = next((style for start, style in _STYLES.items() if line.startswith(start)), "") if styled else ""
         shown = make_visible(line) if sys.stdout.isatty() else line

@@ -11,7 +11,7 @@ from spacelang.cli._output import check_output_is_new, print_json, print_note, w
 from spacelang.cli._process import print_file_text
 from spacelang.cli._run_options import AllowOption, TargetColumnOption, read_options_if_given
 from spacelang.cli._run_steps import limit_threads_before_fork
-from spacelang.cli.export import TestShareOption, check_options, print_provenance, provenance, select_trials
+from spacelang.cli.export import TestShareOption, check_single_or_ensemble, print_provenance, provenance, select_trials
 from spacelang.cli.show import RunArgument
 
 GROUP = ("Use a run", 6)
@@ -51,7 +51,7 @@ def command(
     """
     if output is not None:
         check_output_is_new(output)
-    check_options(found)
+    check_single_or_ensemble(found)
     limit_threads_before_fork()
     from spacelang.api.stored_runs import load_new_rows, predict_rows, reopen_run
     from spacelang.runtime.pipelines import PipelineInput

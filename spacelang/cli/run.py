@@ -55,6 +55,6 @@ def command(
 
     Example: `spacelang run --data my.csv --target-column price --time 10m --test 0.2`
     """
-    steps.check_store(options)
+    steps.require_store_for_resume(options)
     choose = partial(steps.choose_space, space, options=options)
     raise typer.Exit(search(choose, data, target_column, options, as_json=json, with_code=code))

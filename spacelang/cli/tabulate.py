@@ -63,7 +63,7 @@ def command(
     steps.limit_threads_before_fork(options["workers"], options["executor"])
     from spacelang.bench.table_search import tabulation_search
 
-    steps.check_store(options)
+    steps.require_store_for_resume(options)
     if steps.has_no_rows(data):
         fail(f"a table needs rows, and `{data}` has none", "give data with rows")
     steps.parse_seconds(options["time"])
@@ -115,9 +115,9 @@ def _tabulate(
 
     `make` returns the search of a bound space with a number of training rows, and the number of its trials.
     """
-    from spacelang.api.experiment import Experiment, settings_of
+    from spacelang.api.experiment import Experiment, experiment_fields
     from spacelang.api.search_data import TabularData
-    from spacelang.bench.tables.reading import check_writable, write_table
+    from spacelang.bench.tables.table_files import check_writable, write_table
     from spacelang.plugins import NestedPlugin
     from spacelang.runtime.budget import Budget
     from spacelang.runtime.errors import InputError
@@ -127,7 +127,7 @@ def _tabulate(
     rows = steps.load_data(data, target_column, options)
     assert isinstance(rows, TabularData)
     workers = steps.check_workers(loaded, options)
-    experiment = Experiment(space=loaded, data=rows, workers=workers, **settings_of(options))
+    experiment = Experiment(space=loaded, data=rows, workers=workers, **experiment_fields(options))
     # A table records the numbers of columns of each kind, not their names.
     bound, objective = replace(rows, matches_names=False).bind_space(experiment)
     print_diagnostics(bound.warnings)
@@ -155,9 +155,9 @@ def _table(
     place: Path,
     output: Path,
 ) -> "LossTable":
-    from spacelang.bench.table_search import table_of
+    from spacelang.bench.table_search import table_or_missing_count
 
-    table = table_of(space, objective, tabulate, outcome, seed=seed)
+    table = table_or_missing_count(space, objective, tabulate, outcome, seed=seed)
     if isinstance(table, int):
         message = f"{table:,} of {len(outcome.records) + table:,} trials are missing, so no table was written"
         fail(message, f"continue with `spacelang resume {place} -o {output}`", status=INTERRUPTED)

@@ -53,7 +53,7 @@ class NeverTrue(Diagnostic):
     remedy: str | None = None
 
 
-class NeverTogether(Diagnostic):
+class NeverActiveTogether(Diagnostic):
     """A constraint never applies, because the hyperparameters that it names are never active together.
 
     A constraint applies only where every hyperparameter that it names is active. Two alternatives of one stage, for
@@ -129,7 +129,7 @@ class WrongComparison(Diagnostic):
     remedy: str | None = None
 
 
-class Undecidable(Diagnostic):
+class TooComplexToDecide(Diagnostic):
     """This test is too complex to be counted and checked exactly, as the compiler does for every space.
 
     Arithmetic over several ranges must be linear if the ranges are continuous or very large, and such ranges must not

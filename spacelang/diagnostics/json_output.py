@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final, TypedDict
 
 from spacelang.diagnostics import parameters as problems
-from spacelang.diagnostics.conditions import AlwaysTrue, BadBound, NeverTogether, NeverTrue, WrongComparison
+from spacelang.diagnostics.conditions import AlwaysTrue, BadBound, NeverActiveTogether, NeverTrue, WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic, Fix
 from spacelang.diagnostics.names import DuplicateValue
 from spacelang.diagnostics.syntax import ForeignSyntax, MissingSeparator, UnclosedString, UnexpectedText
@@ -130,7 +130,7 @@ def _removals_of_redundant(diagnostic: Diagnostic) -> list[Fix | None]:
     match diagnostic:
         case AlwaysTrue(kind="condition"):
             return [_remove_with_prefix(place, _WHEN_KEYWORD, "remove the condition")]
-        case AlwaysTrue(kind="`require`") | NeverTrue(kind="`forbid`") | NeverTogether():
+        case AlwaysTrue(kind="`require`") | NeverTrue(kind="`forbid`") | NeverActiveTogether():
             return [_remove_constraint(place)]
         case DuplicateValue():
             return [_remove_value(place)]

@@ -84,7 +84,7 @@ class NotExpressible(Diagnostic):
     remedy: str | None = None
 
 
-class GuidanceDropped(Diagnostic):
+class SearchHintsNotImported(Diagnostic):
     """Guidance for a search is not imported.
 
     The space has the same members without it. This concerns weights of values, distributions other than the normal one,

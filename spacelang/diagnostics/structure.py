@@ -218,7 +218,7 @@ class SingleEstimatorInsteadOfList(Diagnostic):
     parameter: str
 
 
-class TooManyOrders(Diagnostic):
+class TooManyPermutedSteps(Diagnostic):
     """Too many steps are permuted.
 
     `permute(a, b, c)` is a decision that has every order of its steps as an alternative: seven steps have 5,040 orders,

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spacelang.encodings.rows import nearest_index
+from spacelang.encodings.row_encodings import nearest_index
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, index_of_part, parts
 from spacelang.ir.value import Value
 from spacelang.sampling.unit_scale import unit_scale
@@ -21,7 +21,7 @@ from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_a
 
 
 @dataclass(frozen=True)
-class CodedPiece:
+class EncodedDomainPart:
     """A part of a domain, its numbers from `first` on (one if continuous), and the `whole` part around it."""
 
     part: SimpleDomain
@@ -35,7 +35,7 @@ class CodedPiece:
         return self.part.size is None
 
     @property
-    def last(self) -> int:
+    def last_number(self) -> int:
         """The last number of the part."""
         return self.first + (self.part.size or 1) - 1
 
@@ -53,13 +53,13 @@ class CodedPiece:
         """Return the value that a number stands for; the part must be finite."""
         return self.part.value_at(number - self.first)
 
-    def codes_of(self, numbers: Array) -> Array:
+    def decode_numbers(self, numbers: Array) -> Array:
         """Return the codes in `whole` that numbers stand for; the part must be finite."""
         if isinstance(self.part, Categorical):
             return np.asarray(self._indices_in_whole[(numbers - self.first).astype(np.int64)])
         return codes_at(self.part, numbers - self.first)
 
-    def numbers_of(self, codes: Array) -> Array:
+    def encode_codes(self, codes: Array) -> Array:
         """Return the numbers of codes of `whole`; the result is arbitrary for codes outside the part."""
         if isinstance(self.part, Categorical):
             return np.asarray(self._index_by_code[codes.astype(np.int64)] + self.first)
@@ -94,21 +94,21 @@ class IntegerEncoding:
         self.domain = domain
         self._type = code_type(whole)
         self._is_union = len(parts(whole)) > 1
-        found: list[CodedPiece] = []
+        found: list[EncodedDomainPart] = []
         for part in parts(domain):
             place = index_of_part(parts(whole), part.representative)
             start = int(domain.lower) if isinstance(domain, Grid) and domain.is_consecutive else 0
-            first = found[-1].last + 1 if found else start
-            found.append(CodedPiece(part, place, parts(whole)[place], first))
-        self.pieces: tuple[CodedPiece, ...] = tuple(found)
+            first = found[-1].last_number + 1 if found else start
+            found.append(EncodedDomainPart(part, place, parts(whole)[place], first))
+        self.pieces: tuple[EncodedDomainPart, ...] = tuple(found)
 
     @property
-    def is_discrete(self) -> bool:
+    def needs_integer(self) -> bool:
         """True if values need an integer, which is the case unless the domain is a single continuous range."""
         return not (len(self.pieces) == 1 and self.pieces[0].is_continuous)
 
     @cached_property
-    def continuous_pieces(self) -> tuple[CodedPiece, ...]:
+    def continuous_pieces(self) -> tuple[EncodedDomainPart, ...]:
         """The continuous parts, each of which needs a float."""
         return tuple(piece for piece in self.pieces if piece.is_continuous)
 
@@ -120,27 +120,27 @@ class IntegerEncoding:
     @property
     def upper(self) -> int:
         """The largest integer."""
-        return self.pieces[-1].last
+        return self.pieces[-1].last_number
 
-    def value_of(self, whole: float, numbers: Sequence[float]) -> Value:
+    def value_of(self, integer: float, floats: Sequence[float]) -> Value:
         """Return the value of an integer (ignored if not discrete) and one float for each continuous part."""
-        if not self.is_discrete:
-            return float(numbers[0])
-        piece = next(piece for piece in self.pieces if piece.first <= whole <= piece.last)
+        if not self.needs_integer:
+            return float(floats[0])
+        piece = next(piece for piece in self.pieces if piece.first <= integer <= piece.last_number)
         if piece.is_continuous:
-            return float(numbers[self.continuous_pieces.index(piece)])
-        return piece.value_of(int(whole))
+            return float(floats[self.continuous_pieces.index(piece)])
+        return piece.value_of(int(integer))
 
-    def decode(self, whole: Array | None, numbers: Sequence[Array]) -> ValueCodes:
+    def decode(self, integers: Array | None, floats: Sequence[Array]) -> ValueCodes:
         """Return the codes of integers (None if not discrete) and of one array of floats for each continuous part."""
-        if whole is None:
-            places = np.full(len(numbers[0]), self.pieces[0].part_index, np.int8)
-            return self._make_codes(numbers[0].astype(float), places)
-        found, marks = np.zeros(len(whole), self._type), np.zeros(len(whole), np.int8)
-        given = iter(numbers)
+        if integers is None:
+            places = np.full(len(floats[0]), self.pieces[0].part_index, np.int8)
+            return self._make_codes(floats[0].astype(float), places)
+        found, marks = np.zeros(len(integers), self._type), np.zeros(len(integers), np.int8)
+        given = iter(floats)
         for piece in self.pieces:
-            mine = np.flatnonzero((whole >= piece.first) & (whole <= piece.last))
-            found[mine] = next(given)[mine] if piece.is_continuous else piece.codes_of(whole[mine])
+            mine = np.flatnonzero((integers >= piece.first) & (integers <= piece.last_number))
+            found[mine] = next(given)[mine] if piece.is_continuous else piece.decode_numbers(integers[mine])
             marks[mine] = piece.part_index
         return self._make_codes(found, marks)
 
@@ -149,7 +149,7 @@ class IntegerEncoding:
         whole, numbers = np.zeros(len(values)), []
         for piece in self.pieces:
             mine = np.flatnonzero(self._is_in_piece(piece, values))
-            whole[mine] = piece.numbers_of(values.codes[mine])
+            whole[mine] = piece.encode_codes(values.codes[mine])
             if piece.is_continuous:
                 numbers.append(np.full(len(values), np.nan))
                 numbers[-1][mine] = values.codes[mine]
@@ -162,7 +162,7 @@ class IntegerEncoding:
             found |= self._is_in_piece(piece, values)
         return found
 
-    def _is_in_piece(self, piece: CodedPiece, values: ValueCodes) -> Array:
+    def _is_in_piece(self, piece: EncodedDomainPart, values: ValueCodes) -> Array:
         if values.parts is None:
             return piece.contains(values.codes)
         found: Array = values.parts == piece.part_index
@@ -177,7 +177,7 @@ class IntegerEncoding:
 class UnitIntervalMapping:
     """A mapping of the numbers of pieces to equal shares of [0, 1], half a step around members, log under `log`."""
 
-    def __init__(self, pieces: Sequence[CodedPiece], *, integral: bool) -> None:
+    def __init__(self, pieces: Sequence[EncodedDomainPart], *, integral: bool) -> None:
         """Create the mapping; `integral` numbers are the integers of the pieces, else the values of a single range."""
         margin = 0.5 if integral and len(pieces) > 1 else 0.0
         self._scales = [_PieceScale(piece, margin, integral=integral) for piece in pieces]
@@ -211,12 +211,12 @@ class UnitIntervalMapping:
 class _PieceScale:
     """The mapping between the numbers of one piece, with a margin on both sides, and [0, 1]."""
 
-    def __init__(self, piece: CodedPiece, margin: float, *, integral: bool) -> None:
+    def __init__(self, piece: EncodedDomainPart, margin: float, *, integral: bool) -> None:
         part = piece.part
         self._log = isinstance(part, Grid | Real) and part.log and not (integral and piece.is_continuous)
         self._first, self._start, self._step = 0.0, 0.0, 1.0
         if integral:
-            lower, upper = piece.first - margin, piece.last + margin
+            lower, upper = piece.first - margin, piece.last_number + margin
         else:
             assert isinstance(part, Real)
             lower, upper = part.least, part.greatest

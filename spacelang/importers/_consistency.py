@@ -10,7 +10,7 @@ from spacelang.diagnostics.other_tools import ContradictoryDeclaration, NotExpre
 from spacelang.importers import _foreign_space as foreign
 from spacelang.ir.expr import COMPARISON_FUNCTIONS
 from spacelang.ir.value import Value, identity_key, is_number
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.text import Span
 
 _MOST_SUGGESTIONS: Final = 50

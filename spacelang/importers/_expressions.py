@@ -10,7 +10,7 @@ from spacelang.diagnostics.other_tools import IneffectiveDeclaration, NotExpress
 from spacelang.grouping import group_by_key
 from spacelang.importers import _foreign_space as foreign
 from spacelang.importers._consistency import is_satisfied
-from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree, are_compatible
+from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree, can_be_reached_together
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value
@@ -46,14 +46,14 @@ class ExpressionWriter:
             return self._not_equal(test, path)
         if test.parameter in self._shape.decisions:
             return self._convert_decision_test(test, path)
-        bodies = [body for body in self.bodies_of(test.parameter) if are_compatible(body, path)]
-        return _joined("or", [self.compare(test, self.name_of(test.parameter, body, path)) for body in bodies])
+        bodies = [body for body in self.bodies_of(test.parameter) if can_be_reached_together(body, path)]
+        return _joined("or", [self.make_comparison(test, self.name_of(test.parameter, body, path)) for body in bodies])
 
     def bodies_of(self, name: str) -> tuple[Path, ...]:
         """Return the bodies that contain a hyperparameter."""
         return tuple(path for path in self._shape.paths[name] if (name, path) not in self.inactive)
 
-    def compare(self, test: foreign.ValueTest, name: ast.Expression) -> ast.Expression:
+    def make_comparison(self, test: foreign.ValueTest, name: ast.Expression) -> ast.Expression:
         """Return a comparison as an expression, with `name` for the hyperparameter."""
         parameter = self._shape.space.parameters[test.parameter]
         domain = parameter.domain
@@ -93,7 +93,7 @@ class ExpressionWriter:
         taken = dict(path).get(name)
         if taken is not None:
             return taken in places
-        bodies = [body for body in self._shape.paths[name] if are_compatible(body, path)]
+        bodies = [body for body in self._shape.paths[name] if can_be_reached_together(body, path)]
         return _joined("or", [self.decision_test(name, body, places, path) for body in bodies])
 
     def decision_test(self, name: str, body: Path, places: Sequence[int], path: Path = ROOT) -> ast.Expression:
@@ -104,7 +104,9 @@ class ExpressionWriter:
     def name_of(self, name: str, body: Path, path: Path) -> ast.DottedName:
         """Return the name of a hyperparameter or decision of one body as seen from another body."""
         called = self._naming.members[name, body]
-        return make_dotted_name(called if body in (path, ROOT) else f"{self._naming.address(body)}.{called}")
+        return make_dotted_name(
+            called if body in (path, ROOT) else f"{self._naming.body_name_in_expressions(body)}.{called}"
+        )
 
 
 def _joined(operator: str, terms: list[ast.Expression | bool]) -> ast.Expression | bool:
@@ -207,7 +209,7 @@ class ConstraintWriter:
         ways = [self._expressions.bodies_of(name) for name in dict.fromkeys(named)]
         for paths in product(*ways):
             bodies = dict(zip(dict.fromkeys(named), paths, strict=True))
-            together = all(are_compatible(*pair) for pair in combinations(paths, 2))
+            together = all(can_be_reached_together(*pair) for pair in combinations(paths, 2))
             if together and (rule := self._rule(table, decisions, bodies)) is not None:
                 yield rule
 
@@ -250,12 +252,12 @@ class ConstraintWriter:
                 domain = self._shape.space.parameters[name].domain
                 assert isinstance(domain, foreign.ForeignValues)
                 values = tuple(domain.values[place] for place in sorted(places))
-                yield self._expressions.compare(foreign.ValueTest(name, "in", values, table.span), called(name))
+                yield self._expressions.make_comparison(foreign.ValueTest(name, "in", values, table.span), called(name))
         for other in table.others:
             if isinstance(other, foreign.ParameterComparison):
                 yield ast.Binary(other.operator, called(other.left), called(other.right), NO_SPAN)
             else:
-                yield self._expressions.compare(other, called(other.parameter))
+                yield self._expressions.make_comparison(other, called(other.parameter))
 
 
 def _parameters_of(literals: tuple[foreign.ValueTest | foreign.ParameterComparison, ...]) -> list[str]:

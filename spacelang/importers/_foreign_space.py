@@ -205,7 +205,7 @@ def convert_words(words: tuple[str, ...]) -> tuple[Value, ...]:
     return _convert_if_injective(words, _convert_word)
 
 
-def convert_values(values: tuple[Value, ...]) -> tuple[Value, ...]:
+def convert_constant_strings(values: tuple[Value, ...]) -> tuple[Value, ...]:
     """Return values with strings such as `"True"` and `"None"` converted to Python constants.
 
     ConfigSpace could not hold these constants for years, so files contain them as strings. All values stay as they are

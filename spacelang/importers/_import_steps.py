@@ -127,7 +127,10 @@ class ImportResult:
         name, domain = parameter.name, parameter.domain
         is_fixed, is_decision = name in self.shape.fixed, name in self.shape.decisions
         keys = tuple(
-            (frozenset((each, self._value(each, place)) for each, place in path if each), self.naming.key(name, path))
+            (
+                frozenset((each, self._value(each, place)) for each, place in path if each),
+                self.naming.configuration_key(name, path),
+            )
             for path in self.shape.paths[name]
         )
         if isinstance(domain, ForeignRange):
@@ -233,7 +236,11 @@ def _remove_dead_alternatives(
     left_out: list[Diagnostic],
 ) -> ConsistentSpace | None:
     """Return the space without alternatives that its clauses always exclude; None if a decision would be empty."""
-    names = {naming.key(decision, path): decision for decision in shape.decisions for path in shape.paths[decision]}
+    names = {
+        naming.configuration_key(decision, path): decision
+        for decision in shape.decisions
+        for path in shape.paths[decision]
+    }
     for one in dead:
         parameter = shape.space.parameters[names[one.stage]]
         domain = parameter.domain

@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.other_tools import ActiveWithoutParent, GuidanceDropped, IneffectiveDeclaration
+from spacelang.diagnostics.other_tools import ActiveWithoutParent, IneffectiveDeclaration, SearchHintsNotImported
 from spacelang.grouping import group_by_key
 from spacelang.importers._expressions import ConstraintWriter, ExpressionWriter, is_boolean, number_node, value_node
 from spacelang.importers._foreign_space import ForeignParameter, ForeignRange, ForeignValues, UniqueNames
@@ -20,13 +20,13 @@ def write_text(shape: SpaceTree, naming: NameAssignment, name: str, origin: str)
     """Return the text, and diagnostics for the parts of the foreign space that are left out."""
     expressions = ExpressionWriter(shape, naming)
     writer = BodyWriter(shape, naming, expressions)
-    members = writer.write()
+    members = writer.build_members_by_body()
     constraints = ConstraintWriter(shape, naming, expressions)
     rules = constraints.write()
     top = rules.pop(ROOT, [])
     for path, several in rules.items():
         members.setdefault(path, []).extend(several)
-    groups, shared = extract_groups(members, naming.operators, naming.file_names)
+    groups, shared = extract_repeated_members(members, naming.operators, naming.file_names)
     blocks = [
         f"# Imported from {_one_line(origin)}.\n" + _text([ast.SpaceName(ast.Word(name, NO_SPAN), None, NO_SPAN)]),
         *[_text([group]) for group in groups],
@@ -84,7 +84,7 @@ class BodyWriter:
         self._shape, self._naming, self._expressions = shape, naming, expressions
         self.diagnostics: list[Diagnostic] = []
 
-    def write(self) -> dict[Path, list[ast.Member]]:
+    def build_members_by_body(self) -> dict[Path, list[ast.Member]]:
         """Return the members by body, in the order of the foreign file."""
         # Parents come first: a child of a hyperparameter that is never active is then recognised as never active, too.
         members = {name: self._members(name) for name in self._shape.space.parameters}
@@ -113,7 +113,7 @@ class BodyWriter:
             weights = parameter.domain.weights if isinstance(parameter.domain, ForeignValues) else None
             is_kept = name in self._shape.decisions and weights is not None and min(weights) > 0
             if weights is not None and len(set(weights)) > 1 and not is_kept:
-                lost = GuidanceDropped(parameter.span, what="the weights of the values", name=name, verb="are")
+                lost = SearchHintsNotImported(parameter.span, what="the weights of the values", name=name, verb="are")
                 self.diagnostics.append(lost)
 
     def _member(self, name: str, path: Path) -> ast.Member | None:
@@ -181,8 +181,8 @@ def domain_node(parameter: ForeignParameter) -> ast.Domain:
             return ast.Range(kind, number_node(lower), number_node(upper), False, False, word, spaced, NO_SPAN)
         case ForeignValues(space_values=readings, ordered=ordered):
             if len(readings) == 2 and not ordered and is_boolean(parameter.domain):
-                return ast.Booleans(NO_SPAN)
-            return ast.Values(tuple(map(make_value, readings)), ordered, NO_SPAN)
+                return ast.BooleanDomain(NO_SPAN)
+            return ast.ValueSet(tuple(map(make_value, readings)), ordered, NO_SPAN)
         case _:
             assert_never(parameter.domain)
 
@@ -202,7 +202,7 @@ _LONGEST_NAME: Final = 40
 MembersByBody: TypeAlias = dict[Path, list[ast.Member]]
 
 
-def extract_groups(
+def extract_repeated_members(
     bodies: MembersByBody, operators: dict[Path, str], names: UniqueNames
 ) -> tuple[list[ast.ParameterGroup], MembersByBody]:
     """Return groups of members that exactly the same bodies have, and the bodies with an `include` for each group."""
@@ -215,7 +215,7 @@ def extract_groups(
             body = shared[path]
             place = body.index(members[0])
             rest = [member for member in body if member not in members]
-            include = ast.Include(ast.DottedName((word,), NO_SPAN), NO_SPAN)
+            include = ast.ParameterGroupInclusion(ast.DottedName((word,), NO_SPAN), NO_SPAN)
             # The `include` takes the place of the first member of the group.
             before = sum(member not in members for member in body[:place])
             shared[path] = [*rest[:before], include, *rest[before:]]
@@ -229,7 +229,10 @@ def _repeated_groups(bodies: MembersByBody) -> Iterator[tuple[tuple[Path, ...], 
         for path, members in bodies.items()
         for member in members
         if isinstance(member, ast.FixedParameter)
-        or (isinstance(member, ast.Parameter) and isinstance(member.domain, ast.Range | ast.Booleans | ast.Values))
+        or (
+            isinstance(member, ast.Parameter)
+            and isinstance(member.domain, ast.Range | ast.BooleanDomain | ast.ValueSet)
+        )
     )
     groups = group_by_key((tuple(paths), member) for member, paths in users.items() if len(paths) > 1)
     for together, members in groups.items():

@@ -40,7 +40,7 @@ class SpaceTree:
     """The constants that are active whenever their body is reached, and to which no condition refers."""
 
 
-def are_compatible(left: Path, right: Path) -> bool:
+def can_be_reached_together(left: Path, right: Path) -> bool:
     """Return True if two bodies can be reached together."""
     taken = dict(left)
     return all(not decision or taken.get(decision, place) == place for decision, place in right)
@@ -104,7 +104,7 @@ class _TreeBuilder:
 
         best = max(candidates, key=quality)
         consistent = tuple(
-            path for path in best if all(any(are_compatible(path, p) for p in other) for other in candidates)
+            path for path in best if all(any(can_be_reached_together(path, p) for p in other) for other in candidates)
         )
         self._copies += len(best) - 1
         return (ROOT,) if len(best) > 1 and self._copies > MAX_COPIES else consistent or best
@@ -117,7 +117,7 @@ class _TreeBuilder:
             if not all(found) or len(joined) > MAX_BODIES:
                 return ()
             # Bodies that can be reached together would make the hyperparameter active twice.
-            return () if any(are_compatible(*pair) for pair in combinations(joined, 2)) else joined
+            return () if any(can_be_reached_together(*pair) for pair in combinations(joined, 2)) else joined
         if isinstance(term, foreign.AllOf):
             return max(
                 map(self._required_bodies, term.terms), key=lambda paths: min(map(len, paths), default=0), default=()
@@ -207,7 +207,7 @@ class NameAssignment:
     catalogue_paths: frozenset[Path]  # The paths of operators of the catalogue; all other operators are abstract
     file_names: foreign.UniqueNames  # The names at the top level of the file
 
-    def address(self, path: Path) -> str:
+    def body_name_in_expressions(self, path: Path) -> str:
         """Return the name of a body in expressions."""
         (first, place), *rest = path
         if not first:
@@ -219,7 +219,7 @@ class NameAssignment:
             above = (*above, (decision, inner))
         return ".".join(words)
 
-    def key(self, name: str, path: Path) -> str:
+    def configuration_key(self, name: str, path: Path) -> str:
         """Return the configuration key of a hyperparameter or decision in a body."""
         if path and not path[0][0]:
             return f"{self.operators[path]}.{self.members[name, path]}"

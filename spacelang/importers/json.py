@@ -99,17 +99,17 @@ class _DocumentReader:
                 domain = _weighted(item)
             case "ordinal":
                 values = _values(_member(item, "sequence"))
-                domain = foreign.ForeignValues(values, foreign.convert_values(values), ordered=True)
+                domain = foreign.ForeignValues(values, foreign.convert_constant_strings(values), ordered=True)
             case "constant" | "unparametrized":
                 values = (_value(_member(item, "value")),)
                 return foreign.ForeignParameter(
-                    name, foreign.ForeignValues(values, foreign.convert_values(values)), values[0], item.span
+                    name, foreign.ForeignValues(values, foreign.convert_constant_strings(values)), values[0], item.span
                 )
             case _:
                 raise _unreadable(_member(item, "type").span, f"unknown hyperparameter type `{kind}`")
         if _optional(item, "meta"):
             span = _member(item, "meta").span
-            self._diagnostics.append(problems.GuidanceDropped(span, what="the metadata", name=name))
+            self._diagnostics.append(problems.SearchHintsNotImported(span, what="the metadata", name=name))
         return foreign.ForeignParameter(name, domain, _default(item, domain), item.span, prior)
 
     def _range(self, item: PositionedValue, name: str, is_integer: bool) -> foreign.ForeignRange:
@@ -132,7 +132,7 @@ class _DocumentReader:
             return (_number(item, "mu"), deviation) if deviation > 0 else None
         if family != "uniform":
             what = f"the {family} distribution"
-            self._diagnostics.append(problems.GuidanceDropped(item.span, what=what, name=name))
+            self._diagnostics.append(problems.SearchHintsNotImported(item.span, what=what, name=name))
         return None
 
 
@@ -144,7 +144,7 @@ def _weighted(item: PositionedValue) -> foreign.ForeignValues:
         numbers = [weight.value for weight in given]
         if all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers):
             weights = tuple(float(n) for n in numbers if isinstance(n, int | float))
-    return foreign.ForeignValues(values, foreign.convert_values(values), weights=weights)
+    return foreign.ForeignValues(values, foreign.convert_constant_strings(values), weights=weights)
 
 
 def _default(item: PositionedValue, domain: foreign.Domain) -> Value:

@@ -195,7 +195,9 @@ class LostParts:
 
     def are_in(self, expression: expr.Expr) -> bool:
         """Return True if an expression mentions something that was lost."""
-        return any(address in self.addresses or address in self._branches for address in expr.scope(expression))
+        return any(
+            address in self.addresses or address in self._branches for address in expr.mentioned_addresses(expression)
+        )
 
     def simplify(self, expression: expr.Expr) -> expr.Expr:
         """Return what remains of an expression, at the same span: `Constant(True)` or `Constant(False)` if decided."""
@@ -215,7 +217,7 @@ class LostParts:
         return None if left == expr.Constant(not constraint.forbidden) else replace(constraint, expression=left)
 
     def _without_branches(self, expression: expr.Expr) -> expr.Expr:
-        if isinstance(expression, expr.Is):
+        if isinstance(expression, expr.BranchTest):
             lost = self._branches.get(expression.address, frozenset())
             left = tuple(name for name in expression.branches if name not in lost)
             return replace(expression, branches=left) if left else expr.Constant(False, expression.span)

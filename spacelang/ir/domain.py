@@ -442,7 +442,7 @@ SIZES_FROM_ZERO: Final = frozenset({"n_categorical", "n_datetime", "n_missing", 
 """The names in `DATA_SIZE_NAMES` whose number may be 0; the others are at least 1."""
 
 
-def least_size(name: str) -> int:
+def minimum_data_size(name: str) -> int:
     """Return the smallest number that a name in `DATA_SIZE_NAMES` can denote."""
     return 0 if name in SIZES_FROM_ZERO else 1
 

@@ -67,7 +67,7 @@ class Reference:
 
 
 @frozen
-class Is:
+class BranchTest:
     """A test that the decision at an address takes one of some branches; false if the decision is not reached."""
 
     address: str
@@ -151,7 +151,7 @@ class Call:
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-Expr: TypeAlias = Constant | Reference | Is | Active | Compare | In | Not | And | Or | Arithmetic | Call
+Expr: TypeAlias = Constant | Reference | BranchTest | Active | Compare | In | Not | And | Or | Arithmetic | Call
 COMPARISON_FUNCTIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -167,7 +167,7 @@ def is_true(expression: Expr, lookup: Lookup) -> bool:
             return any(is_true(term, lookup) for term in expression.terms)
         case Not():
             return not is_true(expression.term, lookup)
-        case Is():
+        case BranchTest():
             return lookup(expression.address) in expression.branches
         case Active():
             return lookup(expression.address) is not INACTIVE
@@ -194,7 +194,7 @@ def evaluate(expression: Expr, lookup: Lookup) -> ComputedValue:
         case Call():
             arguments = tuple(evaluate(argument, lookup) for argument in expression.arguments)
             return _apply(NUMERIC_FUNCTIONS[expression.function], arguments)
-        case And() | Or() | Not() | Is() | Active() | Compare() | In():
+        case And() | Or() | Not() | BranchTest() | Active() | Compare() | In():
             return is_true(expression, lookup)
 
 
@@ -233,7 +233,7 @@ def children(expression: Expr) -> tuple[Expr, ...]:
             return (expression.left, expression.right)
         case Call():
             return expression.arguments
-        case Constant() | Reference() | Is() | Active():
+        case Constant() | Reference() | BranchTest() | Active():
             return ()
 
 
@@ -253,16 +253,16 @@ def references(expression: Expr) -> tuple[str, ...]:
 
 def decisions_in_tests(expression: Expr) -> tuple[str, ...]:
     """Return the addresses of all decisions that an expression tests, each once, in order of mention."""
-    return tuple(dict.fromkeys(node.address for node in nodes(expression) if isinstance(node, Is)))
+    return tuple(dict.fromkeys(node.address for node in nodes(expression) if isinstance(node, BranchTest)))
 
 
-def scope(expression: Expr) -> tuple[str, ...]:
+def mentioned_addresses(expression: Expr) -> tuple[str, ...]:
     """Return the mentioned addresses once: used hyperparameters, tested decisions, then `Active` tests."""
     found: tuple[dict[str, None], ...] = ({}, {}, {})
     for node in nodes(expression):
         if isinstance(node, Reference):
             found[0][node.address] = None
-        elif isinstance(node, Is):
+        elif isinstance(node, BranchTest):
             found[1][node.address] = None
         elif isinstance(node, Active):
             found[2][node.address] = None
@@ -291,12 +291,12 @@ def with_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return replace(expression, left=change(expression.left), right=change(expression.right))
         case Call():
             return replace(expression, arguments=tuple(map(change, expression.arguments)))
-        case Constant() | Reference() | Is() | Active():
+        case Constant() | Reference() | BranchTest() | Active():
             return expression
 
 
 def rename_addresses(expression: Expr, names: Mapping[str, str]) -> Expr:
     """Return a copy of an expression with every address replaced according to `names`."""
-    if isinstance(expression, Reference | Is | Active):
+    if isinstance(expression, Reference | BranchTest | Active):
         return replace(expression, address=names.get(expression.address, expression.address))
     return with_children(expression, lambda part: rename_addresses(part, names))

@@ -7,12 +7,12 @@ from spacelang.ir.expr import INACTIVE, is_true
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, structure_of, walk_reached
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import Span
 
 
 @frozen
-class Exclusion:
+class ExclusionReason:
     """A reason why a configuration is not in the space; `key` is empty if a constraint excludes it."""
 
     key: str
@@ -20,15 +20,15 @@ class Exclusion:
     span: Span
 
 
-def first_exclusion(space: Space, configuration: Configuration) -> Exclusion | None:
+def first_exclusion(space: Space, configuration: Configuration) -> ExclusionReason | None:
     """Return the first reason why a configuration is not in the space, or None if it is."""
     result = member_or_exclusion(space, configuration)
-    return result if isinstance(result, Exclusion) else None
+    return result if isinstance(result, ExclusionReason) else None
 
 
-def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusion, ...]:
+def all_exclusions(space: Space, configuration: Configuration) -> tuple[ExclusionReason, ...]:
     """Return all reasons why a configuration is not in the space; constraints only if there is no other."""
-    wrong: list[Exclusion] = []
+    wrong: list[ExclusionReason] = []
 
     def branch_of(choice: Choice) -> str:
         if configuration.view.get(choice.key) in choice.branch_indices:
@@ -41,7 +41,7 @@ def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusio
 
     def value_of(node: Hyperparameter) -> Value:
         found = _value_or_exclusion(node, configuration)
-        if isinstance(found, Exclusion):
+        if isinstance(found, ExclusionReason):
             wrong.extend([found] if is_decided or node.key in configuration else [])
             return node.default
         return found
@@ -58,17 +58,17 @@ def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusio
     return tuple(wrong) or tuple(_constraint_exclusion(c) for c in space.constraints if is_violated(c, assignment))
 
 
-def member_or_exclusion(space: Space, configuration: Configuration) -> Configuration | Exclusion:
+def member_or_exclusion(space: Space, configuration: Configuration) -> Configuration | ExclusionReason:
     """Return the configuration with values in the types of the space (1.0 to 1), or why it is no member."""
     wrong = _decision_exclusion(space, configuration)
     if wrong is not None:
         return wrong
     structure = structure_of(space, configuration)
-    outside: list[Exclusion] = []
+    outside: list[ExclusionReason] = []
 
     def value_of(node: Hyperparameter) -> Value:
         found = _value_or_exclusion(node, configuration)
-        if isinstance(found, Exclusion):
+        if isinstance(found, ExclusionReason):
             outside.append(found)
             return node.default
         return found
@@ -95,16 +95,16 @@ def is_violated(constraint: Constraint, assignment: Assignment) -> bool:
     return is_true(constraint.expression, assignment) == constraint.forbidden
 
 
-def _decision_exclusion(space: Space, configuration: Configuration) -> Exclusion | None:
+def _decision_exclusion(space: Space, configuration: Configuration) -> ExclusionReason | None:
     """Return why a decision has no valid branch, or None. Wrong values come before missing decisions."""
     undecided: list[Choice] = []
-    wrong: list[Exclusion] = []
+    wrong: list[ExclusionReason] = []
     waiting: list[Context] = [()]
     while waiting:
         for variable in space.by_context.get(waiting.pop(), ()):
             if isinstance(variable.node, Hyperparameter):
                 value = _value_or_exclusion(variable.node, configuration) if variable.key in configuration else None
-                wrong.extend([value] if isinstance(value, Exclusion) else [])
+                wrong.extend([value] if isinstance(value, ExclusionReason) else [])
             elif variable.key not in configuration:
                 undecided.append(variable.node)
             elif (branch := configuration[variable.key]) in variable.node.branch_indices:
@@ -118,47 +118,47 @@ def _decision_exclusion(space: Space, configuration: Configuration) -> Exclusion
     return next(iter(wrong), None) or unknown or _branch_exclusion(undecided[0], configuration)
 
 
-def _branch_exclusion(choice: Choice, configuration: Configuration) -> Exclusion:
+def _branch_exclusion(choice: Choice, configuration: Configuration) -> ExclusionReason:
     offered = ", ".join(f"`{branch.name}`" for branch in choice.branches)
     if choice.key not in configuration:
-        return Exclusion(choice.key, f"`{choice.key}` is missing; choose one of {offered}", choice.span)
+        return ExclusionReason(choice.key, f"`{choice.key}` is missing; choose one of {offered}", choice.span)
     given = literal(configuration[choice.key])
     reason = f"`{given}` is not an alternative of `{choice.key}`; choose one of {offered}"
-    return Exclusion(choice.key, reason, choice.span)
+    return ExclusionReason(choice.key, reason, choice.span)
 
 
-def _value_or_exclusion(node: Hyperparameter, configuration: Configuration) -> Value | Exclusion:
+def _value_or_exclusion(node: Hyperparameter, configuration: Configuration) -> Value | ExclusionReason:
     if node.key not in configuration:
-        return Exclusion(node.key, f"`{node.key}` is active but has no value", node.span)
+        return ExclusionReason(node.key, f"`{node.key}` is active but has no value", node.span)
     value = configuration[node.key]
     found = node.domain.find(value)
     if isinstance(found, NotFound):
         reason = f"`{literal(value)}` is not a value of `{node.key}`: {describe(node.domain)}"
-        return Exclusion(node.key, reason, node.span)
+        return ExclusionReason(node.key, reason, node.span)
     return found
 
 
-def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> Exclusion:
+def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> ExclusionReason:
     for variable in space.variables.values():
         if variable.key != key:
             continue
         if all(structure.get(owner) == branch for owner, branch in variable.owners):
             reason = f"`{key}` has a value but is not active here: its condition does not hold"
-            return Exclusion(key, reason, variable.node.span)
+            return ExclusionReason(key, reason, variable.node.span)
     owned = [variable for variable in space.variables.values() if variable.key == key]
     if owned:
         owners = " or ".join(f"`{literal(v.owners[-1][1])}`" for v in owned if v.owners)
         reason = f"`{key}` has a value but is not active here: it belongs to {owners}"
-        return Exclusion(key, reason, owned[0].node.span)
+        return ExclusionReason(key, reason, owned[0].node.span)
     return _unknown_key_exclusion(space, key)
 
 
-def _unknown_key_exclusion(space: Space, key: str) -> Exclusion:
-    meant = suggestion(key, {variable.key for variable in space.variables.values()})
+def _unknown_key_exclusion(space: Space, key: str) -> ExclusionReason:
+    meant = format_suggestion(key, {variable.key for variable in space.variables.values()})
     hint = f"; {meant}" if meant else ""
-    return Exclusion(key, f"the space has no `{key}`{hint}", space.root.span)
+    return ExclusionReason(key, f"the space has no `{key}`{hint}", space.root.span)
 
 
-def _constraint_exclusion(constraint: Constraint) -> Exclusion:
+def _constraint_exclusion(constraint: Constraint) -> ExclusionReason:
     word = "is forbidden" if constraint.forbidden else "breaks a requirement"
-    return Exclusion("", f"this combination {word}: {constraint.span.text}".rstrip(": "), constraint.span)
+    return ExclusionReason("", f"this combination {word}: {constraint.span.text}".rstrip(": "), constraint.span)

@@ -48,7 +48,7 @@ def activity_cases(condition: expr.Expr, owners: Context, variables: Mapping[str
     for places in product((False, True), repeat=len(doubtful)):
         inactive = [*compress(doubtful, places)]
         gone = {address for each in inactive for address in doubtful[each]}
-        tests = (tuple(expr.Is(address, (branch,)) for address, branch in further) for further, _ in inactive)
+        tests = (tuple(expr.BranchTest(address, (branch,)) for address, branch in further) for further, _ in inactive)
         conditions = (() if test is None else (assume_inactive(test, gone),) for _, test in inactive)
         active = tuple(expr.And((*below, *test)) for below, test in zip(tests, conditions, strict=True))
         yield ConditionCase(active, assume_inactive(condition, gone))
@@ -98,7 +98,9 @@ def _substitute(expression: expr.Expr, known: KnownValues) -> expr.Expr:
     left = _evaluate_known(expression, known)
     if isinstance(left, expr.InactiveValue):
         return expr.Constant(False, expression.span)
-    return left if expr.scope(left) else expr.Constant(expr.is_true(left, _always_inactive), expression.span)
+    return (
+        left if expr.mentioned_addresses(left) else expr.Constant(expr.is_true(left, _always_inactive), expression.span)
+    )
 
 
 def _evaluate_known(expression: expr.Expr, known: KnownValues) -> expr.Expr | expr.InactiveValue:
@@ -111,7 +113,7 @@ def _evaluate_known(expression: expr.Expr, known: KnownValues) -> expr.Expr | ex
             if isinstance(found, Unknown | expr.InactiveValue):
                 return expression if isinstance(found, Unknown) else expr.INACTIVE
             return expr.Constant(found, expression.span)
-        case expr.Is() | expr.Active():
+        case expr.BranchTest() | expr.Active():
             found = known(expression.address)
             return (
                 expression if isinstance(found, Unknown) else expr.Constant(expr.is_true(expression, lambda _: found))
@@ -133,7 +135,7 @@ def _evaluate_operands(
         return expr.Constant(False, expression.span) if is_test else expr.INACTIVE
     remaining = iter(terms)
     left = expr.with_children(expression, lambda _: next(remaining))
-    if expr.scope(left):
+    if expr.mentioned_addresses(left):
         return left
     if is_test:
         return expr.Constant(expr.is_true(left, _always_inactive), expression.span)

@@ -34,7 +34,7 @@ class ProductKind(StrEnum):
 
 
 @frozen
-class NamedObject:
+class CatalogueObject:
     """A function or object that the catalogue lists by name as a value of a parameter, such as `f_classif`."""
 
     name: str
@@ -69,7 +69,7 @@ class Operator:
 
 ABSTRACT_CATALOGUE: Final = "abstract"
 """The `catalogue` of operators that the space itself declares; no library provides them, so they are never built."""
-FixedValue: TypeAlias = Value | NamedObject | Operator
+FixedValue: TypeAlias = Value | CatalogueObject | Operator
 
 
 @frozen

@@ -111,7 +111,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class UnseenMeasurement:
+class UnseenRowsMeasurement:
     """The value of a bounded quantity on rows that no trial has seen, in the unit of the bound.
 
     `low` and `high` are the ends of a 95 % confidence interval, or None. If `value` is None, it could not be measured.
@@ -152,7 +152,7 @@ class TestScore:
     high: float | None
     rows: int
     reason: str = ""
-    constraints: tuple[UnseenMeasurement, ...] = ()
+    constraints: tuple[UnseenRowsMeasurement, ...] = ()
 
     @property
     def is_feasible(self) -> bool | None:
@@ -235,7 +235,7 @@ class Trial:
         return request.seconds is not None and request.seconds <= allowed
 
     @property
-    def unshared_seconds(self) -> float:
+    def seconds_without_sharing(self) -> float:
         """The seconds that the trial would have taken without work shared with other trials."""
         return self.cost if self.cost_alone is None else self.cost_alone
 

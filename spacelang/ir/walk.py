@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, assert_never
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound
-from spacelang.ir.expr import INACTIVE, ExpressionValue, InactiveValue, is_true, scope
+from spacelang.ir.expr import INACTIVE, ExpressionValue, InactiveValue, is_true, mentioned_addresses
 from spacelang.ir.value import Value
 
 Structure = Mapping[str, str]
@@ -39,7 +39,7 @@ def with_dependencies(
         if address not in wanted:
             wanted[address] = None
             condition = variables[address].condition
-            waiting.extend(() if condition is None else scope(condition))
+            waiting.extend(() if condition is None else mentioned_addresses(condition))
     return wanted
 
 
@@ -146,7 +146,7 @@ def addresses_of(node: ir.Node) -> Iterator[str]:
             yield node.address
 
 
-def step_groups(nodes: Sequence[ir.Node], prefix: str) -> list[str]:
+def group_name_per_step(nodes: Sequence[ir.Node], prefix: str) -> list[str]:
     """Return the group of each step; without addresses, it is that of both neighbours, if they agree."""
     found = [_step_group(node, prefix) for node in nodes]
     spoken = [place for place, node in enumerate(nodes) if any(addresses_of(node))]

@@ -28,7 +28,7 @@ class Candidates(Protocol[K]):
     def draw(self, number: int) -> list[K]:
         """Return `number` different candidates, or fewer if there are no more."""
 
-    def is_total(self, number: int) -> bool:
+    def covers_all_candidates(self, number: int) -> bool:
         """Return True if `number` different candidates are all that exist."""
 
     def candidates_for_final_pass(self) -> Iterator[K]:
@@ -55,7 +55,7 @@ class PipelineCandidates:
         """Return `number` different pipelines, drawn uniformly."""
         return self._leaves.draw(number)
 
-    def is_total(self, number: int) -> bool:
+    def covers_all_candidates(self, number: int) -> bool:
         """Return True if there are exactly `number` pipelines."""
         return number == self._tree.leaf_count
 
@@ -83,7 +83,7 @@ class ConfigurationCandidates:
         self.are_exhausted = len(found) < number
         return found
 
-    def is_total(self, number: int) -> bool:
+    def covers_all_candidates(self, number: int) -> bool:
         """Return True if `number` configurations were drawn and no other one is left."""
         return self.are_exhausted and number == self._drawn
 
@@ -135,7 +135,7 @@ class BracketRun(Generic[K]):
         self._results: list[list[tuple[SortKey, int]]] = [[] for _ in bracket.sizes]
         """For each rung the sorted results: sort key and position among the candidates."""
 
-    def record(self, rung: int, place: int, order: SortKey) -> int | None:
+    def record_and_promote(self, rung: int, place: int, order: SortKey) -> int | None:
         """Record the result of a candidate on a rung, and return the candidate that is promoted now.
 
         `place` and the result are positions in `candidates`; None if no candidate is promoted. The best candidates of a
@@ -155,7 +155,7 @@ class BracketRun(Generic[K]):
         return len(self._results[-1]) == self._entrant_count(len(self.sizes) - 1)
 
     @property
-    def unfinished(self) -> Iterator[tuple[int, int]]:
+    def unfinished_training_counts(self) -> Iterator[tuple[int, int]]:
         """The number of trainings without a result on each rung, with those of later promotions, and their rows."""
         for rung, rows in enumerate(self.sizes):
             yield self._entrant_count(rung) - len(self._results[rung]), rows
@@ -207,7 +207,7 @@ class BracketRuns(Generic[K]):
         """Run all brackets; if their sequence is endless, train every candidate on all rows in the end."""
         yield from _selection.run_candidates(self._turn, self)
 
-    def draw(self, count: int) -> Iterator[tuple[K, int]]:
+    def next_trainings(self, count: int) -> Iterator[tuple[K, int]]:
         """Yield up to `count` trainings that should start next, each a candidate and a number of rows."""
         for _ in range(count):
             training = self._next_training()
@@ -237,7 +237,7 @@ class BracketRuns(Generic[K]):
                     return training
                 else:
                     self._apply_result(want, order)
-            if self._candidates.is_total(self._finished) or (self._in_flight and barren):
+            if self._candidates.covers_all_candidates(self._finished) or (self._in_flight and barren):
                 return None
             if not (self._start_bracket() if self._remaining is None else self._start_remaining()):
                 return None
@@ -251,7 +251,7 @@ class BracketRuns(Generic[K]):
         is_endless = self._turn.iterations is None
         if not is_endless or (self._repeated_count < MAX_REPEATED_DRAWS and not self._candidates.are_exhausted):
             races = self._running_brackets.values()
-            bracket = self._plan.next_bracket(chain.from_iterable(race.unfinished for race in races))
+            bracket = self._plan.next_bracket(chain.from_iterable(race.unfinished_training_counts for race in races))
             if bracket is not None and (candidates := self._candidates_of(bracket)):
                 self._add_bracket(BracketRun(candidates, bracket, self._eta))
             return bracket is not None
@@ -295,7 +295,7 @@ class BracketRuns(Generic[K]):
     def _apply_result(self, want: "_PendingTraining", order: SortKey) -> None:
         number, rung, place = want
         race = self._running_brackets[number]
-        other = race.record(rung, place, order)
+        other = race.record_and_promote(rung, place, order)
         if other is not None:
             heappush(self._waiting, (number, rung + 1, other))
         if race.is_over:

@@ -14,7 +14,7 @@ from numpy.random import default_rng
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._draws import unfinished_leaves
+from spacelang.optimizers._draws import repeat_unfinished_leaves
 from spacelang.optimizers._idle_workers import SpeculativeRequests
 from spacelang.optimizers._selection import SelectorCall
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -91,7 +91,7 @@ class Arms:
         """Return the bounds of a pipeline that was trained; raises KeyError otherwise."""
         return self._arms[pipeline][1]
 
-    def next_training(self, pipeline: Pipeline) -> Iterator[Pipeline]:
+    def yield_unless_fully_trained(self, pipeline: Pipeline) -> Iterator[Pipeline]:
         """Yield the pipeline unless fully trained (IncreaseAndTrain of the paper); the caller trains and records it."""
         if not self.is_fully_trained(pipeline):
             yield pipeline
@@ -171,7 +171,7 @@ class Descent:
         while True:
             pipeline, reference = self.state.pipeline, self.state.reference
             if reference is None:
-                yield from arms.next_training(pipeline)
+                yield from arms.yield_unless_fully_trained(pipeline)
                 # The bounds are frozen here: a search compares with the bounds at its start.
                 reference = arms.bounds(pipeline)
                 self.state = DescentState(pipeline, reference)
@@ -208,7 +208,7 @@ def _is_better(pipeline: Pipeline, reference: LossBounds, arms: Arms, times: int
     if bounds.is_surely_better(reference):
         return True
     if bounds.may_be_better(reference):
-        yield from arms.next_training(pipeline)
+        yield from arms.yield_unless_fully_trained(pipeline)
     return arms.bounds(pipeline).is_better(reference)
 
 
@@ -247,7 +247,7 @@ class Descents:
         return self._new_descent(self._starts.pipeline(number))
 
     def _trainings(self, arms: Arms) -> Iterator[Pipeline]:
-        rest = unfinished_leaves(self._tree, arms.is_fully_trained)
+        rest = repeat_unfinished_leaves(self._tree, arms.is_fully_trained)
         idle = 0
         while self._turn.can_continue(self.number) and (
             self.number < self._starts.given_count or arms.finished < self._tree.leaf_count

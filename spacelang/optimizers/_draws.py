@@ -116,7 +116,7 @@ def _value_at(domain: Domain, place: int) -> Value:
     raise IndexError(place)
 
 
-class PipelineConfigurations:
+class ConfigurationPerPipeline:
     """One configuration per pipeline, the same for every number of rows and every order of requests.
 
     With the rule `default` every hyperparameter has its default (see `DiscrepancyTree.complete`). With `sample` the
@@ -205,7 +205,7 @@ class RandomLeaves:
         return list(self._tree.iter_leaves())
 
 
-def unfinished_leaves(tree: DiscrepancyTree, is_finished: Callable[[Pipeline], bool]) -> Iterator[Pipeline]:
+def repeat_unfinished_leaves(tree: DiscrepancyTree, is_finished: Callable[[Pipeline], bool]) -> Iterator[Pipeline]:
     """Yield the first unfinished leaf in text order, again and again; a finished leaf must stay finished."""
     for leaf in tree.iter_leaves():
         while not is_finished(leaf):

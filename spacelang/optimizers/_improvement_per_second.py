@@ -78,17 +78,17 @@ class ImprovementPerSecond:
     _ranked: list[Configuration] | None = None
     """The candidates of the current model; None if they are not known yet."""
 
-    def record(self, trial: Trial, share: float, first_share: float) -> None:
+    def record(self, trial: Trial, row_share: float, first_row_share: float) -> None:
         """Add a finished trial on a share of all rows; new configurations will be trained on `first_share` of them."""
         configuration = trial.request.configuration
         self._configurations.append(configuration)
-        self._features.append(self.tree.features([configuration])[0])
+        self._features.append(self.tree.surrogate_features([configuration])[0])
         self._losses.append(trial.loss if trial.is_feasible else None)
-        self._costs.append(max(trial.unshared_seconds, MIN_SECONDS))
-        self._shares.append(float(np.log(share)))
-        self._unused_seconds += trial.unshared_seconds
+        self._costs.append(max(trial.seconds_without_sharing, MIN_SECONDS))
+        self._shares.append(float(np.log(row_share)))
+        self._unused_seconds += trial.seconds_without_sharing
         if self._is_model_due():
-            self._fitted = _FittedTrials(len(self._losses), float(np.log(first_share)))
+            self._fitted = _FittedTrials(len(self._losses), float(np.log(first_row_share)))
             self._unused_seconds, self._ranked = 0.0, None
 
     @property
@@ -135,7 +135,7 @@ class ImprovementPerSecond:
         at_all, _ = losses.posterior(_with_share(points[rows, :-1], 0.0))
         scoring = _Scoring(losses, costs, float(at_all.min()), mean_cost, fitted.first_share)
         distinct, draws = [*known], self._draws(rng)
-        scores = scoring(self.tree.features(draws))
+        scores = scoring(self.tree.surrogate_features(draws))
         order = np.argsort(-scores, kind="stable").tolist()
         drawn = draws if isinstance(draws, list) else draws.configurations()
         new = ((drawn[place], float(scores[place])) for place in order if drawn[place] not in known)
@@ -150,7 +150,7 @@ class ImprovementPerSecond:
         self, starts: Sequence[Configuration], scoring: "_Scoring", rng: Generator
     ) -> dict[Configuration, float]:
         """Return the configurations on the paths from some configurations to better ones, with their scores."""
-        scores = scoring(self.tree.features(starts))
+        scores = scoring(self.tree.surrogate_features(starts))
         paths = [*zip(starts, scores.tolist(), strict=True)]
         found = dict(paths)
         for step in range(STEPS):
@@ -159,7 +159,7 @@ class ImprovementPerSecond:
             flat = [each for some in around for each in some]
             if not flat:
                 break
-            values = scoring(self.tree.features(flat)).tolist()
+            values = scoring(self.tree.surrogate_features(flat)).tolist()
             moved, start = [], 0
             for path, some in zip(paths, around, strict=True):
                 own = values[start : start + len(some)]
@@ -172,7 +172,7 @@ class ImprovementPerSecond:
     def _fit(self, points: Array, losses: Sequence[float | None], rng: Generator) -> Posterior:
         is_small = len(self.tree.feature_names) <= MAX_GAUSSIAN_COLUMNS
         if self.kind == "forest" or (self.kind == "chosen" and not is_small):
-            return Forest(TREES, FEATURES).fit(points, transform_losses(losses), rng)
+            return Forest(TREES, FEATURES).fit(points, log_transform_losses(losses), rng)
         from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
 
         columns = [len(choice.branches) for choice in self.tree.decisions]
@@ -196,7 +196,7 @@ class _FittedTrials:
     first_share: float
 
 
-def transform_losses(losses: Sequence[float | None]) -> Array:
+def log_transform_losses(losses: Sequence[float | None]) -> Array:
     """Return the logarithms of the distances of losses from a bound below the best one; a failure is the worst loss."""
     filled, best, median = _fill_failures(losses)
     margin = LOSS_MARGIN * (median - best) or abs(best) * 1e-9 or 1e-12
@@ -206,7 +206,7 @@ def transform_losses(losses: Sequence[float | None]) -> Array:
 def clip_losses(losses: Sequence[float | None]) -> Array:
     """Return losses without their differences far above the median; a failure is the worst loss.
 
-    The logarithm of `transform_losses` is not used for a Gaussian process: near the best loss, it would make noise
+    The logarithm of `log_transform_losses` is not used for a Gaussian process: near the best loss, it would make noise
     larger than the differences that the process has to learn.
     """
     filled, best, median = _fill_failures(losses)

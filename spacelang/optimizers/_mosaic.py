@@ -56,7 +56,7 @@ class Surrogate:
     def record(self, configuration: Configuration, reward: float) -> None:
         """Add the reward of a successful trial."""
         group = self._tree.prefix_of(configuration)[:2]
-        self._features.append(self._tree.features([configuration])[0].astype(np.float32))
+        self._features.append(self._tree.surrogate_features([configuration])[0].astype(np.float32))
         self._rewards.append(reward)
         self._groups.append(self._group_numbers.setdefault(group, len(self._group_numbers)))
 
@@ -92,7 +92,7 @@ class Surrogate:
 
     def _draw_features(self, prefix: Prefix) -> "_CompressedRows":
         rng = self._generator(NODE_STREAM, *json.dumps(prefix).encode())
-        found = self._tree.features(draw_below(self._tree, prefix, self._draws, rng))
+        found = self._tree.surrogate_features(draw_below(self._tree, prefix, self._draws, rng))
         return _CompressedRows.compress(np.resize(found, (self._draws, found.shape[1])).astype(np.float32))
 
     def _generator(self, *words: int) -> Generator:
@@ -151,7 +151,7 @@ class PlayoutCandidates:
         draws = draw_below(self.tree, prefix, self.count, rng)
         centre = self.tree.default_completion(prefix) if best is None else best
         neighbours = self.tree.neighbours(centre, prefix, rng)
-        features = [self.tree.features(each) for each in (draws, neighbours)]
+        features = [self.tree.surrogate_features(each) for each in (draws, neighbours)]
         order = order_by_improvement(self.surrogate.best_reward, *self.surrogate.posterior(np.vstack(features)))
         found = [*(draws.configurations() if isinstance(draws, Batch) else draws), *neighbours]
         return (found[place] for place in order)

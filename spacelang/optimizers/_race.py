@@ -76,7 +76,7 @@ class CostByRows:
         """The power with which costs grow with the number of rows."""
         return median([*self._exponents, PRIOR_EXPONENT])
 
-    def is_worthwhile(self, rung: int) -> bool:
+    def is_cheaper_than_next_rung(self, rung: int) -> bool:
         """Return True unless trainings on the next rung were found to cost hardly more than those on this one."""
         found = self._exponents_by_rung.get(rung, ())
         return len(found) < MIN_TRAINED_ON_ALL or median(found) >= WORTHWHILE_EXPONENT
@@ -116,7 +116,7 @@ class Race:
         self._started: list[set[Configuration]] = [set() for _ in rungs]
 
     @property
-    def last(self) -> int:
+    def last_rung(self) -> int:
         """The rung of all rows."""
         return len(self.rungs) - 1
 
@@ -129,25 +129,29 @@ class Race:
         configuration = trial.request.configuration
         self.spend(trial)
         self._results[rung][configuration] = race_key(trial)
-        if trial.loss is not None and trial.unshared_seconds > 0:
-            self.costs.record(configuration, rung, trial.unshared_seconds)
+        if trial.loss is not None and trial.seconds_without_sharing > 0:
+            self.costs.record(configuration, rung, trial.seconds_without_sharing)
 
     def spend(self, trial: Trial) -> None:
         """Take the cost of a trial from the time that is left."""
         self._spent += trial.cost
 
-    def first_rung(self) -> int:
+    def rung_for_new_configuration(self) -> int:
         """Return the rung on which a new configuration is trained first.
 
         It is the highest one on which `EVALUATIONS` typical trainings fit into the budget, and none on which a training
         is mostly overhead. Without a budget, it is the first one. If only the number of trials is limited, it is the
         last one, because fewer rows save nothing then.
         """
-        if not self.last or (self._seconds is None and self._trials is not None):
-            return self.last
+        if not self.last_rung or (self._seconds is None and self._trials is not None):
+            return self.last_rung
         if self._seconds is None:
             return 0
-        worthwhile = [rung for rung in range(len(self.rungs)) if rung == self.last or self.costs.is_worthwhile(rung)]
+        worthwhile = [
+            rung
+            for rung in range(len(self.rungs))
+            if rung == self.last_rung or self.costs.is_cheaper_than_next_rung(rung)
+        ]
         found = worthwhile[0]
         for rung in worthwhile:
             cost = self.costs.typical(rung)
@@ -160,7 +164,7 @@ class Race:
 
         It is as far above the median of all results that satisfy the bounds as the best one is below it.
         """
-        keys = self._results[self.last].values()
+        keys = self._results[self.last_rung].values()
         known = [loss for has_failed, excess, loss in keys if not has_failed and excess == 0]
         if len(known) < MIN_RESULTS:
             return None
@@ -174,32 +178,32 @@ class Race:
         rows, the best one of as many results is trained on all rows at once, if that takes at most half of the rest of
         the time. A training that would probably take longer than the budget lasts is left out.
         """
-        if self.last and len(self._started[self.last]) < MIN_TRAINED_ON_ALL:
+        if self.last_rung and len(self._started[self.last_rung]) < MIN_TRAINED_ON_ALL:
             early = self._early_promotion()
             if early is not None:
-                return early, self.last
-        for rung in range(self.last - 1, -1, -1):
+                return early, self.last_rung
+        for rung in range(self.last_rung - 1, -1, -1):
             ranked = self._successes(rung)
             for configuration in ranked[: floor(len(self._results[rung]) / self._eta)]:
                 if not self._is_beyond(configuration, rung) and self._is_affordable(configuration, rung + 1):
                     return configuration, rung + 1
         return None
 
-    def remaining(self) -> tuple[Configuration, int] | None:
+    def best_not_fully_trained(self) -> tuple[Configuration, int] | None:
         """Return the best configuration of the highest rung that was not trained on all rows; None without any."""
-        for rung in range(self.last - 1, -1, -1):
+        for rung in range(self.last_rung - 1, -1, -1):
             for configuration in sorted(self._results[rung], key=lambda each: self._results[rung][each]):
                 if not self._is_beyond(configuration, rung):
-                    return configuration, self.last
+                    return configuration, self.last_rung
         return None
 
     def _early_promotion(self) -> Configuration | None:
         """Return the best configuration below the last rung, once there are as many results as are to be trained."""
-        for rung in range(self.last - 1, -1, -1):
-            ranked = [each for each in self._successes(rung) if each not in self._started[self.last]]
-            wanted = MIN_TRAINED_ON_ALL * (1 + len(self._started[self.last]))
+        for rung in range(self.last_rung - 1, -1, -1):
+            ranked = [each for each in self._successes(rung) if each not in self._started[self.last_rung]]
+            wanted = MIN_TRAINED_ON_ALL * (1 + len(self._started[self.last_rung]))
             if ranked and len(self._results[rung]) >= wanted:
-                return next((each for each in ranked if self._is_affordable(each, self.last, EARLY_SHARE)), None)
+                return next((each for each in ranked if self._is_affordable(each, self.last_rung, EARLY_SHARE)), None)
         return None
 
     def _successes(self, rung: int) -> list[Configuration]:

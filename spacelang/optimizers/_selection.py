@@ -17,7 +17,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, SearchCoroutine, ignore_remark
 from spacelang.ir.trial import Request, SortKey, Trial
 from spacelang.ir.walk import structure_of
-from spacelang.optimizers._draws import PipelineConfigurations
+from spacelang.optimizers._draws import ConfigurationPerPipeline
 from spacelang.optimizers._fidelity import fidelity
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -67,7 +67,7 @@ class SelectionProblem:
         The pipelines of the problem's initial configurations come first, with their configuration under this rule.
         """
         tree = DiscrepancyTree(Structures(problem.space))
-        completion = PipelineConfigurations(tree, rule, problem.rng)
+        completion = ConfigurationPerPipeline(tree, rule, problem.rng)
         first = dict.fromkeys(tree.pipeline_of(structure_of(problem.space, each)) for each in problem.initial)
         return cls(
             tree,
@@ -278,7 +278,7 @@ def _check(selection: SelectionProblem, iterations: int | None, start: Pipeline 
 class CandidateSource(Protocol[K]):
     """A source of the trainings that should start next."""
 
-    def draw(self, count: int) -> Iterable[tuple[K, int]]:
+    def next_trainings(self, count: int) -> Iterable[tuple[K, int]]:
         """Yield up to `count` trainings to start now, each a candidate and a number of rows."""
 
     def record(self, candidate: K, rows: int, trial: Trial) -> None:
@@ -292,7 +292,7 @@ class SequentialCandidates(Generic[K]):
         size = turn.selection.size
         self._new = ((each, size) for each in candidates if not turn.recall_trials(each, size))
 
-    def draw(self, count: int) -> Iterable[tuple[K, int]]:
+    def next_trainings(self, count: int) -> Iterable[tuple[K, int]]:
         """Yield `(candidate, rows)` for the next `count` unknown candidates; `rows` is always all rows."""
         return islice(self._new, count)
 
@@ -307,7 +307,7 @@ def run_candidates(turn: SelectorCall[K], source: CandidateSource[K]) -> SearchC
     while True:
         # A search without running trials must request something, even if other searches use all workers.
         count = max(room, not out) if turn.can_continue() else 0
-        begin = {turn.make_request(*each): each for each in source.draw(count)}
+        begin = {turn.make_request(*each): each for each in source.next_trainings(count)}
         out |= begin
         if not out:
             return

@@ -12,7 +12,7 @@ from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.task import AnyBound
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._admm.algebra import Residuals, Splitting
+from spacelang.optimizers._admm.algebra import ConstraintResiduals, Splitting
 from spacelang.optimizers._admm.iterations import CallSchedule, Iterations, IterationSettings
 from spacelang.optimizers._common_options import check, check_option
 from spacelang.plugins import NestedPlugin, nested_plugin, option
@@ -140,10 +140,10 @@ class Admm:
         theta, z, slack = self.theta.plugin, self.z.plugin.selector(), self.slack == "bo"
         return IterationSettings(theta, z, calls, self.first, self.hp_scope, slack, self.reuse_history, self.patience)
 
-    def _constraints(self, bounds: tuple[AnyBound, ...]) -> Residuals:
+    def _constraints(self, bounds: tuple[AnyBound, ...]) -> ConstraintResiduals:
         """Return the residuals of bounds tightened by `margin`; raises OptionError for a bound below 0."""
         for bound in bounds:
             message = f"the bound of `{bound.name}` is {bound.limit}"
             check(bound.limit >= 0, message, "`admm` needs bounds of at least 0")
         tightened = [replace(bound, limit=bound.limit * (1 - self.margin)) for bound in bounds]
-        return Residuals.from_bounds(tightened, self.rho, self.residuals)
+        return ConstraintResiduals.from_bounds(tightened, self.rho, self.residuals)

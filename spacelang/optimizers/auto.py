@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from numpy.random import Generator
 
-from spacelang.encodings.rows import unencodable_domains
+from spacelang.encodings.row_encodings import unencodable_domains
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
@@ -140,15 +140,15 @@ class _Run:
     def _next_training(self) -> "tuple[Request | LazyRequest, _Training] | None":
         race = self._race
         if self._initial:
-            return self._start(self._initial.popleft(), race.last, "initial")
+            return self._start(self._initial.popleft(), race.last_rung, "initial")
         if (promoted := race.promotion()) is not None:
             return self._start(*promoted, "race")
         if self._unmeasured:
             return self._measure(self._unmeasured.popleft())
         if self._measured:
-            return self._start(self._measured.pop(0)[-1], race.first_rung(), "portfolio")
+            return self._start(self._measured.pop(0)[-1], race.rung_for_new_configuration(), "portfolio")
         if self._portfolio:
-            return self._start(self._portfolio.popleft(), race.first_rung(), "portfolio")
+            return self._start(self._portfolio.popleft(), race.rung_for_new_configuration(), "portfolio")
         return self._next_new_training()
 
     def _next_new_training(self) -> "tuple[Request | LazyRequest, _Training] | None":
@@ -156,13 +156,13 @@ class _Run:
         if self._next_draw is None or self._next_draw in self._seen:
             self._next_draw = next((each for each in self._drawn if each not in self._seen), None)
         if self._next_draw is None:
-            remaining = self._race.remaining()
+            remaining = self._race.best_not_fully_trained()
             return None if remaining is None else self._start(*remaining, "race")
         self._new_count += 1
         before, now = ((self._new_count - back) * self._random_fraction for back in (1, 0))
         if int(before) == int(now) and self._model.fitted_count > self._used_up_count:
-            return self._propose(self._race.first_rung())
-        return self._start(self._next_draw, self._race.first_rung(), "chance")
+            return self._propose(self._race.rung_for_new_configuration())
+        return self._start(self._next_draw, self._race.rung_for_new_configuration(), "chance")
 
     def _start(self, configuration: Configuration, rung: int, part: Part) -> "tuple[Request, _Training]":
         self._seen.add(configuration)
@@ -200,7 +200,7 @@ class _Run:
             insort(self._measured, (trial.cost, trial.request.configuration), key=itemgetter(0))
         elif not training.is_repeated:
             self._race.record(training.rung, trial)
-            first, share = self._share(self._race.first_rung()), self._share(training.rung)
+            first, share = self._share(self._race.rung_for_new_configuration()), self._share(training.rung)
             self._model.record(trial, share, first)
 
     def _share(self, rung: int) -> float:
@@ -209,7 +209,7 @@ class _Run:
     def _start_with_defaults(self, options: Auto, *, has_time: bool) -> None:
         """Queue the defaults; with a time budget and enough rows their costs are measured first, unless by the race."""
         new = [each for each in _defaults(self._tree) if each not in self._initial]
-        if self._race.first_rung() < self._race.last:
+        if self._race.rung_for_new_configuration() < self._race.last_rung:
             self._unmeasured.extend(new)
         elif has_time and options.b == 0 and self._size >= MIN_MEASURED_ROWS:
             self._unmeasured.extend(new)

@@ -146,7 +146,7 @@ class Boasf:
         parts = []
         for place, (arm, left) in enumerate(zip(arms, given, strict=True)):
             room = (workers + len(arms) - 1 - place) // len(arms)
-            parts.append(pull(arm, ArmBudget(left, limit, whole, clock), room))
+            parts.append(run_arm_until_budget_end(arm, ArmBudget(left, limit, whole, clock), room))
         return max((yield from gather(parts)))
 
     def _scores(self, arms: Sequence[ArmState]) -> list[float]:
@@ -257,14 +257,14 @@ class ArmBudget:
         return self.remaining - self.running_count * self._mean_cost > 0
 
     @property
-    def in_seconds(self) -> bool:
+    def is_in_seconds(self) -> bool:
         """True if the budget is in seconds."""
         return self.clock is not None
 
     @property
     def _mean_cost(self) -> float:
         """The mean cost of an evaluation: 1 without a clock, 0 before the first evaluation has finished."""
-        if not self.in_seconds:
+        if not self.is_in_seconds:
             return 1.0
         return self._spent_cost / self._finished_count if self._finished_count else 0.0
 
@@ -277,12 +277,12 @@ class ArmBudget:
         and nothing would be learned.
         """
         left = self.remaining if self._finished_count else self.round_total
-        found = min(self.max_seconds, left) if self.in_seconds else self.max_seconds
+        found = min(self.max_seconds, left) if self.is_in_seconds else self.max_seconds
         return None if found == inf else found
 
     def charge(self, trial: Trial) -> None:
         """Charge a finished trial to the budget, successful or not: its evaluation, and the time to propose it."""
-        cost = trial.cost + sum(map(float, trial.request.memo)) if self.in_seconds else 1.0
+        cost = trial.cost + sum(map(float, trial.request.memo)) if self.is_in_seconds else 1.0
         self.running_count -= 1
         self._finished_count += 1
         self._spent_cost += cost
@@ -301,7 +301,7 @@ def with_proposal_time(wish: Request | LazyRequest, clock: Callable[[], float]) 
     return LazyRequest(make, wish.on_start)
 
 
-def pull(arm: ArmState, account: ArmBudget, room: int) -> SearchCoroutine[int]:
+def run_arm_until_budget_end(arm: ArmState, account: ArmBudget, room: int) -> SearchCoroutine[int]:
     """Pull an arm, first with `room` workers, to the end of its budget; return the workers that are idle then, or 0."""
     idle = 0
     while True:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 import numpy as np
 from numpy.random import Generator
 
-from spacelang.encodings.rows import VectorEncoding, to_unit
+from spacelang.encodings.row_encodings import VectorEncoding, to_unit
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Ordinal, SimpleDomain
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
@@ -138,7 +138,7 @@ class LazyCandidates:
         self.are_exhausted = len(first) + len(fresh) < number
         return [*first, *map(LazyCandidate, fresh)]
 
-    def is_total(self, number: int) -> bool:
+    def covers_all_candidates(self, number: int) -> bool:
         """Return True if `number` candidates are all that exist."""
         return self.are_exhausted and not self._spare and number == self._count
 

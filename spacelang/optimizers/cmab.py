@@ -79,7 +79,7 @@ class _Pulls:
         leaves, known = RandomLeaves(turn.selection.tree, turn.selection.rng).each_once(), self._normalized_losses
         self._new_pipelines = (each for each in leaves if each not in known and each not in self._pending_pulls)
 
-    def draw(self, count: int) -> Iterator[tuple[Pipeline, int]]:
+    def next_trainings(self, count: int) -> Iterator[tuple[Pipeline, int]]:
         while count and (pipeline := self._next_pipeline()) is not None:
             count -= 1
             self._pending_pulls[pipeline] = 1
@@ -149,15 +149,15 @@ class Bandit:
         order = [sorted(range(len(layer)), key=layer.__getitem__, reverse=True) for layer in weights]
         return self._tree.first_leaf(order)
 
-    def pull(self, pipeline: Pipeline, standing: float) -> None:
+    def pull(self, pipeline: Pipeline, normalized_loss: float) -> None:
         """Pull the arms of a pipeline: all of them succeed together with probability `reward`, or all fail."""
         alpha, delta = self._counts
-        counts = alpha if self._rng.random() < reward(standing, self._options.f_hat) else delta
+        counts = alpha if self._rng.random() < reward(normalized_loss, self._options.f_hat) else delta
         for layer, place in zip(self._slices, pipeline, strict=True):
             if place != NOT_REACHED:
                 counts[layer.start + place] += 1
 
 
-def reward(standing: float, f_hat: float) -> float:
+def reward(normalized_loss: float, f_hat: float) -> float:
     """Return the reward 1 - standing / f_hat of a normalized loss, clipped to [0, 1]."""
-    return 1 - min(max(standing / f_hat, 0.0), 1.0)
+    return 1 - min(max(normalized_loss / f_hat, 0.0), 1.0)

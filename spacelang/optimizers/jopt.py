@@ -65,7 +65,9 @@ class _Run:
     def __init__(self, options: Jopt, problem: Problem, structures: Structures) -> None:
         self._options, self._initial, self._remark = options, problem.initial, problem.remark
         self._joint = JointCube(structures)
-        self._design = self._joint.apply_advice(latin_hypercube(options.initial, self._joint.width, problem.rng))
+        self._design = self._joint.apply_weights_and_priors(
+            latin_hypercube(options.initial, self._joint.variable_count, problem.rng)
+        )
         self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
         self._seen: set[Configuration] = set()
         self._points: list[Array] = []
@@ -115,7 +117,7 @@ class _Run:
         from spacelang.surrogates.improvement import maximise_expected_improvement
 
         numbers = np.array(self._values)
-        pending = np.array([*self._pending.values()], float).reshape(-1, self._joint.width)
+        pending = np.array([*self._pending.values()], float).reshape(-1, self._joint.variable_count)
         model = self._model_process.model(np.array(self._points, float), numbers, pending)
         best = float(model.standardise(numbers.min()))
         return maximise_expected_improvement(model.process, best, self._best, rng, self._are_seen)
@@ -129,7 +131,7 @@ class _Run:
         return np.asarray(others[int(self._are_seen(others).argmin())])
 
     def _draw(self, count: int, rng: Generator) -> Array:
-        return self._joint.apply_advice(rng.random((count, self._joint.width)))
+        return self._joint.apply_weights_and_priors(rng.random((count, self._joint.variable_count)))
 
     def _with_inactive(self, place: Array) -> Array:
         match self._options.inactive:
@@ -189,7 +191,7 @@ class JointCube:
         self._form: AdmmForm = Admm().lower(structures).form
 
     @property
-    def width(self) -> int:
+    def variable_count(self) -> int:
         """The number of variables."""
         return self._decisions + len(self._form.theta_c) + len(self._form.theta_d)
 
@@ -207,7 +209,7 @@ class JointCube:
         theta = self._form.theta_c.to_unit(point.theta_c), self._form.theta_d.to_unit(point.theta_d)
         return np.concatenate([parts, *theta])
 
-    def apply_advice(self, shares: Array) -> Array:
+    def apply_weights_and_priors(self, shares: Array) -> Array:
         """Return the points for uniform shares in [0, 1], shape (n, width), so that they follow weights and priors."""
         form, found = self._form, np.array(shares, float)
         for column, block in enumerate(form.blocks):

@@ -11,7 +11,7 @@ from spacelang.optimizers._libraries import Study, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
-from spacelang.reductions.questions import Questions
+from spacelang.reductions.space_questions import Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry

@@ -15,7 +15,7 @@ from spacelang.ir.domain import Domain, describe, literal
 from spacelang.ir.expr import INACTIVE, Active, Expr, ExpressionValue, decisions_in_tests, is_true, nodes, references
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.solver.cells import atoms_of, can_be_cut, distinguished_cells, is_multivariate, join_pieces
+from spacelang.solver.domain_cells import atoms_of, can_be_cut, distinguished_cells, is_multivariate, join_pieces
 
 MAX_ALTERNATIVES: Final = 256  # The maximum number of alternatives to which one branch of a stage is flattened
 
@@ -36,7 +36,7 @@ class BranchCase:
     decided_conditions: frozenset[str] = frozenset()
 
     @cached_property
-    def values(self) -> dict[str, Value]:
+    def fixed_values(self) -> dict[str, Value]:
         """The values of the hyperparameters that are restricted to a single one."""
         return {a: kept.representative for a, kept in self.domains.items() if kept is not None and kept.size == 1}
 

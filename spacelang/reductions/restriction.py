@@ -17,7 +17,7 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import rebuild_tree
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration, with_nearest_default
-from spacelang.solver.satisfiability import Statement, possible_truths
+from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 
 Branches: TypeAlias = Mapping[str, Collection[str]]
 
@@ -98,7 +98,7 @@ class _Restriction:
             return expr.with_children(expression, self._expression)
         test = assume_inactive(expression, self._removed)
         match test:
-            case expr.Is():
+            case expr.BranchTest():
                 return self._restrict_decision_test(test)
             case expr.In(item=expr.Reference(address=address)):
                 values = tuple(value for value in test.values if contains(self._domain(address), value))
@@ -117,7 +117,7 @@ class _Restriction:
             return expr.And(tuple(expr.In(expr.Reference(address), ()) for address in expr.references(test)), test.span)
         return test
 
-    def _restrict_decision_test(self, test: expr.Is) -> expr.Expr:
+    def _restrict_decision_test(self, test: expr.BranchTest) -> expr.Expr:
         variable = self._remaining[test.address]
         kept = {branch.name for branch in self._remaining_branches(variable.choice)}
         names = tuple(name for name in test.branches if name in kept)
@@ -153,7 +153,9 @@ def _numeric_operands(test: expr.Expr) -> tuple[str, ...]:
 def _without_dead_parts(space: Space) -> Space:
     """Remove never-active hyperparameters, always-true conditions and constraints without effect."""
     while True:
-        tests = ((a, Statement(test, owners=space.variables[a].owners)) for a, test in space.conditions.items())
+        tests = (
+            (a, ExpressionInContext(test, owners=space.variables[a].owners)) for a, test in space.conditions.items()
+        )
         dead = {address for address, statement in tests if not possible_truths(space, statement)[0]}
         if not dead:
             break
@@ -162,11 +164,11 @@ def _without_dead_parts(space: Space) -> Space:
     def freed(node: Hyperparameter) -> Hyperparameter:
         if node.condition is None:
             return node
-        test = Statement(node.condition, owners=space.variables[node.address].owners)
+        test = ExpressionInContext(node.condition, owners=space.variables[node.address].owners)
         return node if possible_truths(space, test)[1] else replace(node, condition=None)
 
     def has_effect(constraint: Constraint) -> bool:
-        can_hold, can_fail = possible_truths(space, Statement(constraint.expression, active=constraint.scope))
+        can_hold, can_fail = possible_truths(space, ExpressionInContext(constraint.expression, active=constraint.scope))
         return can_hold if constraint.forbidden else can_fail
 
     rules = tuple(filter(has_effect, space.constraints))

@@ -13,8 +13,8 @@ from typing import TypeAlias
 from spacelang.ir.domain import Domain, SimpleDomain, contains
 from spacelang.ir.expr import Compare, InactiveValue, Lookup, is_true, references
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
-from spacelang.solver.cells import join_pieces
 from spacelang.solver.counting import Structures
+from spacelang.solver.domain_cells import join_pieces
 from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, Table, eliminate
 from spacelang.solver.model import context_below
 from spacelang.solver.network import UNREACHED, Network
@@ -178,7 +178,7 @@ class _Unfolding:
 
     def parts_of_network(self, network: Network) -> Parts:
         """Return the parts of one network, with everything below it."""
-        if network.is_free:
+        if network.has_only_free_hyperparameters:
             nodes = (member.node for member in network.members)
             return tuple(self.intern_free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
         return _EliminatedNetwork(self, network).parts()
@@ -226,7 +226,7 @@ class _EliminatedNetwork:
         for member in self._members.values():
             if isinstance(member.node, Choice):
                 states = self._network.states[member.address]
-                total = self._unfolding.existence_solver.total
+                total = self._unfolding.existence_solver.total_weight
                 table: Table = {(s,): 1 for s in states if s == UNREACHED or total(context_below(member, s))}
                 yield Factor((member.address,), table)
 

@@ -17,7 +17,7 @@ from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from spacelang.runtime.ensembles import one_hot_probability_classifier
 from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotProbabilityClassifier
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.pipelines.build import is_single_vote, needs_codes
+from spacelang.runtime.pipelines.build import is_vote_of_one_classifier, needs_label_codes
 from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, catalogue
 from spacelang.runtime.pipelines.columns import EachColumn, StringColumnSelector
 
@@ -38,7 +38,7 @@ def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
     text = writer.expression(pipeline, "")
     codes_only = " and ".join(sorted(CODES_ONLY & {name for _, name in writer.members.values()}))
     note = ""
-    if needs_codes(pipeline):
+    if needs_label_codes(pipeline):
         note = f"# The classes must be 0, 1, … for {codes_only}: encode other labels with a LabelEncoder.\n"
     elif writer.votes:
         note = f"# A vote of one member encodes the labels, because {codes_only} takes only the classes 0, 1, ….\n"
@@ -46,7 +46,9 @@ def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
     return "\n\n".join([writer.imports, *copied, f"{note}{name} = {text}"]) + "\n"
 
 
-def fit_line(reference: str, label: str, name: str = "pipeline", reading: ReadOptions = DEFAULT_OPTIONS) -> str | None:
+def fit_statement(
+    reference: str, label: str, name: str = "pipeline", reading: ReadOptions = DEFAULT_OPTIONS
+) -> str | None:
     """Return a line that fits the pipeline `name` to named data as `reading` reads it; None if no line can."""
     scheme, _, shipped = reference.partition(":")
     if scheme == "sklearn" and label == "target" and not reading.drop_columns:
@@ -138,7 +140,7 @@ class CodeWriter:
             raise BuildError(NEEDS_DATA, "run the space on data")
         if not hasattr(value, "get_params"):
             raise TypeError(f"an object of the type {type(value).__name__} cannot be written as code")
-        if is_single_vote(value):
+        if is_vote_of_one_classifier(value):
             self.votes.append(value)
         arguments = [f"{lead}{self.one_line(argument)}" for lead, argument in _arguments(value)]
         return f"{self.class_name(value)}({', '.join(arguments)}){self.set_output_call(value)}"

@@ -86,7 +86,12 @@ class PipelineCode(PipelineWalk):
             self.writer.import_name(each.__name__, each)
         yield f"TEXT_VALUES = {TEXT_VALUES}\nSTRINGS = {STRINGS}\nREADERS = {literal_source(READERS)}"
         tests = (is_mostly_different, is_free_text)
-        readers = (columns.texts_of, columns.EachColumn, columns.reads_text, columns.transformer_of)
+        readers = (
+            columns.columns_with_missing_as_empty_text,
+            columns.EachColumn,
+            columns.reads_text,
+            columns.transformer_of,
+        )
         yield from map(source_code_of, (*tests, columns.StringColumnSelector, *readers))
 
     def call_helper(self, helper: str, *arguments: Code) -> CallNode:
@@ -126,7 +131,9 @@ class PipelineCode(PipelineWalk):
         named: list[columns.Step] = []
         remainder: Code = LiteralNode("drop")
         for selector, child in zip(node.selectors, node.children, strict=True):
-            taken = self.call_helper(TRANSFORMER_FUNCTION if _reads_text(child) else "passed", self.part(child))
+            taken = self.call_helper(
+                TRANSFORMER_FUNCTION if _reads_text(child) else "passed", self.make_single_part(child)
+            )
             if selector.kind == "rest":
                 remainder = taken
             else:
@@ -166,7 +173,11 @@ class PipelineCode(PipelineWalk):
             f"    match {GIVEN}[{literal_source(decision.key)}]:",
         ]
         for branch in decision.branches:
-            found = self.part(branch.node) if operator is None else self.alternative_value(operator, decision, branch)
+            found = (
+                self.make_single_part(branch.node)
+                if operator is None
+                else self.alternative_value(operator, decision, branch)
+            )
             lines += [
                 f"        case {literal_source(branch.name)}:",
                 f"            return {expression_source(found, 12, 7)}",
@@ -229,7 +240,7 @@ class PipelineCode(PipelineWalk):
         if isinstance(value, str) and value in node.named:
             found = self.named_object(operator, node.name, value)
         elif known is not None and type(known.to_python(value)) is not type(value):
-            found = self.plain_value(operator, node.name, value)
+            found = self.convert_plain_value(operator, node.name, value)
         return found
 
 

@@ -169,7 +169,7 @@ def _estimator_code(space: Space) -> tuple[str, str]:
     return base, ESTIMATOR.format(kind=literal_source(kind)).rstrip()
 
 
-def builder_code(space: Space, beside: str = "") -> BuilderCode:
+def builder_code(space: Space, other_code: str = "") -> BuilderCode:
     """Return the code that builds pipelines, besides other code; raise BuildError for abstract or clashing names."""
     writer = PipelineCode()
     steps = expression_source(ListNode(tuple(writer.steps(space.root))), 4, 18)
@@ -177,7 +177,7 @@ def builder_code(space: Space, beside: str = "") -> BuilderCode:
     codes = sorted(CODES_ONLY & {name for _, name in writer.writer.members.values()})
     note = f"# The classes must be 0, 1, … for {' and '.join(codes)}: encode other labels with a LabelEncoder."
     text = "\n\n\n".join([*[note] * bool(codes), *(each.rstrip("\n") for each in functions)])
-    _check_names(writer.writer, f"{beside}\n\n{text}")
+    _check_names(writer.writer, f"{other_code}\n\n{text}")
     return BuilderCode(writer.imports, text)
 
 

@@ -44,7 +44,7 @@ class LiveProgress(Closeable):
 
     def started(self, budget: Budget) -> None:
         """Show the bar."""
-        self._task = self._progress.add_task("", total=budget.trials, state="", seconds=budget.shortest_seconds)
+        self._task = self._progress.add_task("", total=budget.trials, state="", seconds=budget.smaller_seconds_limit)
         self._progress.start()
 
     def trial(self, record: TrialRecord, best: TrialRecord) -> None:

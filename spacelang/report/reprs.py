@@ -63,7 +63,11 @@ def result_rows(
     why = [("space", make_visible(chosen))] if chosen else []
     named = "" if positive is None else make_visible(f"{positive.label} (for {', '.join(positive.scorers)})")
     of_one = [("positive class", named)] if named else []
-    left = [("not searched", make_visible(searched.sentence))] if searched.sentence else []
+    left = (
+        [("not searched", make_visible(searched.unsearched_hyperparameters_sentence))]
+        if searched.unsearched_hyperparameters_sentence
+        else []
+    )
     lost = [("approximated", make_visible(each)) for each in searched.lost]
     trials = f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"
     return [("trials", trials), *left, *lost, *of_one, *why, *kept]

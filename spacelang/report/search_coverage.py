@@ -43,7 +43,7 @@ class SearchCoverage:
     lost: tuple[str, ...] = ()
 
     @property
-    def sentence(self) -> str:
+    def unsearched_hyperparameters_sentence(self) -> str:
         """A sentence on the hyperparameters that are not searched; empty if all are."""
         number = len(self.space.hyperparameters)
         them = "the only hyperparameter" if number == 1 else f"the {number} hyperparameters"

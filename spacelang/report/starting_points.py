@@ -42,7 +42,7 @@ class StartingPoints:
         if outcome.ended is not EndReason.BUDGET or further >= total:
             return ""
         times = RESERVE * 2 * total / max(evaluated + further, 1)
-        seconds, trials = self.budget.shortest_seconds, self.budget.trials
+        seconds, trials = self.budget.smaller_seconds_limit, self.budget.trials
         if trials is not None and len(outcome.records) >= trials:
             return f"--trials {round(times * trials)}"
         return "" if seconds is None else f"--time {round_duration(times * seconds)}"

@@ -64,9 +64,9 @@ def summary_lines(
     if best is not None:
         yield from _constraints(outcome)
         yield from map(Text, (*_initial_line(outcome, run), *_recorded_line(best)))
-    if run.searched is not None and run.searched.sentence:
+    if run.searched is not None and run.searched.unsearched_hyperparameters_sentence:
         remedy = f"; {run.searched.remedy}" if run.searched.remedy else ""
-        yield Text(f"Not searched: {run.searched.sentence}{remedy}.", style="yellow")
+        yield Text(f"Not searched: {run.searched.unsearched_hyperparameters_sentence}{remedy}.", style="yellow")
     yield from map(Text, filter(None, (run.preparation, *outcome.remarks)))
     yield from _failures(outcome)
     yield Text(_trials_line(outcome, run))

@@ -15,7 +15,7 @@ from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.trial_columns import finite_or_none
 
 if TYPE_CHECKING:
-    from spacelang.ir.trial import TestScore, Trial, UnseenMeasurement
+    from spacelang.ir.trial import TestScore, Trial, UnseenRowsMeasurement
 
 
 WORDS: Final[Mapping[Status, tuple[str, str]]] = {
@@ -118,7 +118,7 @@ def describe_value(score: "TestScore", metric: LossName) -> str:
     return f"{said}; {score.reason}" if score.low is None or score.high is None else said
 
 
-def _document(each: "UnseenMeasurement") -> dict[str, object]:
+def _document(each: "UnseenRowsMeasurement") -> dict[str, object]:
     numbers = {"value": finite_or_none(each.value), "low": finite_or_none(each.low), "high": finite_or_none(each.high)}
     return {**numbers, "bound": each.bound.limit, "holds": each.holds, "reason": each.reason}
 
@@ -136,7 +136,7 @@ def format_value(bound: AnyBound, value: float) -> str:
     return bound.format_value(float(format(value, DIGITS)))
 
 
-def _value(each: "UnseenMeasurement") -> str:
+def _value(each: "UnseenRowsMeasurement") -> str:
     if each.value is None:
         return f"unknown, {each.reason}"
     value = format_value(each.bound, each.value)
@@ -145,7 +145,7 @@ def _value(each: "UnseenMeasurement") -> str:
     return f"{value} [{format_value(each.bound, each.low)}, {format_value(each.bound, each.high)}]"
 
 
-def _verdict(each: "UnseenMeasurement", held: bool) -> str:
+def _verdict(each: "UnseenRowsMeasurement", held: bool) -> str:
     chance = "; this may be chance" if each.is_uncertain else ""
     if each.value is None:
         return ""
@@ -154,6 +154,6 @@ def _verdict(each: "UnseenMeasurement", held: bool) -> str:
     return f", which violates the bound, {'unlike' if held else 'as'} in the search{chance}"
 
 
-def _missing_interval(each: "UnseenMeasurement") -> str:
+def _missing_interval(each: "UnseenRowsMeasurement") -> str:
     """Return the reason why a value has no interval; empty for a missing value, whose text has the reason."""
     return f"; {each.reason}" if each.reason and each.value is not None else ""

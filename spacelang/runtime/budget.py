@@ -33,13 +33,13 @@ class Budget:
             raise ValueError(f"the budget is {self.trials} trials, but it must be at least 1")
 
     @property
-    def shortest_seconds(self) -> float | None:
+    def smaller_seconds_limit(self) -> float | None:
         """The smaller one of the two limits on seconds; None without any."""
         return min((each for each in (self.seconds, self.answer_seconds) if each is not None), default=None)
 
-    def without_answer_time(self) -> "Budget":
+    def with_merged_time_limits(self) -> "Budget":
         """Return the budget of a search that nothing precedes or follows: both limits on seconds are limits on it."""
-        return Budget(self.shortest_seconds, self.trials)
+        return Budget(self.smaller_seconds_limit, self.trials)
 
     def is_exhausted(self, seconds: float, trials: int, reserve: float = 0.0) -> bool:
         """Return True if no further evaluation may start after this many seconds and trials (see `seconds_left`)."""
@@ -84,7 +84,7 @@ def round_duration(seconds: float) -> str:
     return next(fitting, f"{24 * math.ceil(seconds / 86_400)}h")
 
 
-def parse_limits(text: str) -> Limits:
+def parse_trial_limits(text: str) -> Limits:
     """Return the positive limits in `300s`, `4GB` or `300s 4GB`; raise ValueError for any other text."""
     found: dict[str, float] = {}
     for number, unit in _LIMIT.findall(text):

@@ -10,14 +10,14 @@ from typing import Any, Final, Generic, TypeVar
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits
-from spacelang.ir.trial import Status, TestScore, Trial, UnseenMeasurement
-from spacelang.runtime.answer_time import TIME_WAS_UP, AnswerTime
+from spacelang.ir.trial import Status, TestScore, Trial, UnseenRowsMeasurement
 from spacelang.runtime.errors import describe_exception
 from spacelang.runtime.executors import Executor, FinishedJob, Job
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.kept_models import TrialRank, rank_trial
 from spacelang.runtime.objective import Refittable
 from spacelang.runtime.pipelines import PipelineInput
+from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline
 
 V = TypeVar("V")
 MAX_ATTEMPTS: Final = 5  # The maximum number of pipelines that are tried
@@ -60,7 +60,7 @@ class RefitWork(FinalWork["SerializedPayload"]):
 
 
 @dataclass(frozen=True, slots=True)
-class TrialModelWork(FinalWork["SerializedPayload"]):
+class LoadTrialModelWork(FinalWork["SerializedPayload"]):
     """Return the kept models of a trial, in the file `path`, as a fitted pipeline; a member predicts class codes."""
 
     path: str = ""
@@ -80,7 +80,7 @@ class UnseenScoreWork(FinalWork[TestScore]):
 
 
 @dataclass(frozen=True, slots=True)
-class UnseenBoundsWork(FinalWork[tuple[UnseenMeasurement, ...]]):
+class UnseenBoundsWork(FinalWork[tuple[UnseenRowsMeasurement, ...]]):
     """Measure every bound on the test rows, in order, for a pipeline fitted on all other rows."""
 
 
@@ -122,7 +122,7 @@ def fit_best_pipeline(
     is_wanted: bool = False,
     has_interval: bool = True,
     announce: Callable[[TrialRecord, tuple[SkippedTrial, ...]], None] = lambda *_: None,
-    answer_time: AnswerTime | None = None,
+    answer_time: RunDeadline | None = None,
 ) -> FinalFit:
     """Fit the best pipeline of a run on all rows; try the next best if the fit fails, takes too long or dies.
 
@@ -150,8 +150,8 @@ def fit_best_pipeline(
         fit = _fit_in_time(Job(-number, work, seconds), record, executor, time if has_models else None)
         model = time.find_model(record.trial) if time is not None and is_out_of_time(fit, seconds) else None
         if time is not None and model is not None:
-            taking = TrialModelWork(configuration, form, path=str(model.path))
-            (fit,) = run_jobs(executor, Job(-number, taking, time.job_seconds))
+            taking = LoadTrialModelWork(configuration, form, path=str(model.path))
+            (fit,) = run_jobs(executor, Job(-number, taking, time.job_time_limit))
         fit = replace_unreadable_by_failure(fit) if is_wanted else fit
         if fit.status is Status.SUCCESS:
             pipeline = fit.value.open() if is_wanted and fit.value is not None else None
@@ -166,15 +166,15 @@ def fit_best_pipeline(
 
 
 def _fit_in_time(
-    job: Job[RefitWork], record: TrialRecord, executor: Executor, time: AnswerTime | None
+    job: Job[RefitWork], record: TrialRecord, executor: Executor, time: RunDeadline | None
 ) -> WorkResult["SerializedPayload"]:
     """Run a fit on all rows; with a `time`, only if it is predicted to end in time, and only until then."""
     if time is None:
         (fit,) = run_jobs(executor, job)
         return fit
-    (fit,) = run_jobs(executor, job, admit=lambda _: time.admit_fit(record.trial, time.seconds_for_fit))
+    (fit,) = run_jobs(executor, job, admit=lambda _: time.allowed_fit_seconds(record.trial, time.seconds_left_for_fit))
     if fit.status is Status.SUCCESS:
-        time.learn_fit(record.trial, fit.cost)
+        time.correct_fit_predictions(record.trial, fit.cost)
     return fit
 
 
@@ -188,7 +188,7 @@ def training_rows(trial: Trial, objective: Refittable) -> int:
     return min(trial.request.fidelity or objective.training_size, objective.training_size)
 
 
-def _trial_model_note(record: TrialRecord, objective: Refittable, time: AnswerTime) -> str:
+def _trial_model_note(record: TrialRecord, objective: Refittable, time: RunDeadline) -> str:
     folds, number = time.costs.sizes.folds, record.index
     models = f"the model of trial {number}" if folds == 1 else f"the vote of the {folds} models of trial {number}"
     rows = f"{training_rows(record.trial, objective):,} of {objective.rows:,} rows"
@@ -209,20 +209,20 @@ def _score_and_bounds(
     objective: Refittable,
     executor: Executor,
     seconds: float,
-    time: AnswerTime | None,
+    time: RunDeadline | None,
 ) -> TestScore | None:
     allowed = max(seconds, MIN_SECONDS)
     if time is not None:
-        wish = replace(wish, interval_seconds=max(time.seconds_for_best_score, 0.0))
-        allowed = min(allowed, time.job_seconds)
+        wish = replace(wish, interval_seconds=max(time.seconds_left_for_best_score, 0.0))
+        allowed = min(allowed, time.job_time_limit)
     score = score_on_unseen_rows(executor, Job(-MAX_ATTEMPTS - 1, wish, allowed), objective.test_rows)
     if score is None or not objective.bounds:
         return score
     # A separate job, so that the score is not lost if this one hangs or crashes.
     job = Job(-MAX_ATTEMPTS - 2, UnseenBoundsWork(wish.configuration), seconds + MIN_SECONDS)
-    admit = None if time is None else lambda _: time.admit_fit(record.trial, time.seconds_for_best_score)
+    admit = None if time is None else lambda _: time.allowed_fit_seconds(record.trial, time.seconds_left_for_best_score)
     (found,) = run_jobs(executor, job, admit=admit)
-    unknown = (UnseenMeasurement(bound, None, reason=found.reason) for bound in objective.bounds)
+    unknown = (UnseenRowsMeasurement(bound, None, reason=found.reason) for bound in objective.bounds)
     return replace(score, constraints=tuple(unknown) if found.value is None else found.value)
 
 

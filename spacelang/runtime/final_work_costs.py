@@ -55,7 +55,7 @@ READ_BYTES_PER_SECOND: Final = 2.0e8  # The bytes of models that are read, sent 
 
 
 @dataclass(frozen=True, slots=True)
-class LossSeconds:
+class LossComputationTime:
     """The seconds of computing the losses of predictions: for each call, and in addition for each row of a model."""
 
     call: float = 0.0
@@ -66,7 +66,7 @@ class LossSeconds:
         return calls * (self.call + models * rows * self.row)
 
 
-NO_LOSS_SECONDS: Final = LossSeconds()
+NO_LOSS_SECONDS: Final = LossComputationTime()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class WorkSizes:
     test_rows: int = 0
     resamples: int = 0
     preparation_seconds: float = 0.0
-    loss_seconds: LossSeconds = NO_LOSS_SECONDS
+    loss_seconds: LossComputationTime = NO_LOSS_SECONDS
     has_bounds: bool = False
 
 
@@ -115,7 +115,7 @@ class FinalWorkCosts:
 
     def learn_growth(self, trial: Trial) -> None:
         """Use a finished trial to correct the growth of the cost, if its configuration had other numbers of rows."""
-        rows, seconds = float(self._training_rows(trial)), trial.unshared_seconds
+        rows, seconds = float(self._training_rows(trial)), trial.seconds_without_sharing
         if trial.loss is None or seconds <= 0 or rows <= 0:
             return
         known = self._by_configuration.get(trial.request.configuration.digest)
@@ -147,7 +147,7 @@ class FinalWorkCosts:
     def uncorrected_fit_seconds(self, trial: Trial, model: KeptModel | None) -> float:
         """Return the predicted seconds of fitting the pipeline of a trial on all rows, without the correction."""
         sizes = self.sizes
-        of_fit = max(trial.unshared_seconds - (0.0 if model is None else model.score_seconds), 0.0)
+        of_fit = max(trial.seconds_without_sharing - (0.0 if model is None else model.score_seconds), 0.0)
         growth = (sizes.rows / max(self._training_rows(trial), 1)) ** self.exponent
         return float(of_fit / sizes.folds * growth + sizes.preparation_seconds)
 
@@ -158,18 +158,18 @@ class FinalWorkCosts:
     def score_seconds(self, trial: Trial, model: KeptModel | None) -> float:
         """Return the predicted seconds of predicting the test rows; 0 without any."""
         sizes = self.sizes
-        of_score = SCORING_SHARE * trial.unshared_seconds if model is None else model.score_seconds
+        of_score = SCORING_SHARE * trial.seconds_without_sharing if model is None else model.score_seconds
         return of_score / sizes.folds * sizes.test_rows / max(sizes.held_out_rows, 1.0)
 
     @property
-    def interval_seconds(self) -> float:
+    def confidence_interval_seconds(self) -> float:
         """The seconds for the interval of a loss on the test rows."""
         whole = self.sizes.loss_seconds.total(self.sizes.resamples, 1, self.sizes.test_rows)
         return min(whole, INTERVAL_SHARE * self.seconds)
 
-    def best_score_seconds(self, best: Sequence[Candidate]) -> float:
+    def best_pipeline_score_seconds(self, best: Sequence[Candidate]) -> float:
         """Return the predicted seconds of the score of the best pipeline on the test rows, with its interval."""
-        return self.score_seconds(best[0].trial, best[0].model) + self.interval_seconds if best else 0.0
+        return self.score_seconds(best[0].trial, best[0].model) + self.confidence_interval_seconds if best else 0.0
 
     def selection_seconds(self, votes: int, candidates: int) -> float:
         """Return the predicted seconds of selecting the members of an ensemble."""
@@ -182,20 +182,20 @@ class FinalWorkCosts:
             return 0.0
         count = expected_members(votes, len(best))
         scores = sum(self.score_seconds(each.trial, each.model) for each in best) * count / len(best)
-        return scores + self.interval_seconds + self._reading_seconds(best, count)
+        return scores + self.confidence_interval_seconds + self._reading_seconds(best, count)
 
-    def answer_seconds(self, best: Sequence[Candidate], votes: int | None) -> float:
+    def seconds_without_fits(self, best: Sequence[Candidate], votes: int | None) -> float:
         """Return the predicted seconds of the work after the search except for the fits."""
-        found = self.fixed_seconds + self.best_score_seconds(best)
+        found = self.fixed_seconds + self.best_pipeline_score_seconds(best)
         if votes is None:
             return found
         return found + self.selection_seconds(votes, len(best)) + self.ensemble_score_seconds(best, votes)
 
-    def reserve(self, best: Sequence[Candidate], *, workers: int, votes: int | None) -> float:
+    def seconds_to_reserve(self, best: Sequence[Candidate], *, workers: int, votes: int | None) -> float:
         """Return the seconds to reserve; `best` are the best trials of the run so far, the best one first."""
         if not best:
             return min(self.fixed_seconds, PRIOR_SHARE * self.seconds)
-        most, first, answer = MAX_SHARE * self.seconds, best[0], self.answer_seconds(best, votes)
+        most, first, answer = MAX_SHARE * self.seconds, best[0], self.seconds_without_fits(best, votes)
         of_best = self.fit_seconds(first.trial, first.model) * (2 if self.measures_bounds else 1)
         if first.model is None:
             most = max(most, answer + of_best)

@@ -231,7 +231,7 @@ class History:
         everything = fidelity is None or (size is not None and fidelity >= size)
         return request.configuration.digest, None if everything else fidelity
 
-    def next_session_workers(self) -> int | None:
+    def pop_next_session_workers(self) -> int | None:
         """Remove and return the workers of the session that starts after the trials so far; None if none does."""
         if self.sessions_to_replay and self.sessions_to_replay[0].after == len(self.records):
             return self.sessions_to_replay.popleft().workers
@@ -283,7 +283,7 @@ class History:
         self.pending = None
         return held
 
-    def recover_pending(self) -> None:
+    def recover_trial_being_stored(self) -> None:
         """Add the trial that was being stored when the user interrupted the run, if the storage has it."""
         if self.pending is not None and self.pending.index == self.storage.count == len(self.records) + 1:
             self._add(self.pending)

@@ -9,10 +9,9 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 from spacelang.ir.search_protocol import Ask, Search, SearchEvent, StalledSearchError
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, Trial
-from spacelang.runtime.answer_time import AnswerTime
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import DifferentSearchError
-from spacelang.runtime.executors import Executor, FinishedJob, Job, PendingJobsError
+from spacelang.runtime.executors import Executor, FinishedJob, Job, UnreportedResultError
 from spacelang.runtime.history import (
     Clock,
     EndReason,
@@ -25,6 +24,7 @@ from spacelang.runtime.history import (
 )
 from spacelang.runtime.listeners import Listener, SilentListener
 from spacelang.runtime.request_queue import CommittedRequest, LazyRequestRegistry, PrefixKeyFunction, RequestQueue
+from spacelang.runtime.run_deadline import RunDeadline
 
 MAX_ANSWERS_FROM_MEMORY: Final = 10_000
 """After so many answers from memory in a row, ten times those after which a part pauses, a search has ended."""
@@ -47,7 +47,7 @@ class Dispatcher:
     listener: Listener
     queue: RequestQueue
     lazy_requests: LazyRequestRegistry
-    answer_time: AnswerTime | None = None
+    answer_time: RunDeadline | None = None
     preceding_seconds: float = 0.0  # The seconds between the start of the run and that of the search, in this session
     running: "dict[Key, _StartedJob]" = field(default_factory=dict)  # The jobs that workers are evaluating
     _committed: dict[Key, deque[CommittedRequest]] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Dispatcher:
             return None if self._is_over() else told
         return None
 
-    def close(self, *, is_interrupted: bool = False) -> None:
+    def store_remaining_trials(self, *, is_interrupted: bool = False) -> None:
         """Store all finished jobs and the remaining trials of earlier sessions, without sending them to the search.
 
         Raises DifferentSearchError if those were sent to a search, unless the run was interrupted before replaying
@@ -109,7 +109,7 @@ class Dispatcher:
 
     def _starts_session(self) -> bool:
         """Return True if an earlier session, or the present one after all trials, starts here; note its workers."""
-        workers = self.history.next_session_workers()
+        workers = self.history.pop_next_session_workers()
         if workers is None:
             if self.history.trials_to_replay:
                 return False
@@ -157,7 +157,7 @@ class Dispatcher:
 
     def _reserved_seconds(self) -> float:
         """Return the seconds of the time until the answer that the search cannot use."""
-        return 0.0 if self.answer_time is None else self.preceding_seconds + self.answer_time.reserve
+        return 0.0 if self.answer_time is None else self.preceding_seconds + self.answer_time.reserved_seconds
 
     def _seconds_left(self) -> float | None:
         return self.budget.seconds_left(self.history.now(), self._reserved_seconds())
@@ -224,7 +224,7 @@ class Dispatcher:
     def _store(self, record: TrialRecord) -> None:
         held = self.history.store(record)
         if self.answer_time is not None:
-            self.answer_time.add(held)
+            self.answer_time.update_predicted_seconds(held)
         self.listener.trial(held, self.history.best or held)
 
     def _make_event(self, wish: CommittedRequest | None, *, is_known: bool = False) -> SearchEvent:
@@ -318,7 +318,7 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     seed: int = 0,
     remarks: Iterable[str] = (),
     stopwatch: Clock = perf_counter,
-    answer_time: AnswerTime | None = None,
+    answer_time: RunDeadline | None = None,
 ) -> Steps[Outcome]:
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
@@ -346,11 +346,11 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     told.started(budget)
     try:
         ended = yield from _drive(search, dispatcher, stopwatch)
-        dispatcher.close()
+        dispatcher.store_remaining_trials()
     except (KeyboardInterrupt, GeneratorExit):
         ended = EndReason.INTERRUPTED
-        history.recover_pending()
-        dispatcher.close(is_interrupted=True)
+        history.recover_trial_being_stored()
+        dispatcher.store_remaining_trials(is_interrupted=True)
     finally:
         search.close()
     if answer_time is not None:
@@ -389,5 +389,5 @@ def _next_event(dispatcher: Dispatcher) -> Steps[SearchEvent | None]:
     while True:
         try:
             return dispatcher.next_event()
-        except PendingJobsError:
+        except UnreportedResultError:
             yield

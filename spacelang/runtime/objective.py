@@ -144,7 +144,7 @@ class Refittable(Evaluator, Protocol):
 class KeepsModels(Refittable, Protocol):
     """A refittable objective whose trials can keep their models, and whose final work takes a predictable time.
 
-    `evaluate` then also does `TrialModelWork`.
+    `evaluate` then also does `LoadTrialModelWork`.
     """
 
     @property

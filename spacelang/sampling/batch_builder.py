@@ -13,11 +13,11 @@ from spacelang.ir.value import Value, identity_key
 from spacelang.sampling.value_codes import (
     Array,
     ValueCodes,
-    code_of,
     code_type,
     concatenate_codes,
     decode_values,
     integer_type,
+    part_index_and_code,
 )
 
 
@@ -46,7 +46,7 @@ class Batch:
     def __len__(self) -> int:
         return self.count
 
-    def dense_column(self, address: str) -> tuple[Array, Array]:
+    def dense_part_indices_and_codes(self, address: str) -> tuple[Array, Array]:
         """Return a hyperparameter in all rows: the indices of the parts of its domain, and its codes, both (count,).
 
         The part is 0 unless the domain is a union. The code is the number itself or the index in the set, as a float,
@@ -154,7 +154,7 @@ def encode_values(domain: Domain, values: Sequence[Value]) -> ValueCodes:
     """Return the codes of values of a domain; the inverse of `decode_values`."""
     found = parts(domain)
     if len(found) > 1:
-        both = [code_of(domain, value) for value in values]
+        both = [part_index_and_code(domain, value) for value in values]
         return ValueCodes(np.array([c for _, c in both], code_type(domain)), np.array([p for p, _ in both], np.int8))
     if isinstance(found[0], Categorical):
         index = found[0].index

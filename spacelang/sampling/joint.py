@@ -10,12 +10,12 @@ from spacelang.ir.domain import Domain, SimpleDomain
 from spacelang.ir.expr import references
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
-from spacelang.sampling.comparisons import JointValues, evaluate_comparison
+from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
+from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
-from spacelang.sampling.uniform import CellSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
-from spacelang.solver.cells import probability_of_cell
+from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import Network
 

@@ -18,7 +18,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, p
 from spacelang.ir.prior import Ends, Prior, Uniform
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import is_number
-from spacelang.sampling.value_codes import Array, CodeSampler, code_of, code_type, codes_at, nearest_float
+from spacelang.sampling.value_codes import Array, CodeSampler, code_type, codes_at, nearest_float, part_index_and_code
 
 LARGEST: Final = sys.float_info.max
 
@@ -37,7 +37,7 @@ def prior_at(space: Space, address: str) -> Prior | None:
 def prior_code_sampler(cell: SimpleDomain, part: SimpleDomain, prior: Prior) -> CodeSampler:
     """Return a function that draws codes of a cell of a part of a domain; the codes are those of the part."""
     if cell.size == 1:
-        code = code_of(part, cell.value_at(0))[1]
+        code = part_index_and_code(part, cell.value_at(0))[1]
         return lambda count, rng: np.full(count, code, code_type(part))  # noqa: ARG005 - a single value
     if isinstance(cell, Categorical):
         assert isinstance(part, Categorical)
@@ -51,21 +51,21 @@ def prior_code_sampler(cell: SimpleDomain, part: SimpleDomain, prior: Prior) -> 
 
 def probability_by_prior(cell: SimpleDomain, domain: Domain, prior: Prior) -> float:
     """Return the probability of a cell if a value of the domain is drawn by the prior."""
-    place, _ = code_of(domain, cell.representative)
+    place, _ = part_index_and_code(domain, cell.representative)
     part = parts(domain)[place]
     return _share_of_part(cell, part, prior) / len(parts(domain))
 
 
-def indices_by_prior(shares: Array, part: Categorical | Grid, prior: Prior) -> Array:
+def prior_quantile_indices(shares: Array, part: Categorical | Grid, prior: Prior) -> Array:
     """Return the indices of members of a finite domain, as floats; uniform shares in [0, 1] give draws by the prior."""
     if isinstance(part, Categorical):
         sums = np.cumsum(_weights_of_values(part, prior)[:-1])
         return np.searchsorted(sums, shares, "right").astype(float)
-    indices = (numbers_by_prior(shares, part, prior) - float(part.lower)) / float(part.step)
+    indices = (prior_quantiles(shares, part, prior) - float(part.lower)) / float(part.step)
     return np.rint(indices).clip(0, part.last_index)
 
 
-def numbers_by_prior(shares: Array, part: Real | Grid, prior: Prior, cell: SimpleDomain | None = None) -> Array:
+def prior_quantiles(shares: Array, part: Real | Grid, prior: Prior, cell: SimpleDomain | None = None) -> Array:
     """Return the quantiles of a prior on a range, or on a cell of it; they are not rounded to members of a grid."""
     places = prior.quantiles(shares, *_ends(part if cell is None else cell, part), _ends(part, part))
     return np.exp(places) if part.log else places
@@ -107,7 +107,7 @@ def _ends(cell: SimpleDomain, part: Real | Grid) -> Ends:
 
 
 def _draw_numbers(cell: Real | Grid, part: Real | Grid, prior: Prior, count: int, rng: Generator) -> Array:
-    numbers = numbers_by_prior(rng.random(count), part, prior, cell)
+    numbers = prior_quantiles(rng.random(count), part, prior, cell)
     if isinstance(part, Real):
         assert isinstance(cell, Real)
         return numbers.clip(cell.least, cell.greatest)

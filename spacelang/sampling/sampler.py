@@ -18,9 +18,9 @@ from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.value import to_fraction
 from spacelang.ir.walk import Structure
 from spacelang.sampling.batch_builder import Batch, join_column_pieces
+from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.joint import JointSampler, SamplingFailedError
 from spacelang.sampling.prior_draws import prior_of
-from spacelang.sampling.uniform import ValueSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning import Component, Conditioning
@@ -55,7 +55,9 @@ class Sampler:
         self.structures = structures
         self.advised = advised and not self.space.plain_draws
         is_weighted = self.advised and any(b.weight != 1 for choice in self.space.decisions for b in choice.branches)
-        self._solver = Solver(structures.model, AdvisedWeights()) if is_weighted else structures.existence_solver
+        self._solver = (
+            Solver(structures.model, DeclaredAlternativeWeights()) if is_weighted else structures.existence_solver
+        )
         self._conditioning = Conditioning(self.space)
         self._value_samplers = {
             node.address: ValueSampler(node.domain, prior_of(node, advised=self.advised))
@@ -175,14 +177,14 @@ class Sampler:
         free: list[str] = []
         tied: list[JointSampler] = []
         for network in model.by_context.get((), ()):
-            if network.is_free:
+            if network.has_only_free_hyperparameters:
                 free.extend(network.cells)
             elif network.cells:
                 tied.append(JointSampler(model, network, component.constraints, advised=self.advised))
         return tuple(free), tuple(tied)
 
 
-class AdvisedWeights(Weights):
+class DeclaredAlternativeWeights(Weights):
     """Weights of structures for the advised law: the product of the weights of their alternatives."""
 
     def branch_weight(self, choice: Choice, place: int) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
 from spacelang.ir.value import Value
 from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
-from spacelang.solver.cells import log_ratio
+from spacelang.solver.domain_cells import log_ratio
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def code_type(domain: Domain) -> DTypeLike:
     return object if mixed or object in types else np.result_type(*types).type
 
 
-def code_of(domain: Domain, value: Value) -> tuple[int, Any]:
+def part_index_and_code(domain: Domain, value: Value) -> tuple[int, Any]:
     """Return the part of a value and its code in that part; raise ValueError if it is not in the domain."""
     for place, part in enumerate(parts(domain)):
         found = part.find(value)

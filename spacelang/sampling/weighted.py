@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from numpy.random import Generator
 
-from spacelang.sampling.uniform import WORD_LIMIT, random_integer_below
+from spacelang.sampling.independent_sampling import WORD_LIMIT, random_integer_below
 from spacelang.sampling.value_codes import Array, integer_type
 from spacelang.solver.elimination import Bucket, Elimination, State
 

@@ -190,7 +190,7 @@ PRIOR: Final[JsonCodec[Prior]] = codec.named_object(
 
 
 _EXPRESSION_KEYS: Final[dict[type[expr.Expr], str]] = {
-    expr.Constant: "", expr.Reference: "hyperparameter", expr.Is: "is", expr.Active: "active", expr.In: "in",
+    expr.Constant: "", expr.Reference: "hyperparameter", expr.BranchTest: "is", expr.Active: "active", expr.In: "in",
     expr.Not: "not", expr.And: "and", expr.Or: "or",
 }  # fmt: skip
 
@@ -238,7 +238,7 @@ _EXPRESSION: Final[JsonCodec[expr.Expr]] = UnionCodec(
         ),
         "is": _object_codec(
             "True if a decision takes one of these alternatives; false if the decision is not reached.",
-            expr.Is,
+            expr.BranchTest,
             ObjectKey("decision", codec.NAME, _ADDRESS, part="address"),
             ObjectKey("is", ArrayCodec(codec.TEXT), part="branches"),
         ),

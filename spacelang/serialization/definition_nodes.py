@@ -18,7 +18,7 @@ from spacelang.serialization.definition_hyperparameters import (
     register_address,
 )
 from spacelang.serialization.json_documents import DefinitionError, JsonObject, ReadingContext
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import Span
 
 DEFAULT_CATALOGUE: Final = "sklearn"  # The default library, which is left out of documents
@@ -112,7 +112,7 @@ def _choice(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Choice
         raise DefinitionError(f"{path}.alternatives[{again}]", problem)
     default = names[0] if parts["default"] is None else parts["default"]
     if default not in names:
-        remedy = suggestion(default, names) or "use one of the alternatives"
+        remedy = format_suggestion(default, names) or "use one of the alternatives"
         raise DefinitionError(f"{path}.default", f"is `{default}`, which is not an alternative", remedy)
     register_address(parts, path, context)
     return ir.Choice(**{**parts, "default": names.index(default)}, span=context.span(parts["name"]))
@@ -243,17 +243,17 @@ def _operator(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Oper
 
 
 _OPERATOR: Final[JsonCodec[ir.Operator]] = NamedCodec("operator", lambda: _OPERATOR_OBJECT)
-_NAMED: Final[JsonCodec[ir.NamedObject]] = codec.named_object(
+_NAMED: Final[JsonCodec[ir.CatalogueObject]] = codec.named_object(
     "named",
     "A function or object that the catalogue lists by its name.",
     (ObjectKey("named", codec.NAME, part="name"),),
-    codec.from_parts(ir.NamedObject),
+    codec.from_parts(ir.CatalogueObject),
 )
 _FIXED: Final[JsonCodec[ir.FixedValue]] = UnionCodec(
     "",
     "an operator or a named object",
     {"operator": _OPERATOR, "named": _NAMED},
-    lambda value: {ir.Operator: "operator", ir.NamedObject: "named"}.get(type(value), ""),
+    lambda value: {ir.Operator: "operator", ir.CatalogueObject: "named"}.get(type(value), ""),
     codec.VALUE,
 )
 _PARAMETER: Final[JsonCodec[ir.Hyperparameter | ir.Choice]] = UnionCodec(

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias, assert_never
 
 from spacelang.ir import space as ir
 from spacelang.ir.domain import describe, literal, spell_parameter_name
-from spacelang.ir.expr import Is, rename_addresses
+from spacelang.ir.expr import BranchTest, rename_addresses
 from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.task import task_lines as describe_task
 from spacelang.serialization.syntax_nodes import show_expression
@@ -73,7 +73,10 @@ class SpaceDifference:
 def compare(first: Structures, second: Structures) -> SpaceDifference:
     """Return the differences of two spaces and the number of structures they share, which takes as long as counting."""
     return SpaceDifference(
-        differences(first.space, second.space), first.count, second.count, count_common(first.space, second.space)
+        differences(first.space, second.space),
+        first.count,
+        second.count,
+        count_common_structures(first.space, second.space),
     )
 
 
@@ -194,7 +197,7 @@ def _facts_of_fixed(value: ir.FixedValue, address: str) -> Iterator[tuple[_FactK
     match value:
         case ir.Operator():
             yield from _facts_of(value, address)
-        case ir.NamedObject(name=name):
+        case ir.CatalogueObject(name=name):
             yield (address, Aspect.FIXED), name
         case _:
             yield (address, Aspect.FIXED), literal(value)
@@ -220,7 +223,7 @@ def _outline(node: ir.Node) -> str:
 # ---- common structures
 
 
-def count_common(first: ir.Space, second: ir.Space) -> int | None:
+def count_common_structures(first: ir.Space, second: ir.Space) -> int | None:
     """Return the number of structures that both spaces have; None if they are too intertwined to be counted.
 
     The function counts the structures of a union space. It has the decisions of both spaces, and forbids what only one
@@ -306,7 +309,7 @@ class _SpaceUnion:
                 if name in each.choice.branch_indices
             ]
             branches.append(ir.Branch(name, ir.Product(ir.ProductKind.SEQUENCE, tuple(own))))
-            self.forbidden.append(ir.Constraint(Is(address, (name,)), forbidden=True))
+            self.forbidden.append(ir.Constraint(BranchTest(address, (name,)), forbidden=True))
         return ir.Choice(ours.node.name, address, address, tuple(branches))
 
     def _unshared_node(self, number: int, context: ir.Context) -> ir.Node:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
-from spacelang.ir.expr import Active, Expr, Is, Reference, nodes, scope
+from spacelang.ir.expr import Active, BranchTest, Expr, Reference, mentioned_addresses, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
 from spacelang.ir.value import Value
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import NO_SPAN, Source, Span, forbidden_character, parameter_name_problem
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ def check_keys(given: Collection[str], path: str, known: Collection[str]) -> Ite
     for key in given:
         if key not in known:
             listed = ", ".join(f"`{name}`" for name in [*known][:MAX_LISTED])
-            remedy = suggestion(key, known) or f"known keys: {listed}"
+            remedy = format_suggestion(key, known) or f"known keys: {listed}"
             yield DefinitionError(path, f"has an unknown key `{key}`", remedy)
 
 
@@ -67,7 +67,7 @@ def find_tag(value: object, path: str, kinds: Collection[str], what: str) -> str
     listed = ", ".join(f"`{kind}`" for kind in kinds)
     if found:
         raise DefinitionError(path, f"has both `{found[0]}` and `{found[1]}`", "give only one of them")
-    meant = next(filter(None, (suggestion(key, kinds) for key in given)), "")
+    meant = next(filter(None, (format_suggestion(key, kinds) for key in given)), "")
     raise DefinitionError(path, f"is not {what}", meant or f"give one of the keys {listed}")
 
 
@@ -174,7 +174,7 @@ def expect_one_of(value: object, path: str, known: Sequence[str]) -> str:
     if found in known:
         return found
     listed = ", ".join(f"`{each}`" for each in known)
-    raise DefinitionError(path, f"is `{found}`", suggestion(found, known) or f"expected one of {listed}")
+    raise DefinitionError(path, f"is `{found}`", format_suggestion(found, known) or f"expected one of {listed}")
 
 
 def describe_json_value(value: object) -> str:
@@ -408,12 +408,14 @@ def _check_reference(node: Expr, path: str, space: Space) -> None:
     match node:
         case Reference(address) | Active(address):
             _find_node(address, Hyperparameter, path, space)
-        case Is(address, branches):
+        case BranchTest(address, branches):
             choice = _find_node(address, Choice, path, space)
             assert isinstance(choice, Choice)
             wrong = next((branch for branch in branches if branch not in choice.branch_indices), None)
             if wrong is not None:
-                remedy = suggestion(wrong, choice.branch_indices) or f"use one of the alternatives of `{address}`"
+                remedy = (
+                    format_suggestion(wrong, choice.branch_indices) or f"use one of the alternatives of `{address}`"
+                )
                 raise DefinitionError(path, f"refers to `{wrong}`, which is not an alternative of `{address}`", remedy)
         case _:
             return
@@ -426,11 +428,13 @@ def _find_node(address: str, kind: type[Choice | Hyperparameter], path: str, spa
     what = "decision" if kind is Choice else "hyperparameter"
     known = [each.address for each in space.variables.values() if isinstance(each.node, kind)]
     problem = f"refers to the unknown {what} `{address}`"
-    raise DefinitionError(path, problem, suggestion(address, known) or f"use the address of an existing {what}")
+    raise DefinitionError(path, problem, format_suggestion(address, known) or f"use the address of an existing {what}")
 
 
 def _check_conditions(space: Space, paths: DocumentPaths) -> None:
-    after = {address: set(scope(each)) & space.conditions.keys() for address, each in space.conditions.items()}
+    after = {
+        address: set(mentioned_addresses(each)) & space.conditions.keys() for address, each in space.conditions.items()
+    }
     try:
         TopologicalSorter(after).prepare()
     except CycleError as error:

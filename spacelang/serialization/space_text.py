@@ -13,10 +13,10 @@ from spacelang.ir.domain import is_bare_word
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
 from spacelang.ir.task import Task, describe_bound, describe_limits, describe_validation, format_number
-from spacelang.ir.walk import PIPELINE_GROUP, is_sequence, join_address, operator_address, step_groups
+from spacelang.ir.walk import PIPELINE_GROUP, group_name_per_step, is_sequence, join_address, operator_address
 from spacelang.serialization.syntax_nodes import ExpressionNames, domain_node
 from spacelang.syntax import ast, synthetic_nodes
-from spacelang.syntax.inline_printer import title
+from spacelang.syntax.inline_printer import structure_title
 from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value, make_word
 from spacelang.text import NO_SPAN, unique_name
 
@@ -102,7 +102,7 @@ class _SpaceWriter:
                 return _joined("&", [self._step(child, prefix) for child in node.children])
             case ir.Product(kind=ir.ProductKind.COLUMNS):
                 parts = (self._step(child, prefix) for child in node.children)
-                return ast.Columns(tuple(zip(map(_selector, node.selectors), parts, strict=True)), (), NO_SPAN)
+                return ast.ColumnSplit(tuple(zip(map(_selector, node.selectors), parts, strict=True)), (), NO_SPAN)
             case ir.Product(kind=ir.ProductKind.PERMUTATION):
                 return self._permutation(node, prefix)
             case _:
@@ -111,7 +111,7 @@ class _SpaceWriter:
     def _sequence(self, children: Sequence[ir.Node], prefix: str) -> ast.Structure:
         """Return steps joined by `->`; neighbouring steps whose addresses share a group name form a named group."""
         parts: list[ast.Structure] = []
-        runs = groupby(zip(step_groups(children, prefix), children, strict=True), lambda run: run[0])
+        runs = groupby(zip(group_name_per_step(children, prefix), children, strict=True), lambda run: run[0])
         for name, steps in ((name, [step for _, step in run]) for name, run in runs):
             if not name:
                 parts.extend(self._structure(step, prefix) for step in steps)
@@ -139,7 +139,7 @@ class _SpaceWriter:
         labels = next(e for e in permutations(node.labels) if ir.order_name(e) == order.branches[order.default].name)
         parts = tuple(self._step(steps[node.labels.index(label)], prefix) for label in labels)
         given = (
-            None if unique_name(title(part), labels[:place]) == label else make_word(label)
+            None if unique_name(structure_title(part), labels[:place]) == label else make_word(label)
             for place, (part, label) in enumerate(zip(parts, labels, strict=True))
         )
         names = dict.fromkeys(map(ir.order_name, permutations(labels)))
@@ -192,7 +192,7 @@ class _SpaceWriter:
             alias = None if node.name == branch.name else make_word(branch.name)
             return ast.OperatorReference(_operator_name(node), alias, self._body(node, prefix), marks, NO_SPAN)
         own = self._structure(node, prefix)
-        if title(own) != branch.name or isinstance(node, ir.Operator) or _joining_sign(own) in ("|", "?"):
+        if structure_title(own) != branch.name or isinstance(node, ir.Operator) or _joining_sign(own) in ("|", "?"):
             # With a single pair of brackets the name would apply to the operator or decision itself.
             return _group(own if _joining_sign(own) in ("->", "&") else _group(own), branch.name, marks)
         # Annotations after the name of a stage apply to the stage; after a name in brackets, to the alternative.
@@ -211,7 +211,7 @@ class _SpaceWriter:
         """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
         if branch.weight != 1.0 or branch.name != ir.value_name(branch.value) or not _has_structures(choice):
             raise _unwritable(f"the value `{branch.name}` of `{choice.key}` with its name and weight")
-        return ast.Values((make_value(branch.value),), False, NO_SPAN)
+        return ast.ValueSet((make_value(branch.value),), False, NO_SPAN)
 
     def _range(self, branch: ir.Branch, node: ir.Hyperparameter, choice: ir.Choice) -> ast.Domain:
         """Return a range, which has no annotations; if it is not the default, its own default is the implied middle."""
@@ -294,7 +294,7 @@ class _SpaceWriter:
             case ir.Operator():
                 body = self._body(fixed, base) or ast.Body((), NO_SPAN)
                 return ast.OperatorValue(_operator_name(fixed), body, NO_SPAN)
-            case ir.NamedObject():
+            case ir.CatalogueObject():
                 return make_value(fixed.name)
             case _:
                 return make_value(fixed)

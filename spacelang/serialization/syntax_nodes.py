@@ -30,15 +30,15 @@ from spacelang.text import NO_SPAN
 Path: TypeAlias = tuple[ast.Word, ...]
 
 
-def domain_node(found: Domain) -> ast.Range | ast.Booleans | ast.Values | ast.UnionDomain:
+def domain_node(found: Domain) -> ast.Range | ast.BooleanDomain | ast.ValueSet | ast.UnionDomain:
     """Return the syntax node of a domain."""
     match found:
         case Union():
             return ast.UnionDomain(tuple(map(domain_node, found.parts)), NO_SPAN)
         case Categorical() if are_same(found.values, BOOLEANS.values):
-            return ast.Booleans(NO_SPAN)
+            return ast.BooleanDomain(NO_SPAN)
         case Categorical() | Ordinal():
-            return ast.Values(tuple(map(make_value, found.values)), isinstance(found, Ordinal), NO_SPAN)
+            return ast.ValueSet(tuple(map(make_value, found.values)), isinstance(found, Ordinal), NO_SPAN)
         case Grid():
             step = None if found.is_consecutive else ast.Number(found.step, NO_SPAN)
             return _range_node("int" if found.is_integral else "float", found, step, (False, False))
@@ -82,7 +82,7 @@ class ExpressionNames:
 
     def find_shadowed(self, expression: expr.Expr, siblings: Collection[str]) -> str | None:
         """Return the first address in an expression that would mean a sibling inside the operator, or None."""
-        return next((address for address in expr.scope(expression) if address in siblings), None)
+        return next((address for address in expr.mentioned_addresses(expression) if address in siblings), None)
 
     def expression_node(
         self, expression: expr.Expr, around: str = "", siblings: Collection[str] = ()
@@ -92,7 +92,7 @@ class ExpressionNames:
         Parameters of the same operator (`siblings`) are written by their own names where these are unambiguous. Without
         `around`, the expression is written as for the top level of a file.
         """
-        names = {address: self._paths[address] for address in expr.scope(expression)}
+        names = {address: self._paths[address] for address in expr.mentioned_addresses(expression)}
         if around:
             words = {*DATA_SIZE_NAMES, *self._string_values(names)}
             for address in names:
@@ -132,7 +132,7 @@ def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mappi
             # An empty set of values is written as `x != x`, which is never true.
             nothing = ast.Binary("!=", one, one, NO_SPAN)
             return ast.Membership(one, tuple(map(make_value, values)), NO_SPAN) if values else nothing
-        case expr.Is(address, branches):
+        case expr.BranchTest(address, branches):
             return make_choice_test(_dotted(names[address]), branches)
         case expr.Active(address):
             return ast.Binary("==", _dotted(names[address]), _dotted(names[address]), NO_SPAN)
@@ -182,8 +182,8 @@ def expression_speller(space: Space) -> Callable[[expr.Expr], expr.Expr]:
         match expression:
             case expr.And() | expr.Or() | expr.Not():
                 return expr.with_children(expression, spell)
-            case expr.Is(address, branches):
-                return expr.Is(names[address], tuple(map(spell_branch, branches)))
+            case expr.BranchTest(address, branches):
+                return expr.BranchTest(names[address], tuple(map(spell_branch, branches)))
             case _:
                 return expr.rename_addresses(expression, names)
 
@@ -225,7 +225,7 @@ def _text_and_precedence(expression: expr.Expr) -> tuple[str, int | None]:
     match expression:
         case expr.Or() | expr.And() | expr.Not():
             return _logical(expression)
-        case expr.Is():
+        case expr.BranchTest():
             is_one = len(expression.branches) == 1
             tested = f"is {expression.branches[0]}" if is_one else f"in {_set(expression.branches)}"
             return f"{expression.address} {tested}", _TEST

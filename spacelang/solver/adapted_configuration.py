@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from spacelang.frozen import frozen
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion, member_or_exclusion
+from spacelang.ir.membership import ExclusionReason, member_or_exclusion
 from spacelang.ir.space import Choice, Context, Space
 from spacelang.solver.counting import Structures
 from spacelang.solver.nearest_configuration import KeyChange, nearest_member
@@ -67,11 +67,11 @@ def without_dropped_keys(space: Space, configuration: Configuration) -> tuple[Co
     return Configuration({key: value for key, value in configuration.items() if key not in dropped}), dropped
 
 
-def adapted_member(space: Space, configuration: Configuration) -> AdaptedConfiguration | Exclusion:
+def adapted_member(space: Space, configuration: Configuration) -> AdaptedConfiguration | ExclusionReason:
     """Return the configuration as a member of the space without such keys, or why the rest of it is no member."""
     rest, dropped = without_dropped_keys(space, configuration)
     member = member_or_exclusion(space, rest)
-    return member if isinstance(member, Exclusion) else AdaptedConfiguration(member, dropped)
+    return member if isinstance(member, ExclusionReason) else AdaptedConfiguration(member, dropped)
 
 
 def adapt(structures: Structures, configuration: Configuration) -> AdaptedConfiguration:

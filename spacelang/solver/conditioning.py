@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 
 from spacelang.grouping import group_by_key
 from spacelang.ir import space as ir
-from spacelang.ir.expr import INACTIVE, Active, And, Constant, ExpressionValue, Is, Not, Or, nodes, references
+from spacelang.ir.expr import INACTIVE, Active, And, BranchTest, Constant, ExpressionValue, Not, Or, nodes, references
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown
 from spacelang.ir.partial_evaluation import partially_evaluate as left_of
 from spacelang.ir.walk import Structure
@@ -131,7 +131,7 @@ def _relevant_decisions(
     space: ir.Space, members: Sequence[ir.Variable], constraints: Sequence[ir.Constraint], context: ir.Context
 ) -> Iterator[RelevantDecision]:
     expressions = ir.expressions_of(members, constraints)
-    tests = [each for expression in expressions for each in nodes(expression) if isinstance(each, Is)]
+    tests = [each for expression in expressions for each in nodes(expression) if isinstance(each, BranchTest)]
     owners = dict.fromkeys(owner for member in members for owner in member.owners[len(context) :])
     known = {address for address, _ in context}
     for address in dict.fromkeys([*(owner for owner, _ in owners), *(test.address for test in tests)]):

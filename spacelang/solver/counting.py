@@ -9,11 +9,11 @@ from spacelang.deprecation import renamed_attributes
 from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import SimpleDomain
-from spacelang.ir.expr import scope
+from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, expressions_of
 from spacelang.ir.walk import Structure, default_structure
-from spacelang.solver.cells import is_always_decidable
-from spacelang.solver.elimination import FEWEST, Factor, Polynomials, State, Table
+from spacelang.solver.domain_cells import is_always_decidable
+from spacelang.solver.elimination import FEWEST, Factor, PackedPolynomials, State, Table
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
 
@@ -32,13 +32,13 @@ class CountWeights(Weights):
 class DiscrepancyWeights(Weights):
     """Weights that give a structure x^k if k of its decisions differ from a reference structure."""
 
-    def __init__(self, reference: Structure, polynomials: Polynomials) -> None:
+    def __init__(self, reference: Structure, polynomials: PackedPolynomials) -> None:
         self.reference = reference
         self.polynomials = polynomials
 
     def branch_weight(self, choice: Choice, place: int) -> float:
         """Return 1 for the branch of the reference (or default), and the weight x for any other."""
-        return self.polynomials.power(_is_changed(choice, place, self.reference))
+        return self.polynomials.pack_monomial(_is_changed(choice, place, self.reference))
 
 
 class ChangeWeights(Weights):
@@ -105,7 +105,7 @@ class Structures:
     @cached_property
     def count(self) -> int:
         """The number of structures that have at least one admissible configuration."""
-        return int(self._structure_solver.total())
+        return int(self._structure_solver.total_weight())
 
     @cached_property
     def supported_branches(self) -> dict[str, frozenset[int]]:
@@ -129,10 +129,10 @@ class Structures:
         each other, since only existence is decided there, or where conditions connect too many variables.
         """
         infinite = any(node.domain.size is None for node in self.space.hyperparameters)
-        if infinite or self.model.is_existence_only:
+        if infinite or self.model.has_uncounted_comparisons:
             return None
         try:
-            return int(Solver(self.model, CountWeights()).total())
+            return int(Solver(self.model, CountWeights()).total_weight())
         except TooManyConnectedVariablesError:
             return None
 
@@ -141,8 +141,10 @@ class Structures:
 
         A decision that the reference does not reach counts as different if it does not take its default.
         """
-        polynomials = Polynomials(self.count.bit_length())
-        return polynomials.coefficients(int(Solver(self.model, DiscrepancyWeights(reference, polynomials)).total()))
+        polynomials = PackedPolynomials(self.count.bit_length())
+        return polynomials.unpack_coefficients(
+            int(Solver(self.model, DiscrepancyWeights(reference, polynomials)).total_weight())
+        )
 
     def nearest_structure(self, taken: Structure) -> Structure:
         """Return the structure with the given branches that is nearest to the default structure.
@@ -212,7 +214,7 @@ class Structures:
         """The constraint tables of each context; tables that exclude nothing are omitted."""
         found: dict[Context, list[_ConstraintTable]] = {}
         for context, networks in self.model.by_context.items():
-            for network in (each for each in networks if not each.is_free):
+            for network in (each for each in networks if not each.has_only_free_hyperparameters):
                 factors = self.existence_solver.weighted_decisions(network).factors
                 for factor in _merge_factors(
                     [factor for factor in factors if _excludes_any_state(factor, network.states)]
@@ -230,7 +232,7 @@ def _without_irrelevant_conditions(space: Space) -> Mapping[str, Variable]:
     value exists. There may be thousands of them in alternatives that would otherwise all be connected.
     """
     expressions = expressions_of(space.variables.values(), space.constraints)
-    mentioned = {address for expression in expressions for address in scope(expression)}
+    mentioned = {address for expression in expressions for address in mentioned_addresses(expression)}
     freed = {
         node.address: replace(space.variables[node.address], node=replace(node, condition=None))
         for node in space.hyperparameters

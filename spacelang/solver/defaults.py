@@ -13,7 +13,7 @@ from spacelang.ir.walk import Assignment, Structure, assemble, default_structure
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import State, draw_states
-from spacelang.solver.linear import InequalitySystem, is_feasible_system, witness
+from spacelang.solver.linear import InequalitySystem, find_feasible_values, is_feasible_system
 from spacelang.solver.model import Solver, Weights
 from spacelang.solver.network import UNREACHED, Network
 
@@ -125,7 +125,7 @@ def _nearest_values(
         point = {**settled, address: Categorical((defaults[address],))}
         if contains(cell, defaults[address]) and is_feasible_system(point, needed):
             settled = point
-    found = witness(settled, needed)
+    found = find_feasible_values(settled, needed)
     assert found is not None
     return found
 

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
-from spacelang.ir.expr import INACTIVE, is_true, scope
+from spacelang.ir.expr import INACTIVE, is_true, mentioned_addresses
 from spacelang.ir.space import Constraint, Context, Variable
 
 State: TypeAlias = int
@@ -48,20 +48,20 @@ FEWEST: Final = Semiring("(min, +)", min)
 
 
 @frozen
-class Polynomials:
+class PackedPolynomials:
     """Polynomials as integer weights for `SUM`: the coefficient of x^k has the bits from `k * bits` on."""
 
     bits: int
 
-    def power(self, exponent: int) -> int:
+    def pack_monomial(self, exponent: int) -> int:
         """Return the weight x^exponent."""
         return 1 << self.bits * exponent
 
-    def coefficients(self, weight: int) -> tuple[int, ...]:
+    def unpack_coefficients(self, weight: int) -> tuple[int, ...]:
         """Return the coefficients of a weight, lowest power first; each must be below 2^bits."""
         found = []
         while weight:
-            found.append(weight & self.power(1) - 1)
+            found.append(weight & self.pack_monomial(1) - 1)
             weight >>= self.bits
         return tuple(found)
 
@@ -314,11 +314,11 @@ def group_variables(variables: Mapping[str, Variable], constraints: Sequence[Con
     ties = UnionFind(variables)
     for variable in variables.values():
         if variable.condition is not None:
-            ties.union((variable.address, *_known_addresses(variables, scope(variable.condition))))
+            ties.union((variable.address, *_known_addresses(variables, mentioned_addresses(variable.condition))))
     loose: list[Constraint] = []
     over: list[tuple[str, Constraint]] = []
     for constraint in constraints:
-        named = _known_addresses(variables, scope(constraint.expression))
+        named = _known_addresses(variables, mentioned_addresses(constraint.expression))
         ties.union((*named, *_known_addresses(variables, _owners_if_unreached(variables, constraint))))
         over += [(address, constraint) for address in named[:1]]
         loose += [] if named else [constraint]
@@ -339,7 +339,7 @@ def _owners_if_unreached(variables: Mapping[str, Variable], constraint: Constrai
     """Yield the owners of the variables of a constraint that can fail where none of them is reached."""
     if constraint.scope or is_true(constraint.expression, lambda _: INACTIVE) != constraint.forbidden:
         return
-    for address in _known_addresses(variables, scope(constraint.expression)):
+    for address in _known_addresses(variables, mentioned_addresses(constraint.expression)):
         yield from (owner for owner, _ in variables[address].owners)
 
 

@@ -136,10 +136,10 @@ def _row(form: LinearSum, *, strict: bool) -> Inequality:
 
 def is_feasible_system(cells: Mapping[str, SimpleDomain], alternatives: Sequence[tuple[InequalitySystem, ...]]) -> bool:
     """Return True if values in the (numeric) cells satisfy one alternative per entry. Raise SearchTooLongError."""
-    return witness(cells, alternatives) is not None
+    return find_feasible_values(cells, alternatives) is not None
 
 
-def witness(
+def find_feasible_values(
     cells: Mapping[str, SimpleDomain], alternatives: Sequence[tuple[InequalitySystem, ...]]
 ) -> dict[str, Value] | None:
     """Return values, rather inside cells, that satisfy one alternative per entry; or None. Raise SearchTooLongError."""

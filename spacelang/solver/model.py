@@ -68,13 +68,13 @@ class SolverModel:
         return {context: networks for context, networks in found.items() if networks}
 
     @cached_property
-    def network_of(self) -> dict[str, Network]:
+    def network_by_address(self) -> dict[str, Network]:
         """The network of each decision, by the address of the decision."""
         deciding = (network for networks in self.decision_networks.values() for network in networks)
         return {member.address: network for network in deciding for member in network.members}
 
     @cached_property
-    def is_existence_only(self) -> bool:
+    def has_uncounted_comparisons(self) -> bool:
         """True if some comparison of ranges is decided without counting its solutions."""
         return any(network.ranges for networks in self.by_context.values() for network in networks)
 
@@ -94,12 +94,12 @@ class Solver:
         """Return a solver conditioned on branches of decisions, together with the branches that lead to them."""
         return ConditionedSolver(self, taken)
 
-    def total(self, context: Context = ()) -> float:
+    def total_weight(self, context: Context = ()) -> float:
         """Return the total weight of everything below a context, assuming that its branches are taken."""
         return prod(
             self.solve(network).total
             for network in self.model.by_context.get(context, ())
-            if not (self.weights.existential and network.is_free)
+            if not (self.weights.existential and network.has_only_free_hyperparameters)
         )
 
     def draw_structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
@@ -123,7 +123,7 @@ class Solver:
                 else:
                     for address, variable in choices.items():
                         places = range(len(variable.choice.branches))
-                        found[address] = frozenset(p for p in places if self.total(context_below(variable, p)))
+                        found[address] = frozenset(p for p in places if self.total_weight(context_below(variable, p)))
         return found
 
     def _supported(self, network: Network) -> dict[str, frozenset[State]]:
@@ -175,7 +175,7 @@ class Solver:
     def _weight(self, network: Network, node: Choice | Hyperparameter, state: State) -> float:
         if isinstance(node, Hyperparameter):
             return self.weights.cell_weight(node, network.cells[node.address][state])
-        inside = self.total(context_below(self.model.variables[node.address], state))
+        inside = self.total_weight(context_below(self.model.variables[node.address], state))
         return self.weights.branch_weight(node, state) * inside
 
 
@@ -214,9 +214,9 @@ class ConditionedSolver:
                         result[address] = waiting[-1][-1][1]
         return result
 
-    def branch_shares(self, choice: Choice) -> dict[str, int]:
+    def relative_branch_weights(self, choice: Choice) -> dict[str, int]:
         """Return the relative weights of the branches of a reached decision, without those of weight 0."""
-        network = self._solver.model.network_of[choice.address]
+        network = self._solver.model.network_by_address[choice.address]
         buckets = self._solver.solve(network, network.fixed_decisions(self._taken), choice.address).buckets
         return {choice.branches[place].name: int(share) for place, share in buckets[-1].weights[()].items()}
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, NotFound, members, nearest_value, parts
-from spacelang.ir.membership import Exclusion, all_exclusions, first_exclusion
+from spacelang.ir.membership import ExclusionReason, all_exclusions, first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, are_same, is_number
 from spacelang.ir.walk import Structure, default_structure, hyperparameters_of, rebuild_tree
@@ -35,7 +35,7 @@ class NearestMember:
     `reasons` and `changes` are empty if the configuration is a member.
     """
 
-    reasons: tuple[Exclusion, ...]
+    reasons: tuple[ExclusionReason, ...]
     member: Configuration
     changes: tuple[KeyChange, ...]
 

@@ -59,7 +59,7 @@ class Network(FactorGraph):
     __hash__ = object.__hash__
 
     @property
-    def is_free(self) -> bool:
+    def has_only_free_hyperparameters(self) -> bool:
         """True if the network has only hyperparameters and no factor limits them, so that values always exist."""
         return not self.factors and len(self.cells) == len(self.members)
 

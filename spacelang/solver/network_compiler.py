@@ -10,7 +10,7 @@ from spacelang.ir import expr
 from spacelang.ir.domain import Domain, SimpleDomain
 from spacelang.ir.space import Choice, Constraint, Variable, expressions_of
 from spacelang.ir.value import is_number
-from spacelang.solver import cells, linear, network
+from spacelang.solver import domain_cells, linear, network
 from spacelang.solver.elimination import Factor, State, Table, UnionFind, VariableGroup, group_variables
 
 MAX_JOINT_VALUES: Final = 100_000
@@ -38,7 +38,9 @@ class _NetworkCompiler:
         self.depth = len(tied.context)
         self.members = {member.address: member for member in tied.members}
         expressions = (*expressions_of((), tied.constraints), *expressions_of(tied.members, ()))
-        self.atoms = tuple(dict.fromkeys(atom for expression in expressions for atom in cells.atoms_of(expression)))
+        self.atoms = tuple(
+            dict.fromkeys(atom for expression in expressions for atom in domain_cells.atoms_of(expression))
+        )
         self.literals: dict[expr.Expr, expr.Expr] = {}
         self.ranges: dict[str, expr.Compare] = {}
         self.truths: list[str] = []
@@ -47,7 +49,7 @@ class _NetworkCompiler:
         self.factors: list[Factor] = []
 
     def run(self) -> network.Network:
-        related = [atom for atom in self.atoms if cells.is_multivariate(atom)]
+        related = [atom for atom in self.atoms if domain_cells.is_multivariate(atom)]
         enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
         for atom in related:
             if atom not in enumerable:
@@ -68,16 +70,20 @@ class _NetworkCompiler:
     def _is_enumerable(self, atom: expr.Expr) -> bool:
         domains = [self.members[address].hyperparameter.domain for address in expr.references(atom)]
         sizes = [domain.size for domain in domains if domain.size is not None]
-        return len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= cells.MAX_ENUMERATED
+        return (
+            len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= domain_cells.MAX_ENUMERATED
+        )
 
-    def _new_truth(self) -> expr.Is:
+    def _new_truth(self) -> expr.BranchTest:
         name = f"truth {len(self.truths)}"  # cannot clash with an address, since these contain no blanks
         self.truths.append(name)
         self.states[name] = (0, 1)
-        return expr.Is(name, ("true",))
+        return expr.BranchTest(name, ("true",))
 
     def _add_states(self, whole: set[str]) -> None:
-        alone = group_by_key((expr.references(atom)[0], atom) for atom in self.atoms if not cells.is_multivariate(atom))
+        alone = group_by_key(
+            (expr.references(atom)[0], atom) for atom in self.atoms if not domain_cells.is_multivariate(atom)
+        )
         compared = {address for atom in self.ranges.values() for address in expr.references(atom)}
         for address, member in self.members.items():
             unreached = len(member.owners) > self.depth
@@ -87,7 +93,7 @@ class _NetworkCompiler:
                 node, mine = member.node, alone.get(address, [])
                 is_compared = address in compared
                 found = (
-                    cells.singleton_cells(node.domain)
+                    domain_cells.singleton_cells(node.domain)
                     if address in whole
                     else _cells_of_hyperparameter(node.domain, mine, compared=is_compared)
                 )
@@ -107,7 +113,7 @@ class _NetworkCompiler:
             test = self._define_truth(test)
 
         active = expr.Active(member.address)
-        names = (*dict.fromkeys(expr.scope(test)), member.address)
+        names = (*dict.fromkeys(expr.mentioned_addresses(test)), member.address)
         self._tabulate(names, [expr.Or((expr.And((test, active)), expr.Not(expr.Or((test, active)))))])
 
     def _owner_test(self, owner: str, branch: str) -> expr.Expr:
@@ -116,7 +122,7 @@ class _NetworkCompiler:
         For a decision with many branches, all its variables share one truth variable for the test. Otherwise each of
         them would need a table with a row for every unrelated branch.
         """
-        test = expr.Is(owner, (branch,))
+        test = expr.BranchTest(owner, (branch,))
         if len(self.states[owner]) <= MAX_DIRECT_BRANCHES:
             return test
         if test not in self.literals:
@@ -124,11 +130,16 @@ class _NetworkCompiler:
         return self.literals[test]
 
     def _add_constraints(self) -> None:
-        sizes = {frozenset(expr.scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
+        sizes = {
+            frozenset(expr.mentioned_addresses(c.expression)): self._joint_size(c.expression)
+            for c in self.tied.constraints
+        }
         if sum(min(size, MAX_PAIR_TABLE if len(names) <= 2 else MAX_TABLE) for names, size in sizes.items()) > MAX_ROWS:
             raise network.TooManyConnectedVariablesError(self.tied.constraints)
         tests_of = map(self._constraint_test, self.tied.constraints)
-        for names, tests in group_by_key((tuple(sorted(set(expr.scope(test)))), test) for test in tests_of).items():
+        for names, tests in group_by_key(
+            (tuple(sorted(set(expr.mentioned_addresses(test)))), test) for test in tests_of
+        ).items():
             self._tabulate(names, tests)
 
     def _constraint_test(self, constraint: Constraint) -> expr.Expr:
@@ -149,7 +160,9 @@ class _NetworkCompiler:
 
     def _split_large(self, expression: expr.Expr) -> expr.Expr:
         """Return an expression small enough to tabulate; large ones are halved, each half with a truth variable."""
-        if self._joint_size(expression) <= (MAX_TABLE if len(set(expr.scope(expression))) > 2 else MAX_PAIR_TABLE):
+        if self._joint_size(expression) <= (
+            MAX_TABLE if len(set(expr.mentioned_addresses(expression))) > 2 else MAX_PAIR_TABLE
+        ):
             return expression
         match expression:
             case expr.Not():
@@ -166,11 +179,11 @@ class _NetworkCompiler:
                 return expression
 
     def _joint_size(self, expression: expr.Expr) -> int:
-        return prod(len(self.states[name]) for name in set(expr.scope(expression)))
+        return prod(len(self.states[name]) for name in set(expr.mentioned_addresses(expression)))
 
     def _define_truth(self, expression: expr.Expr) -> expr.Expr:
         literal = self._new_truth()
-        names = tuple(dict.fromkeys(expr.scope(expression)))
+        names = tuple(dict.fromkeys(expr.mentioned_addresses(expression)))
         table: Table = {}
         for joint, truth in self._truth_blocks(expression, names):
             table.update(dict.fromkeys(product(*joint, (int(truth),)), 1))
@@ -194,7 +207,7 @@ class _NetworkCompiler:
         alone: dict[str, list[expr.Expr]] = {name: [] for name in names}
         whole: set[str] = set()
         for leaf in expr.logical_atoms(expression):
-            named = dict.fromkeys(expr.scope(leaf))
+            named = dict.fromkeys(expr.mentioned_addresses(leaf))
             if len(named) == 1:
                 alone[next(iter(named))].append(leaf)
             else:
@@ -285,9 +298,9 @@ def evaluate_combinations(
 def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[expr.Expr], *, compared: bool) -> tuple[SimpleDomain, ...]:
     """Return the cells of a domain (each categorical value, if `compared`). Raise UndecidableError without cuts."""
     for atom in atoms:
-        if not cells.can_be_cut(domain, atom):
+        if not domain_cells.can_be_cut(domain, atom):
             raise network.UndecidableError(atom)
-    return cells.distinguished_cells(domain, atoms, by_value=compared)
+    return domain_cells.distinguished_cells(domain, atoms, by_value=compared)
 
 
 def _connected_comparisons(ranges: Mapping[str, expr.Compare]) -> Iterable[Sequence[str]]:

@@ -41,11 +41,11 @@ class ConfigurationNumbers:
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]
         if endless:
             raise ValueError(f"the configurations cannot be numbered: `{endless[0]}` is continuous")
-        if structures.model.is_existence_only:
+        if structures.model.has_uncounted_comparisons:
             reason = "a constraint compares large ranges with each other"
             raise ValueError(f"the configurations cannot be numbered: {reason}")
         try:
-            self.count = int(solver.total())
+            self.count = int(solver.total_weight())
         except TooManyConnectedVariablesError as error:
             raise ValueError(f"the configurations cannot be numbered: {error}") from error
         self._numbering = _Numbering(self._space, solver)
@@ -145,7 +145,7 @@ class _Numbering:
             return 1
         if variable in network.cells:
             return network.cells[variable][state].size or 0
-        return int(self._solver.total(context_below(self._space.variables[variable], state)))
+        return int(self._solver.total_weight(context_below(self._space.variables[variable], state)))
 
     def _inner_number(
         self, network: Network, variable: str, state: State, structure: Structure, values: Mapping[str, ExpressionValue]

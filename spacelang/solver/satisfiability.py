@@ -8,11 +8,11 @@ from typing import Final
 
 from spacelang.frozen import frozen
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, contains, parts
-from spacelang.ir.expr import Active, And, Expr, Is, Not, nodes, scope
+from spacelang.ir.expr import Active, And, BranchTest, Expr, Not, mentioned_addresses, nodes
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable, expressions_of
 from spacelang.ir.value import Value
 from spacelang.ir.walk import with_dependencies
-from spacelang.solver.cells import singleton_cells
+from spacelang.solver.domain_cells import singleton_cells
 from spacelang.solver.elimination import UnionFind, common_context
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
@@ -25,7 +25,7 @@ MIN_SHARED_VARIABLES: Final = 8  # Statements that depend on at least this many 
 
 
 @frozen
-class Statement:
+class ExpressionInContext:
     """An expression of a space, and the circumstances under which it applies: `owners` taken, `active` active."""
 
     expression: Expr
@@ -33,16 +33,16 @@ class Statement:
     active: tuple[str, ...] = ()
 
 
-def possible_truths(space: Space, statement: Statement) -> tuple[bool, bool]:
+def possible_truths(space: Space, statement: ExpressionInContext) -> tuple[bool, bool]:
     """Return whether a statement can be true, and false, ignoring all constraints. Raise UndecidableError."""
     return possible_truths_of_all(space, (statement,))[0]
 
 
-def possible_truths_of_all(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+def possible_truths_of_all(space: Space, statements: Sequence[ExpressionInContext]) -> list[tuple[bool, bool]]:
     """Return the `possible_truths` of each statement, with equal ones examined once and connected ones together."""
     alike = [_without_irrelevant_owners(space, statement) for statement in statements]
-    found: dict[Statement, tuple[bool, bool]] = {}
-    many: list[Statement] = []
+    found: dict[ExpressionInContext, tuple[bool, bool]] = {}
+    many: list[ExpressionInContext] = []
     for statement in dict.fromkeys(alike):
         tried = _try_values(space, statement)
         if tried is not None:
@@ -61,15 +61,15 @@ def possible_truths_of_all(space: Space, statements: Sequence[Statement]) -> lis
 
 def is_unsatisfiable(space: Space, constraints: Sequence[Constraint], branch: tuple[str, str] | None = None) -> bool:
     """Return True if constraints alone leave no configuration with `branch` (an address and a name), if given."""
-    wished = () if branch is None else (Constraint(Is(branch[0], (branch[1],)), forbidden=False),)
+    wished = () if branch is None else (Constraint(BranchTest(branch[0], (branch[1],)), forbidden=False),)
     together = (*constraints, *wished)
     expressions = [constraint.expression for constraint in together]
-    named = [address for expression in expressions for address in scope(expression)]
+    named = [address for expression in expressions for address in mentioned_addresses(expression)]
     variables = _relevant_variables(space, (), with_dependencies(space.variables, named), expressions)
-    return not Solver(SolverModel(variables, together), Weights()).total()
+    return not Solver(SolverModel(variables, together), Weights()).total_weight()
 
 
-def _without_irrelevant_owners(space: Space, statement: Statement) -> Statement:
+def _without_irrelevant_owners(space: Space, statement: ExpressionInContext) -> ExpressionInContext:
     """Return the statement without owners that cannot matter to it.
 
     An owner cannot matter if nothing that the statement depends on lies below it or tests it. A thousand alternatives
@@ -85,13 +85,15 @@ def _without_irrelevant_owners(space: Space, statement: Statement) -> Statement:
 # ---- trying values
 
 
-def _try_values(space: Space, statement: Statement) -> set[bool] | None:
+def _try_values(space: Space, statement: ExpressionInContext) -> set[bool] | None:
     """Return the truths found by trying values, or None if that is not conclusive.
 
     All variables must always be reached. Both truths are certain as soon as both have occurred; a single truth is
     certain only if all combinations of values were tried.
     """
-    variables = [space.variables[a] for a in dict.fromkeys((*scope(statement.expression), *statement.active))]
+    variables = [
+        space.variables[a] for a in dict.fromkeys((*mentioned_addresses(statement.expression), *statement.active))
+    ]
     taken = _taken_branches(space, statement)
     if not variables or taken is None or not all(_is_reached(variable, taken) for variable in variables):
         return None
@@ -110,7 +112,7 @@ def _try_values(space: Space, statement: Statement) -> set[bool] | None:
     return found if is_complete else None
 
 
-def _taken_branches(space: Space, statement: Statement) -> dict[str, str] | None:
+def _taken_branches(space: Space, statement: ExpressionInContext) -> dict[str, str] | None:
     taken = dict(statement.owners)
     for address in statement.active:
         for owner, branch in space.variables[address].owners:
@@ -156,7 +158,7 @@ def _some_values(domain: Domain) -> list[Value]:
 # ---- solving
 
 
-def _solve_truths_together(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+def _solve_truths_together(space: Space, statements: Sequence[ExpressionInContext]) -> list[tuple[bool, bool]]:
     """Return the truths of statements solved together, or one by one if they connect too many variables."""
     try:
         return _solve_truths(space, statements)
@@ -166,7 +168,7 @@ def _solve_truths_together(space: Space, statements: Sequence[Statement]) -> lis
     return [_solve_truths(space, (statement,))[0] for statement in statements]
 
 
-def _solve_truths(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+def _solve_truths(space: Space, statements: Sequence[ExpressionInContext]) -> list[tuple[bool, bool]]:
     wanted = with_dependencies(space.variables, [a for each in statements for a in _named_addresses(each)])
     # A constraint over hyperparameters does not apply if they are not reached; any other statement does.
     own = [each.owners for each in statements if each.owners or not each.active]
@@ -181,9 +183,9 @@ def _solve_truths(space: Space, statements: Sequence[Statement]) -> list[tuple[b
     return [*zip(can_be[::2], can_be[1::2], strict=True)]
 
 
-def _probes(statement: Statement, depth: int, place: int) -> Iterator[Hyperparameter]:
+def _probes(statement: ExpressionInContext, depth: int, place: int) -> Iterator[Hyperparameter]:
     reached: tuple[Expr, ...] = (
-        *(Is(owner, (branch,)) for owner, branch in statement.owners[depth:]),
+        *(BranchTest(owner, (branch,)) for owner, branch in statement.owners[depth:]),
         *(Active(address) for address in statement.active),
     )
     for word, test in (("true", statement.expression), ("false", Not(statement.expression))):
@@ -191,16 +193,16 @@ def _probes(statement: Statement, depth: int, place: int) -> Iterator[Hyperparam
         yield Hyperparameter(name, name, name, BOOLEANS, True, And((*reached, test)))
 
 
-def _named_addresses(statement: Statement) -> tuple[str, ...]:
-    return (*scope(statement.expression), *statement.active)
+def _named_addresses(statement: ExpressionInContext) -> tuple[str, ...]:
+    return (*mentioned_addresses(statement.expression), *statement.active)
 
 
-def _connected_statements(space: Space, statements: Sequence[Statement]) -> list[list[Statement]]:
+def _connected_statements(space: Space, statements: Sequence[ExpressionInContext]) -> list[list[ExpressionInContext]]:
     wanted = with_dependencies(space.variables, [address for each in statements for address in _named_addresses(each)])
     ties = UnionFind(wanted)
     for address in wanted:
         condition = space.variables[address].condition
-        ties.union((address, *(() if condition is None else scope(condition))))
+        ties.union((address, *(() if condition is None else mentioned_addresses(condition))))
     for statement in statements:
         ties.union(_named_addresses(statement))
     return ties.groups((_named_addresses(statement)[0], statement) for statement in statements)
@@ -224,7 +226,7 @@ def _relevant_variables(
     for test in (
         node for expression in (*expressions, *expressions_of(found.values(), ())) for node in nodes(expression)
     ):
-        if isinstance(test, Is):
+        if isinstance(test, BranchTest):
             apart.setdefault(test.address, set()).update(test.branches)
     return {
         address: Variable(_merge_branches(variable.node, apart.get(address, ())), variable.owners[len(context) :])

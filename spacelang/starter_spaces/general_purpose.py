@@ -25,7 +25,7 @@ def space_name(kind: Kind) -> str:
     return f"tabular_{kind}"
 
 
-def packages_of(kind: Kind, allowed: Iterable[str]) -> tuple[str, ...]:
+def packages_with_learners(kind: Kind, allowed: Iterable[str]) -> tuple[str, ...]:
     """Return the allowed packages that have a learner for a kind of task."""
     among = {*allowed}
     return tuple(each.package for each in learners(kind) if each.package in among)
@@ -47,7 +47,7 @@ def tabular_space(kind: Kind, packages: Iterable[str] = ()) -> str:
         ("Fewer columns: keep the best ones, or combine them.", stage_text.selector(kind)),
         ("", stage_text.estimator(among, weighs=kind == "classification")),
         ("Columns of each type are processed separately, and the results are joined.", PIPELINE),
-        ("Distances and gradients need columns on the same scale.", stage_text.constraint(among)),
+        ("Distances and gradients need columns on the same scale.", stage_text.scaling_constraint(among)),
     )
     return format_text("\n".join(f"{as_comment(comment) if comment else ''}{text}" for comment, text in said))
 

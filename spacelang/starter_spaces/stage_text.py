@@ -70,10 +70,10 @@ class Learner:
         return f"| {self.operator} as {self.name} {{\n{inside}    }}\n"
 
 
-def encoder(kind: Kind, most: int | None = None) -> str:
+def encoder(kind: Kind, max_categories: int | None = None) -> str:
     """Return the stage that encodes categories; with `most`, rare ones are merged, so that `most` remain."""
-    kept = "" if most is None else f"max_categories : int[5, {most}] log = 10\n"
-    unknown = "ignore" if most is None else "infrequent_if_exist"
+    kept = "" if max_categories is None else f"max_categories : int[5, {max_categories}] log = 10\n"
+    unknown = "ignore" if max_categories is None else "infrequent_if_exist"
     # By default, the encoder takes whole numbers for classes and makes a column for each.
     labels = "auto" if kind == "classification" else "continuous"
     by_labels = f"  | TargetEncoder {{ target_type = {labels}, smooth : {{auto}} | float[1, 100] log = auto }}\n"
@@ -88,7 +88,7 @@ stage encoder =
       unknown_value = -1
       encoded_missing_value = -2
     }}
-{"" if most is None else by_labels}"""
+{"" if max_categories is None else by_labels}"""
 
 
 def selector(kind: Kind, *, is_sparse: bool = False) -> str:
@@ -112,7 +112,7 @@ def estimator(among: Iterable[Learner], *, weighs: bool) -> str:
     return "stage estimator @first =\n" + "".join(indent(each.text(weighs=weighs), "  ") for each in among)
 
 
-def constraint(among: Iterable[Learner]) -> str:
+def scaling_constraint(among: Iterable[Learner]) -> str:
     """Return the constraint that estimators that need scaled columns are not used without a scaler."""
     sides = " or ".join(f"estimator is {each.name}" for each in among if each.is_scaled)
     return f"forbid scaler is none and {f'({sides})' if ' or ' in sides else sides}\n"

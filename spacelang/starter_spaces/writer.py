@@ -156,7 +156,7 @@ def _constraint(data: Profile) -> str:
     if not data.columns_with(ColumnContent.NUMBER):
         return ""
     said = "Distances and gradients need columns on the same scale. Forbidden combinations are never tried."
-    return as_comment(said) + stage_text.constraint(_learners(data))
+    return as_comment(said) + stage_text.scaling_constraint(_learners(data))
 
 
 def _learners(data: Profile) -> list[Learner]:

@@ -253,7 +253,7 @@ class IncrementalGaussianProcess:
         return StandardisedGaussianProcess(GaussianProcess(factor, (taken - mean) / deviation), mean, deviation)
 
     @property
-    def rows(self) -> Array:
+    def training_row_indices(self) -> Array:
         """The rows of the data that the last model used, ascending: at most 500 of them."""
         return np.arange(0) if self._last is None else self._last.rows
 

@@ -90,7 +90,7 @@ class Annotation:
 
 
 @frozen
-class Quantity:
+class NumberWithUnit:
     """A number with a unit, as used in the task block."""
 
     number: float
@@ -159,7 +159,7 @@ Expression: TypeAlias = (
     | NamedConstant
     | DottedName
     | Tuple
-    | Quantity
+    | NumberWithUnit
     | Binary
     | Logical
     | Unary
@@ -219,7 +219,7 @@ class Parenthesised:
 
 
 @frozen
-class Columns:
+class ColumnSplit:
     """A column split `columns(selector: structure, ...)`."""
 
     parts: tuple[tuple[Word | Text, "Structure"], ...]
@@ -238,7 +238,7 @@ class Permute:
 
 
 Structure: TypeAlias = (
-    NoneStep | OperatorReference | JoinedStructures | OptionalStructure | Parenthesised | Columns | Permute
+    NoneStep | OperatorReference | JoinedStructures | OptionalStructure | Parenthesised | ColumnSplit | Permute
 )
 
 
@@ -260,14 +260,14 @@ class Range:
 
 
 @frozen
-class Booleans:
+class BooleanDomain:
     """The domain `bool`."""
 
     span: Span = field(compare=False, repr=False)
 
 
 @frozen
-class Values:
+class ValueSet:
     """A set of values `{a, b}` or `ordered {a, b}`."""
 
     values: tuple[Value, ...]
@@ -283,7 +283,7 @@ class UnionDomain:
     span: Span = field(compare=False, repr=False)
 
 
-Domain: TypeAlias = Range | Booleans | Values | UnionDomain | NoneStep | OperatorReference | Parenthesised
+Domain: TypeAlias = Range | BooleanDomain | ValueSet | UnionDomain | NoneStep | OperatorReference | Parenthesised
 """A domain. The last three are structures as values, that is, a nested decision."""
 
 
@@ -310,7 +310,7 @@ class FixedParameter:
 
 
 @frozen
-class Include:
+class ParameterGroupInclusion:
     """An inclusion of a parameter group: `include name`."""
 
     name: DottedName
@@ -326,7 +326,7 @@ class ConstraintStatement:
     span: Span = field(compare=False, repr=False)
 
 
-Member: TypeAlias = Parameter | FixedParameter | Include | ConstraintStatement
+Member: TypeAlias = Parameter | FixedParameter | ParameterGroupInclusion | ConstraintStatement
 
 
 @frozen

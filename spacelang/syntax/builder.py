@@ -104,8 +104,8 @@ class Builder:
         selector = self._text(children[0]) if children[0].type == "STRING" else self._word(children[0])
         return selector, children[2]
 
-    def columns(self, children: list[Child]) -> ast.Columns:
-        return ast.Columns(_of_type(children, tuple), _of_type(children, ast.Annotation), self._span(children))
+    def columns(self, children: list[Child]) -> ast.ColumnSplit:
+        return ast.ColumnSplit(_of_type(children, tuple), _of_type(children, ast.Annotation), self._span(children))
 
     def permute_part(self, children: list[Child]) -> tuple[ast.Word | None, ast.Structure]:
         return children[0] if len(children) > 1 else None, children[-1]
@@ -138,8 +138,8 @@ class Builder:
         condition = children[3][0] if len(children) > 3 else None
         return ast.FixedParameter(self._word(children[0]), children[2], self._span(children), condition)
 
-    def include(self, children: list[Child]) -> ast.Include:
-        return ast.Include(children[1], self._span(children))
+    def include(self, children: list[Child]) -> ast.ParameterGroupInclusion:
+        return ast.ParameterGroupInclusion(children[1], self._span(children))
 
     def when(self, children: list[Child]) -> list[ast.Expression]:
         return [children[1]]
@@ -155,15 +155,15 @@ class Builder:
         name: Literal["float", "int"] = "float" if kind.type == "FLOAT" else "int"
         return ast.Range(name, lower, upper, opening == "(", closing == ")", log, step, span)
 
-    def boolean(self, children: list[Child]) -> ast.Booleans:
-        return ast.Booleans(self._span(children))
+    def boolean(self, children: list[Child]) -> ast.BooleanDomain:
+        return ast.BooleanDomain(self._span(children))
 
-    def set_(self, children: list[Child]) -> ast.Values:
-        (values,) = _of_type(children, ast.Values)
-        return ast.Values(values.values, _is_terminal(children[0], "ORDERED"), self._span(children))
+    def set_(self, children: list[Child]) -> ast.ValueSet:
+        (values,) = _of_type(children, ast.ValueSet)
+        return ast.ValueSet(values.values, _is_terminal(children[0], "ORDERED"), self._span(children))
 
-    def values(self, children: list[Child]) -> ast.Values:
-        return ast.Values(_nodes(children), False, self._span(children))
+    def values(self, children: list[Child]) -> ast.ValueSet:
+        return ast.ValueSet(_nodes(children), False, self._span(children))
 
     # ---- values
 
@@ -244,7 +244,7 @@ class Builder:
         tested = None if isinstance(operator, Token) else operator
         return self._record_height(ast.IsTest(children[0], tested, self._span(children)), children[:1])
 
-    def quantity(self, children: list[Child]) -> ast.Quantity:
+    def quantity(self, children: list[Child]) -> ast.NumberWithUnit:
         return self._quantity(children[0])
 
     def reference(self, children: list[Child]) -> ast.DottedName:
@@ -293,10 +293,10 @@ class Builder:
             case _:
                 return self._word(child)
 
-    def _quantity(self, token: Token) -> ast.Quantity:
+    def _quantity(self, token: Token) -> ast.NumberWithUnit:
         found = re.fullmatch(r"([\d_.]+)([A-Za-z]+)", token)
         assert found is not None
-        return ast.Quantity(float(found[1].replace("_", "")), found[2], self._span([token]))
+        return ast.NumberWithUnit(float(found[1].replace("_", "")), found[2], self._span([token]))
 
     def _word(self, token: Token) -> ast.Word:
         start = token.start_pos + self.shift

@@ -172,7 +172,7 @@ def _precedence(expression: ast.Expression) -> int:
             return _COMPARISON
         case ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple():
             return _ATOM
-        case ast.Quantity() | ast.FunctionCall():
+        case ast.NumberWithUnit() | ast.FunctionCall():
             return _ATOM
         case _:
             assert_never(expression)
@@ -198,12 +198,18 @@ def _spell_bare(expression: ast.Expression) -> str:
 
 
 def _spell_atom(
-    atom: ast.FunctionCall | ast.Quantity | ast.DottedName | ast.Number | ast.Text | ast.NamedConstant | ast.Tuple,
+    atom: ast.FunctionCall
+    | ast.NumberWithUnit
+    | ast.DottedName
+    | ast.Number
+    | ast.Text
+    | ast.NamedConstant
+    | ast.Tuple,
 ) -> str:
     match atom:
         case ast.FunctionCall(function=function, arguments=arguments):
             return f"{function.text}({', '.join(map(spell_expression, arguments))})"
-        case ast.Quantity(number=number, unit=unit):
+        case ast.NumberWithUnit(number=number, unit=unit):
             return spell_quantity(number, unit)
         case ast.DottedName():
             return spell_reference(atom)
@@ -237,7 +243,7 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
             return f"({inner})?" if isinstance(part, ast.OptionalStructure) else f"{inner}?"
         case ast.Parenthesised(part=part, annotations=annotations):
             return f"({spell_structure(part)}){spell_alias(structure)}{spell_annotations(annotations)}"
-        case ast.Columns(parts=parts, annotations=annotations):
+        case ast.ColumnSplit(parts=parts, annotations=annotations):
             text = ", ".join(f"{spell_selector(selector)}: {spell_structure(part)}" for selector, part in parts)
             return f"columns({text}){spell_annotations(annotations)}"
         case ast.Permute(parts=parts, annotations=annotations):
@@ -290,7 +296,7 @@ def spell_member(member: ast.Member) -> str:
             return f"{_spell_parameter(name)} : {spell_domain(domain)}{spell_after_domain(member)}"
         case ast.FixedParameter(name=name, value=value):
             return f"{_spell_parameter(name)} = {_spell_value_or_arithmetic(value)}{spell_condition(member.condition)}"
-        case ast.Include(name=name):
+        case ast.ParameterGroupInclusion(name=name):
             return f"include {name.text}"
         case ast.ConstraintStatement(forbidden=forbidden, expression=expression):
             return f"{'forbid' if forbidden else 'require'} {spell_expression(expression)}"
@@ -303,7 +309,7 @@ def spell_after_domain(parameter: ast.Parameter) -> str:
     default = f" = {_spell_value_or_arithmetic(parameter.default)}" if parameter.default is not None else ""
     condition = spell_condition(parameter.condition)
     annotations = spell_annotations(parameter.annotations)
-    if default or not has_annotatable_end(parameter.domain):
+    if default or not is_last_part_annotatable(parameter.domain):
         return f"{default}{annotations}{condition}"
     return f"{condition}{annotations}"
 
@@ -317,7 +323,7 @@ def spell_condition(condition: ast.Expression | None) -> str:
     return f" when {spell_expression(condition)}" if condition is not None else ""
 
 
-def has_annotatable_end(domain: ast.Domain) -> bool:
+def is_last_part_annotatable(domain: ast.Domain) -> bool:
     """Return True if an annotation directly after a domain belongs to the last part of the domain."""
     last = domain.parts[-1] if isinstance(domain, ast.UnionDomain) else domain
     return isinstance(last, ast.OperatorReference | ast.NoneStep | ast.Parenthesised)
@@ -328,9 +334,9 @@ def spell_domain(domain: ast.Domain) -> str:
     match domain:
         case ast.Range():
             return _spell_range(domain)
-        case ast.Booleans():
+        case ast.BooleanDomain():
             return "bool"
-        case ast.Values(values=values, ordered=ordered):
+        case ast.ValueSet(values=values, ordered=ordered):
             return f"{'ordered ' if ordered else ''}{{{', '.join(map(spell_value, values))}}}"
         case ast.UnionDomain(parts=parts):
             return " | ".join(map(spell_domain, parts))
@@ -347,7 +353,7 @@ def _spell_range(domain: ast.Range) -> str:
     return f"{domain.kind}{bounds}{' log' if domain.log is not None else ''}{step}"
 
 
-def title(structure: ast.Structure) -> str:
+def structure_title(structure: ast.Structure) -> str:
     """Return the title of a structure: its alias or, without one, its text without bodies."""
     match structure:
         case ast.NoneStep():
@@ -355,25 +361,33 @@ def title(structure: ast.Structure) -> str:
         case ast.OperatorReference():
             return structure.name.text if structure.alias is None else structure.alias.text
         case ast.Parenthesised():
-            return f"({title(structure.part)})" if structure.alias is None else structure.alias.text
+            return f"({structure_title(structure.part)})" if structure.alias is None else structure.alias.text
         case ast.OptionalStructure():
-            return f"{title(structure.part)}?"
+            return f"{structure_title(structure.part)}?"
         case ast.JoinedStructures():
-            return f" {structure.sign} ".join(map(title, structure.parts))
-        case ast.Columns():
-            columns = (f"{each.span.text or spell_selector(each)}: {title(part)}" for each, part in structure.parts)
+            return f" {structure.sign} ".join(map(structure_title, structure.parts))
+        case ast.ColumnSplit():
+            columns = (
+                f"{each.span.text or spell_selector(each)}: {structure_title(part)}" for each, part in structure.parts
+            )
             return f"columns({', '.join(columns)})"
         case ast.Permute():
             return f"permute({', '.join(_labelled_steps(structure))})"
 
 
-def labels_of(permutation: ast.Permute) -> tuple[str, ...]:
+def step_labels(permutation: ast.Permute) -> tuple[str, ...]:
     """Return the name of each permuted step as used in the orders: its label or, without one, its title."""
     given = permutation.labels or (None,) * len(permutation.parts)
-    return tuple(title(p) if label is None else label.text for p, label in zip(permutation.parts, given, strict=True))
+    return tuple(
+        structure_title(p) if label is None else label.text for p, label in zip(permutation.parts, given, strict=True)
+    )
 
 
 def _labelled_steps(permutation: ast.Permute) -> Iterator[str]:
     given = permutation.labels or (None,) * len(permutation.parts)
     for part, label in zip(permutation.parts, given, strict=True):
-        yield f"{label.span.text or spell_label(label)}: {title(part)}" if label is not None else title(part)
+        yield (
+            f"{label.span.text or spell_label(label)}: {structure_title(part)}"
+            if label is not None
+            else structure_title(part)
+        )

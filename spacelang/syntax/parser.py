@@ -72,7 +72,7 @@ def _first_word(member: ast.Member) -> Span:
     match member:
         case ast.Parameter(name=name) | ast.FixedParameter(name=name):
             return name.span
-        case ast.Include(span=span):
+        case ast.ParameterGroupInclusion(span=span):
             return Span(span.source, span.start, span.start + len("include"))
         case ast.ConstraintStatement(forbidden=forbidden, span=span):
             return Span(span.source, span.start, span.start + len("forbid" if forbidden else "require"))

@@ -176,7 +176,7 @@ class _Layout(Cursor):
                 return [*self._structure(part), *self.take_until_offset(structure.span.end)]
             case ast.Parenthesised(part=part):
                 return self._parenthesised([part], structure)
-            case ast.Columns(parts=pairs):
+            case ast.ColumnSplit(parts=pairs):
                 return self._parenthesised([part for _, part in pairs], structure)
             case ast.Permute(parts=parts):
                 return self._parenthesised(parts, structure)
@@ -192,14 +192,14 @@ class _Layout(Cursor):
         return inside
 
     def _parenthesised(
-        self, parts: Sequence[ast.Structure], structure: ast.Parenthesised | ast.Columns | ast.Permute
+        self, parts: Sequence[ast.Structure], structure: ast.Parenthesised | ast.ColumnSplit | ast.Permute
     ) -> list[Document]:
         head: list[Document] = [self.take()] if isinstance(structure, ast.Parenthesised) else [self.take(), self.take()]
         inside: list[Document] = []
         for place, part in enumerate(parts):
             inside.append(Break("" if place == 0 else " ", keeps_blank=place > 0))
             labels = structure.labels if isinstance(structure, ast.Permute) else ()
-            is_called = isinstance(structure, ast.Columns) or any(labels[place : place + 1])
+            is_called = isinstance(structure, ast.ColumnSplit) or any(labels[place : place + 1])
             inside += [self.take(), self.take(), Spacing()] if is_called else []
             inside += (
                 self._joined(part)
@@ -260,7 +260,7 @@ class _Layout(Cursor):
             case ast.FixedParameter(name=name, value=value):
                 start = [self.take(), _padding(name, width), self.take(), Spacing()]
                 return [*start, *self._conditional(self._value_or_arithmetic(value), member.condition)]
-            case ast.Include():
+            case ast.ParameterGroupInclusion():
                 return self.take_until_offset(member.span.end)
             case ast.ConstraintStatement():
                 return self._constraint(member)
@@ -300,10 +300,10 @@ class _Layout(Cursor):
                     *self._value_or_arithmetic(domain.step),
                 ]
                 return [*bounds, *step, *self.take_until_offset(domain.span.end)]
-            case ast.Values(values=values, ordered=ordered):
+            case ast.ValueSet(values=values, ordered=ordered):
                 head: list[Document] = [self.take(), Spacing()] if ordered else []
                 return [*head, *self._list(values)]
-            case ast.Booleans():
+            case ast.BooleanDomain():
                 return self.take_until_offset(domain.span.end)
             case ast.NoneStep() | ast.OperatorReference() | ast.Parenthesised():
                 return self._structure(domain)
@@ -381,7 +381,9 @@ class _Layout(Cursor):
                 inside += [Spacing(), self.take(), Spacing(), *self._list(values)]
             case ast.IsTest(decision=decision):
                 inside = [*self.take_until_offset(decision.span.start), *self._expression(decision)]
-            case ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple() | ast.Quantity():
+            case (
+                ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple() | ast.NumberWithUnit()
+            ):
                 pass
             case _:
                 assert_never(expression)

@@ -12,7 +12,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.files import NotText, OutsideImport, TooLarge, UnreadableFile, UnreadableImport
 from spacelang.files import resource_folder
 from spacelang.frozen import frozen
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.text import Origin, Source, Span
 
 MAX_BYTES: Final = 2**20
@@ -28,7 +28,7 @@ def bundled_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in resource_folder("spaces").glob("*.space")))
 
 
-def is_text(reference: str) -> bool:
+def is_space_text(reference: str) -> bool:
     """Return True if `reference` is the text of a space, not a path or name: it has several lines, or a stage."""
     return "\n" in reference or STAGE_PATTERN.search(reference) is not None
 
@@ -188,7 +188,9 @@ def _unreadable_file(reference: str, reason: str) -> UnreadableFile:
     beside = Path(reference).parent
     near = nearest_name(reference, [*bundled_names(), *(str(beside / name) for name in _spaces_in_folder(beside))])
     # A program may pass the text of a space as a path by mistake.
-    remedy = "this is the text of a space: write it to a file, or give it to `sl.load`" if is_text(reference) else None
+    remedy = (
+        "this is the text of a space: write it to a file, or give it to `sl.load`" if is_space_text(reference) else None
+    )
     start = Span(Source(reference, ""), 0, 0)
     return UnreadableFile(start, path=reference, reason=reason, near=near, remedy=remedy)
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.syntax import ForeignSyntax, UnclosedString, UnexpectedEnd, UnexpectedText
-from spacelang.suggest import nearest_name
+from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax.lr_driver import UnexpectedToken
 from spacelang.syntax.parser_tables import END
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:
-    from spacelang.syntax.idiom import ForeignIdiomMatch
+    from spacelang.syntax.foreign_idiom import ForeignIdiomMatch
 
 
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
@@ -60,7 +60,7 @@ class SyntaxMistake:
     @property
     def idiom(self) -> "ForeignIdiomMatch | None":
         """The idiom of another language that the mistake is, or None; patterns are compiled on first use."""
-        from spacelang.syntax.idioms import idiom_at
+        from spacelang.syntax.known_foreign_idioms import idiom_at
 
         return None if self.is_at_end or self.unfinished else idiom_at(self.text, self.place)
 
@@ -101,7 +101,7 @@ def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
     if (idiom := mistake.idiom) is not None:
         span = Span(source, idiom.start + mistake.shift, idiom.end + mistake.shift)
         found = _quoted(_abbreviated(span.text))
-        return ForeignSyntax(span, found=found, remedy=idiom.remedy, instead=idiom.instead)
+        return ForeignSyntax(span, found=found, remedy=idiom.remedy, instead=idiom.replacement)
     expected, opened = mistake.expected, _still_open(mistake, source)
     known = keywords(expected) if "NAME" not in expected else []
     near = nearest_name(mistake.found, known) if mistake.found.isidentifier() else None

@@ -16,7 +16,7 @@ MAX_JOINT_BRANCHES: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class DecisionLayer:
     """A decision as a layer, with its key (`stage`) and the layer and branch index that lead to it, or None."""
 
     stage: str
@@ -30,7 +30,7 @@ class Layer:
         return self.owner is None or prefix[self.owner[0]] == self.owner[1]
 
 
-def layers_of(space: Space) -> tuple[Layer, ...]:
+def decision_layers(space: Space) -> tuple[DecisionLayer, ...]:
     """Return the layers of a space in pipeline order, each after its owner."""
     places = {choice.address: place for place, choice in enumerate(space.decisions)}
 
@@ -41,7 +41,9 @@ def layers_of(space: Space) -> tuple[Layer, ...]:
         place = places[owners[-1][0]]
         return place, space.decisions[place].branch_indices[owners[-1][1]]
 
-    return tuple(Layer(c.key, c.address, tuple(c.branch_indices), c.default, owner_of(c)) for c in space.decisions)
+    return tuple(
+        DecisionLayer(c.key, c.address, tuple(c.branch_indices), c.default, owner_of(c)) for c in space.decisions
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,9 @@ class ConstraintTable:
         return tuple(prefix[place] for place in self.scope) in self.allowed
 
 
-def constraint_tables_of(structures: Structures, layers: Sequence[Layer]) -> dict[int, tuple[ConstraintTable, ...]]:
+def constraint_tables_by_layer(
+    structures: Structures, layers: Sequence[DecisionLayer]
+) -> dict[int, tuple[ConstraintTable, ...]]:
     """Return the tables to check once the branch of a layer is known, by layer index.
 
     A pipeline that satisfies all tables is admissible, and a prefix that satisfies those of its layers has a leaf. The
@@ -102,7 +106,7 @@ def _constraint_table(factor: Factor, places: Mapping[str, int], within: tuple[i
 MAX_WHOLE_LEAVES: Final = 64  # A tree with at most this many leaves is drawn completely
 
 
-def text_listing(name: str, layers: Sequence[Layer], leaves: int, by_discrepancy: Sequence[int]) -> str:
+def text_listing(name: str, layers: Sequence[DecisionLayer], leaves: int, by_discrepancy: Sequence[int]) -> str:
     """Return the layers as a tree, the default first in each, and the leaf counts by discrepancy."""
     legend = f"{DEFAULT_MARK} the heuristic's choice   {OTHER_MARK} one discrepancy"
     counts = (f"{discrepancy:>11}   {count:,}" for discrepancy, count in enumerate(by_discrepancy))
@@ -110,17 +114,17 @@ def text_listing(name: str, layers: Sequence[Layer], leaves: int, by_discrepancy
     return "\n".join([_title(name, layers, leaves), legend, "", *_layer_lines(None, layers, ""), *table])
 
 
-def dot_graph(name: str, layers: Sequence[Layer], leaves: int, in_order: Iterable[Sequence[int]]) -> str:
+def dot_graph(name: str, layers: Sequence[DecisionLayer], leaves: int, in_order: Iterable[Sequence[int]]) -> str:
     """Return a DOT graph of the whole tree if it has few leaves, else of the alternatives layer by layer."""
     body = _whole_tree_lines(layers, in_order) if leaves <= MAX_WHOLE_LEAVES else _layer_cluster_lines(layers)
     return digraph(name, _title(name, layers, leaves), body)
 
 
-def _title(name: str, layers: Sequence[Layer], leaves: int) -> str:
+def _title(name: str, layers: Sequence[DecisionLayer], leaves: int) -> str:
     return f"{name}: {count_with_noun(len(layers), 'layer')}, {count_with_noun(leaves, 'leaf', 'leaves')}"
 
 
-def _layer_lines(owner: int | None, layers: Sequence[Layer], indent: str) -> Iterator[str]:
+def _layer_lines(owner: int | None, layers: Sequence[DecisionLayer], indent: str) -> Iterator[str]:
     mine = [place for place, layer in enumerate(layers) if (layer.owner and layer.owner[0]) == owner]
     for place in mine:
         layer, is_last = layers[place], place == mine[-1]
@@ -133,14 +137,14 @@ def _layer_lines(owner: int | None, layers: Sequence[Layer], indent: str) -> Ite
         yield from _layer_lines(place, layers, deeper)
 
 
-def _owner_note(layer: Layer, layers: Sequence[Layer]) -> str:
+def _owner_note(layer: DecisionLayer, layers: Sequence[DecisionLayer]) -> str:
     if layer.owner is None:
         return ""
     owner, branch = layer.owner
     return f" (with {layers[owner].alternatives[branch]})"
 
 
-def _whole_tree_lines(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterator[str]:
+def _whole_tree_lines(layers: Sequence[DecisionLayer], in_order: Iterable[Sequence[int]]) -> Iterator[str]:
     """Yield the DOT lines of the tree of partial pipelines; discrepancies from the default are dashed and counted."""
     seen: set[tuple[int, ...]] = set()
     yield '"()" [label="", shape=point]'
@@ -161,7 +165,7 @@ def _whole_tree_lines(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]
         yield f'"leaf {parent}" [label="{count_with_noun(count, "discrepancy", "discrepancies")}", shape=plaintext]'
 
 
-def _layer_cluster_lines(layers: Sequence[Layer]) -> Iterator[str]:
+def _layer_cluster_lines(layers: Sequence[DecisionLayer]) -> Iterator[str]:
     """Yield a cluster for each layer, and edges from the default of one layer to the alternatives of the next."""
     for number, layer in enumerate(layers):
         inner = [f'"{number}.{place}" [label={quote_dot(name)}]' for place, name in enumerate(layer.alternatives)]

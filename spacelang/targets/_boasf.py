@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, literal, parts, subgrid
-from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Or, Reference, is_true, references
+from spacelang.ir.expr import And, BranchTest, Compare, Constant, Expr, In, Or, Reference, is_true, references
 from spacelang.ir.partial_evaluation import activity_cases, fold_constants
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
 from spacelang.sampling.unit_scale import unit_scale
@@ -177,7 +177,7 @@ def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
             return all(_require_condition(space, term, part) for term in terms)
         case Or(terms=(term,)):
             return _require_condition(space, term, part)
-        case Is(address=address, branches=branches):
+        case BranchTest(address=address, branches=branches):
             taken = ((owner, (branch,)) for owner, branch in space.variables[address].owners)
             return all(_restrict_branches(space, a, names, part) for a, names in (*taken, (address, branches)))
         case Reference() | Compare() | In():

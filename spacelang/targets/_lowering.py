@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, 
 from numpy.random import Generator
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.encodings.rows import FLOAT_LIMIT_REASON, unencodable_domains
+from spacelang.encodings.row_encodings import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.errors import PicklableError
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration

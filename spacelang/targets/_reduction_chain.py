@@ -18,7 +18,7 @@ from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Uniform
 from spacelang.ir.space import Constraint, Hyperparameter, Space
 from spacelang.reductions import domains
-from spacelang.reductions.questions import DrawnPiece, Questions
+from spacelang.reductions.space_questions import DrawnPiece, Questions
 from spacelang.reductions.unfolding import RangeComparison, all_parts, unfold
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError

@@ -22,8 +22,8 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.plugins import option
 from spacelang.reductions.flattening import MAX_ALTERNATIVES, FlattenedBranch, flatten_branch
+from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.prior_draws import prior_at
-from spacelang.sampling.uniform import ValueSampler
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
@@ -203,7 +203,7 @@ class AdmmForm(AdmmVariables):
                 for slot in alternative.columns:
                     found.setdefault(slot.address, []).append((place, number, slot))
                 settled = alternative.case
-                for address, value in (*settled.values.items(), *settled.branches.items()):
+                for address, value in (*settled.fixed_values.items(), *settled.branches.items()):
                     if address not in settled.absent:
                         found.setdefault(address, []).append((place, number, (value,)))
         return found

@@ -23,7 +23,14 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 from spacelang.targets import _lowering
-from spacelang.targets._blds import ConstraintTable, Layer, constraint_tables_of, dot_graph, layers_of, text_listing
+from spacelang.targets._blds import (
+    ConstraintTable,
+    DecisionLayer,
+    constraint_tables_by_layer,
+    decision_layers,
+    dot_graph,
+    text_listing,
+)
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact
 from spacelang.targets._reduction_chain import DOMAIN_CONSTRUCTS
 
@@ -80,7 +87,7 @@ class DiscrepancyTree:
     def __init__(self, structures: Structures) -> None:
         """Make the tree over compiled structures; the cost does not depend on the number of leaves."""
         self.structures, self.space = structures, structures.space
-        self.layers: tuple[Layer, ...] = layers_of(self.space)
+        self.layers: tuple[DecisionLayer, ...] = decision_layers(self.space)
         self._is_flat = all(layer.owner is None for layer in self.layers)
         self._sampler = Sampler(structures, advised=True)
         self._completer = DefaultCompleter(structures)
@@ -233,7 +240,7 @@ class DiscrepancyTree:
         """Return a graph of the whole tree if it has few leaves, else of its layers."""
         return dot_graph(self.space.name, self.layers, self.leaf_count, self.iter_leaves())
 
-    def _reached(self, pipeline: Pipeline) -> Iterator[tuple[Layer, int]]:
+    def _reached(self, pipeline: Pipeline) -> Iterator[tuple[DecisionLayer, int]]:
         for layer, place in zip(self.layers, pipeline, strict=True):
             if place != NOT_REACHED:
                 yield layer, place
@@ -274,10 +281,10 @@ class DiscrepancyTree:
 
     @cached_property
     def _constraint_tables(self) -> dict[int, tuple[ConstraintTable, ...]]:
-        return constraint_tables_of(self.structures, self.layers)
+        return constraint_tables_by_layer(self.structures, self.layers)
 
 
-def _layer_to_json(layer: Layer, layers: Sequence[Layer]) -> dict[str, object]:
+def _layer_to_json(layer: DecisionLayer, layers: Sequence[DecisionLayer]) -> dict[str, object]:
     document: dict[str, object] = {"stage": layer.stage, "alternatives": list(layer.alternatives)}
     document["default"] = layer.alternatives[layer.default]
     if layer.owner is not None:

@@ -24,7 +24,7 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.serialization.definition import to_json as definition_of
 from spacelang.serialization.space_text import UnwritableSpaceError, as_text
 from spacelang.solver.counting import Structures
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 from spacelang.targets import _boasf
 from spacelang.targets._boasf import ArmKey, Partition, Subspace
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, exact, make_report, rewritten
@@ -109,7 +109,9 @@ class Boasf:
         if self.stage not in stages:
             told = "the stages are " + ", ".join(f"`{name}`" for name in stages)
             listed = told if stages else "the space has no stages"
-            raise OptionError(f"unknown stage `{self.stage}`", f"{suggestion(self.stage, stages)} {listed}".lstrip())
+            raise OptionError(
+                f"unknown stage `{self.stage}`", f"{format_suggestion(self.stage, stages)} {listed}".lstrip()
+            )
         return stages[self.stage]
 
     def _subspace_arms(self, space: Space) -> "ArmSpaces":

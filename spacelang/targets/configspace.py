@@ -24,7 +24,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.targets import _lowering, _reduction_chain
 from spacelang.targets._configspace import documents
-from spacelang.targets._configspace import pieces as cs
+from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace.documents import Document
 from spacelang.targets._configspace.plan import Plan, UnsupportedHyperparameterError
 from spacelang.targets._configspace.planning import RefusedConstraintsError, make_plan
@@ -214,7 +214,7 @@ def _is_unchanged(coded: cs.EncodedDomain) -> bool:
     match coded.pieces[0]:
         case cs.HyperparameterPiece(reduction=MemberRenamingReduction(part=part)):
             return not cs.needs_literals([*domains.members(part)])
-        case cs.HyperparameterPiece(reduction=cs.ScaledRangeReduction(exponent=0) | cs.ExactIntegerReduction()):
+        case cs.HyperparameterPiece(reduction=cs.ScaledRangeReduction(exponent=0) | cs.UnchangedIntegerReduction()):
             return True
         case _:
             return False
@@ -223,7 +223,7 @@ def _is_unchanged(coded: cs.EncodedDomain) -> bool:
 def _findings(plan: Plan) -> Iterator[_lowering.Finding]:
     for node, coded in plan.coded:
         if isinstance(node, Hyperparameter):
-            if not cs.is_expressible(node):
+            if not cs.has_expressible_prior(node):
                 yield _lowering.Finding(Construct.PRIORS, NO_PRIOR, node.span)
             if isinstance(coded, cs.EncodedDomain) and len(parts(coded.domain)) > len(parts(node.domain)):
                 yield _lowering.Finding(

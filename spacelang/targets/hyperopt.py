@@ -18,12 +18,18 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains, parts
 from spacelang.ir.value import is_number, to_python_scalar
 from spacelang.optional_imports import import_optional
-from spacelang.reductions.questions import DrawnPiece, FreeHyperparameterDraw
+from spacelang.reductions.space_questions import DrawnPiece, FreeHyperparameterDraw
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.question_forms import FLATTEN_SOURCE, NestedCode, QuestionForm, case_shares, flattened
+from spacelang.targets._exports.library_function_forms import (
+    FLATTEN_SOURCE,
+    LibraryFunctionForm,
+    NestedCodeGenerator,
+    case_probabilities,
+    flattened,
+)
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact
 from spacelang.targets._reduction_chain import build_questions, findings_of, preserved_by_reductions
 
@@ -76,7 +82,7 @@ class Hyperopt:
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
-class HyperoptSpace(QuestionForm):
+class HyperoptSpace(LibraryFunctionForm):
     """A hyperopt search space, with the conversion of its samples and trials into configurations."""
 
     @cached_property
@@ -159,7 +165,7 @@ class HyperoptSpace(QuestionForm):
         ]
         advice = "# The default configuration, as values for `hyperopt.space_eval(space, default)`.\n"
         blocks = [
-            f'"""The search space `{py.one_line(self.questions.space.name)}` for hyperopt."""',
+            f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for hyperopt."""',
             "\n".join(imports),
             py.assignment_source("space", self._code),
             advice + py.assignment_source("default", py.literal_dict(self.default)),
@@ -179,13 +185,13 @@ class HyperoptSpace(QuestionForm):
     @cached_property
     def _code(self) -> py.DictNode:
         named = self.questions
-        nested = NestedCode(named, _choice_code, lambda free: draw_code(named.draws[id(free)]))
+        nested = NestedCodeGenerator(named, _choice_code, lambda free: draw_code(named.draws[id(free)]))
         return nested.entries(named.parts)
 
     def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the `hp` functions that draw a part."""
         if isinstance(part, Fork):
-            return "hp.choice" if case_shares(part) is None else "hp.pchoice"
+            return "hp.choice" if case_probabilities(part) is None else "hp.pchoice"
         used = py.names_used(draw_code(self.questions.draws[id(part)]))
         return ", ".join(sorted(name for name in used if name.startswith("hp.")))
 

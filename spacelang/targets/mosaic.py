@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from spacelang.encodings.rows import DomainEncoding, EncodedRows, RowEncoding, exact_encoding, to_unit
+from spacelang.encodings.row_encodings import DomainEncoding, EncodedRows, RowEncoding, exact_encoding, to_unit
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.space import Choice, Context, Node, Operator, Product, ProductKind, Space, children_of
@@ -206,7 +206,7 @@ class StructuralTree:
         """Return the members that rows encode."""
         return self._vectors.decode(vectors).configurations()
 
-    def features(self, configurations: Sequence[Configuration] | Batch) -> Vector:
+    def surrogate_features(self, configurations: Sequence[Configuration] | Batch) -> Vector:
         """Return members as rows for a surrogate (n, d): numbers in [0, 1], indices, and -1 for inactive entries."""
         return self._vectors.scale(self.encode_all(configurations))
 
@@ -284,7 +284,7 @@ class StructuralTree:
     def _make_node(self, level: int, taken: Structure, structures: int) -> "_Node":
         for place, choice in enumerate(self.decisions[level:], level):
             if all(taken.get(owner) == branch for owner, branch in self.space.variables[choice.address].owners):
-                shares = self.structures.existence_solver.condition(taken).branch_shares(choice)
+                shares = self.structures.existence_solver.condition(taken).relative_branch_weights(choice)
                 whole = sum(shares.values())
                 counts = {branch: structures * share // whole for branch, share in shares.items()}
                 return _Node(taken, structures, place, choice, counts)

@@ -21,12 +21,12 @@ from spacelang.ir.space import Choice
 from spacelang.ir.value import Value, to_python_scalar
 from spacelang.optional_imports import import_optional
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
-from spacelang.reductions.questions import DrawnPiece, FreeHyperparameterDraw, Piece, Question, Questions
+from spacelang.reductions.space_questions import DrawnPiece, FreeHyperparameterDraw, Piece, Question, Questions
 from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.question_forms import QuestionForm, case_label
+from spacelang.targets._exports.library_function_forms import LibraryFunctionForm, case_label
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._reduction_chain import build_questions, build_report, preserved_by_reductions
 
@@ -82,13 +82,13 @@ class Optuna:
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
-class OptunaFunction(QuestionForm):
+class OptunaFunction(LibraryFunctionForm):
     """A function that asks trials of optuna for configurations."""
 
     def __init__(self, named: Questions) -> None:
         """Make the function from questions; optuna is imported only to build trials."""
         super().__init__(named)
-        self._question_codes = {name: question_code(name, question) for name, question in named.by_name.items()}
+        self._question_codes = {name: suggest_call_code(name, question) for name, question in named.by_name.items()}
         self._labels = {n: labels_of(each) for n, each in named.by_name.items() if not isinstance(each, DrawnPiece)}
 
     def native(self, trial: Any) -> dict[str, Value]:
@@ -135,12 +135,12 @@ class OptunaFunction(QuestionForm):
 
     def to_python(self) -> str:
         """Return a module with `suggest(trial)`, `decode(parameters)` and a `default` trial; it needs optuna only."""
-        head = f'"""The search space `{py.one_line(self.questions.space.name)}` for optuna."""'
+        head = f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for optuna."""'
         advice = "# The default configuration, for `study.enqueue_trial(default)`.\n"
         default = advice + py.assignment_source("default", py.literal_dict(self.default))
         return "\n\n\n".join([head, default, *_SourceWriter(self).functions(), DECODE])
 
-    def question_of(self, fork: Fork) -> tuple[py.Code, tuple[str, ...]]:
+    def question_code_and_labels(self, fork: Fork) -> tuple[py.Code, tuple[str, ...]]:
         """Return the code that asks for the case of a fork of several, and the labels of the cases."""
         name = self.questions.forks[id(fork)]
         return self._question_codes[name], self._labels[name]
@@ -150,7 +150,7 @@ class OptunaFunction(QuestionForm):
         if isinstance(part, Fork):
             return "suggest_categorical"
         asked = self.questions.draws[id(part)].questions
-        return ", ".join(dict.fromkeys(question_text(self._question_codes[name]) for name in asked))
+        return ", ".join(dict.fromkeys(describe_suggest_call(self._question_codes[name]) for name in asked))
 
 
 @contextmanager
@@ -207,7 +207,7 @@ class _SourceWriter:
         if len(fork.cases) == 1:
             yield from self._case_lines(fork, fork.cases[0], depth)
             return
-        code, labels = self._form.question_of(fork)
+        code, labels = self._form.question_code_and_labels(fork)
         question = py.expression_source(code, len(indent), 20)
         told = list(zip(labels, fork.cases, strict=True))
         if isinstance(fork.node, Choice) and all(case.branch is not None for case in fork.cases):
@@ -255,10 +255,10 @@ def labels_of(choice: Fork | FreeHyperparameterDraw) -> tuple[str, ...]:
 def draw_code(draw: FreeHyperparameterDraw) -> tuple[py.Code | None, list[tuple[str, py.Code]]]:
     """Return the code that asks for the piece of a draw (None for one piece), and the label and code of each piece."""
     pieces = [*zip(labels_of(draw), map(_piece_code, draw.pieces), strict=True)]
-    return (question_code(draw.choice, draw) if draw.choice else None), pieces
+    return (suggest_call_code(draw.choice, draw) if draw.choice else None), pieces
 
 
-def question_code(name: str, question: Question) -> py.Code:
+def suggest_call_code(name: str, question: Question) -> py.Code:
     """Return the code that asks a question."""
     if isinstance(question, DrawnPiece):
         return _suggest_code(name, question.domain)
@@ -268,7 +268,7 @@ def question_code(name: str, question: Question) -> py.Code:
 def _piece_code(piece: Piece) -> py.Code:
     if not isinstance(piece, DrawnPiece):
         return py.LiteralNode(piece.value)
-    answer = question_code(piece.name, piece)
+    answer = suggest_call_code(piece.name, piece)
     match piece.reduction:
         case MemberIndexReduction(part=Grid() as part):
             return py.grid_member_code(part, answer)
@@ -309,11 +309,11 @@ def _integer_code(name: str, part: Grid) -> py.Code:
     return py.grid_member_code(part, py.call("round", py.infix(py.infix(number, "-", part.lower), "/", part.step)))
 
 
-def question_text(code: py.Code) -> str:
+def describe_suggest_call(code: py.Code) -> str:
     """Return the optuna name and the flags of the question that a piece of code asks, like `suggest_float log`."""
     match code:
         case py.CallNode(function="round"):
-            return question_text(code.arguments[0])
+            return describe_suggest_call(code.arguments[0])
         case py.CallNode():
             flags = [name if name == "log" else f"{name}={py.expression_source(value)}" for name, value in code.named]
             return " ".join([code.function.removeprefix("trial."), *flags])

@@ -8,13 +8,13 @@ from typing import ClassVar, Final, Literal, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from spacelang.encodings.rows import EncodedRows, RowEncoding, exact_encoding
+from spacelang.encodings.row_encodings import EncodedRows, RowEncoding, exact_encoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, describe, literal, parts
 from spacelang.ir.space import Choice, Space, Variable
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
-from spacelang.reductions.questions import VariableNames
+from spacelang.reductions.space_questions import VariableNames
 from spacelang.sampling.batch_builder import Batch
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures

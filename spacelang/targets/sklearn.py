@@ -24,13 +24,13 @@ from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, identity_key, to_python_scalar
 from spacelang.plugins import OptionError, option
 from spacelang.reductions.domains import spaced_members
-from spacelang.reductions.questions import DrawnPiece, Piece, Questions
+from spacelang.reductions.space_questions import DrawnPiece, Piece, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
+from spacelang.targets._exports import library_function_forms
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports import question_forms
-from spacelang.targets._exports.question_forms import Dictionary, NestedCode, QuestionForm
+from spacelang.targets._exports.library_function_forms import Dictionary, LibraryFunctionForm, NestedCodeGenerator
 from spacelang.targets._lowering import OVERSIZED, Construct, Finding, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._reduction_chain import UNIFORM, build_questions, findings_of, preserved_by_reductions
 from spacelang.text import count_with_noun
@@ -99,7 +99,7 @@ class Sklearn:
     def lower(self, structures: Structures) -> _lowering.LoweringResult["SearchDictionaries", Parameters]:
         """Return the dictionaries of a space, built on first use; raise OptionError if a grid needs too many."""
         named = build_questions(structures, accepts, self.preserves)
-        needed = question_forms.count_dictionaries(named.parts)
+        needed = library_function_forms.count_dictionaries(named.parts)
         if self.search == "grid" and needed > self.most:
             raise OptionError(
                 f"a grid of `{structures.space.name}` has {needed:,} dictionaries, more than `most` allows",
@@ -128,7 +128,7 @@ class Sklearn:
                         yield Finding(construct, SPACED, free.node.span)
 
 
-class SearchDictionaries(QuestionForm):
+class SearchDictionaries(LibraryFunctionForm):
     """Parameter dictionaries for a search of scikit-learn, with the decoding of its parameters."""
 
     def __init__(self, named: Questions, points: int | None, needed: int, most: int) -> None:
@@ -188,7 +188,7 @@ class SearchDictionaries(QuestionForm):
         """Return a module with `iter_dictionaries` and `decode(parameters)` that needs nothing but scikit-learn."""
         used = py.names_used(self._code)
         blocks = [
-            _HEAD.format(name=py.one_line(self.questions.space.name)),
+            _HEAD.format(name=py.docstring_safe_line(self.questions.space.name)),
             *([inspect.getsource(_distributions()).split('"""', 2)[2].strip()] if used else []),  # without docstring
             py.assignment_source("dictionaries", self._code),
             py.assignment_source("default", py.literal_dict(self.default)),
@@ -199,7 +199,7 @@ class SearchDictionaries(QuestionForm):
     @cached_property
     def _code(self) -> py.ListNode | py.DictNode:
         if self.is_joint:
-            tree = NestedCode(self.questions, _choice_code, self._values_code).entries(self.questions.parts)
+            tree = NestedCodeGenerator(self.questions, _choice_code, self._values_code).entries(self.questions.parts)
             return py.DictNode(((CONFIGURATION_KEY, py.call("JointDistribution", tree)),))
 
         def code(entry: FreeHyperparameter | tuple[str, ...]) -> py.Code:
@@ -211,7 +211,7 @@ class SearchDictionaries(QuestionForm):
 
     @cached_property
     def _products(self) -> tuple[Dictionary, ...]:
-        return tuple(question_forms.iter_dictionaries(self.questions.parts))
+        return tuple(library_function_forms.iter_dictionaries(self.questions.parts))
 
     @cached_property
     def _by_keys(self) -> dict[frozenset[str], list[Dictionary]]:

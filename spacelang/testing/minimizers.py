@@ -110,10 +110,12 @@ class MinimizerConformance(ConformanceSuite):
             points = tuple(((each,) * len(box), 5.0 + each) for each in known)
             bowl = QuadraticBowl(box, seed, is_flaky, points, workers)
             best, driven = self.drive_minimizer(bowl, calls, workers)
-            assert sum(len(points_of(each, len(box))) for each in driven.trials) <= calls
+            assert sum(len(points_from_memo(each, len(box))) for each in driven.trials) <= calls
             is_known = bowl.start in [point for point, _ in bowl.known]
-            assert is_known or points_of(driven.trials[0], len(box)) == [bowl.start]
-            scored = [(points_of(each, len(box))[-1], each.loss) for each in driven.trials if each.loss is not None]
+            assert is_known or points_from_memo(driven.trials[0], len(box)) == [bowl.start]
+            scored = [
+                (points_from_memo(each, len(box))[-1], each.loss) for each in driven.trials if each.loss is not None
+            ]
             assert best == min((*bowl.known, *scored), key=lambda each: each[1])[0]
 
         known = st.lists(st.floats(0, 1), max_size=3, unique=True)
@@ -150,7 +152,7 @@ class MinimizerConformance(ConformanceSuite):
     def test_a_known_start_is_not_evaluated_again(self) -> None:
         bowl = QuadraticBowl(BOXES["three"])
         _, driven = self.drive_minimizer(QuadraticBowl(bowl.box, known=((bowl.start, 7.0),)), CALLS)
-        assert bowl.start not in [points_of(trial, 3)[-1] for trial in driven.trials]
+        assert bowl.start not in [points_from_memo(trial, 3)[-1] for trial in driven.trials]
 
     def test_it_stops_after_the_trial_that_uses_up_its_seconds(self) -> None:
         """Check that it stops after the trial that exceeds its seconds; each trial costs one second."""
@@ -197,17 +199,17 @@ class MinimizerConformance(ConformanceSuite):
     ) -> tuple[Point, SearchLog]:
         """Run the minimizer and return its result and the log of its trials."""
         found: list[Point] = []
-        search = with_result(self.start_minimizer(value, calls, seconds), found)
+        search = search_appending_result(self.start_minimizer(value, calls, seconds), found)
         driven = drive(search, value.loss, 10 * calls, workers=workers)
         assert driven.returned
         return found[0], driven
 
     def search(self, value: QuadraticBowl) -> Search:
         """Return a search that runs the minimizer."""
-        yield from with_result(self.start_minimizer(value, CALLS), [])
+        yield from search_appending_result(self.start_minimizer(value, CALLS), [])
 
 
-def with_result(asking: SearchCoroutine[Point], found: list[Point]) -> Search:
+def search_appending_result(asking: SearchCoroutine[Point], found: list[Point]) -> Search:
     """Return a search that appends its result to `found`."""
     found.append((yield from asking))
 
@@ -226,7 +228,7 @@ def log_running_trials(asking: SearchCoroutine[Point], out: list[int]) -> Search
             return
 
 
-def points_of(trial: Trial, width: int) -> list[Point]:
+def points_from_memo(trial: Trial, width: int) -> list[Point]:
     """Return the points at the end of the memo of a trial."""
     memo = trial.request.memo
     count = memo[-1]

@@ -20,7 +20,7 @@ from spacelang.runtime.loop import run
 from spacelang.runtime.objective import FixedFidelitySetObjective, Objective
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.testing.search_tests import Clock
+from spacelang.testing.search_tests import TickingClock
 from spacelang.testing.simulated_workers import ShuffledWorkers
 from spacelang.testing.suite import ConformanceSuite
 
@@ -134,7 +134,7 @@ class ObjectiveConformance(ConformanceSuite):
             search,
             ShuffledWorkers(objective.evaluate, 3),
             Budget(trials=self.examples),
-            clock=Clock(),
+            clock=TickingClock(),
             training_size=objective.training_size,
             route=objective.route,
             scale=objective.scale,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from spacelang.ir.domain import Real
-from spacelang.ir.expr import Is
+from spacelang.ir.expr import BranchTest
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Request
@@ -111,7 +111,7 @@ class OptimizerConformance(ResumeTests):
         assert len(drive(self.start(space), failing_loss, 100).trials) == 100
 
     def test_an_empty_space_is_exhausted_at_once(self) -> None:
-        empty = make_space("empty", *plain_space(2).stages, constraints=(forbid(Is("s0", ("a0", "a1"))),))
+        empty = make_space("empty", *plain_space(2).stages, constraints=(forbid(BranchTest("s0", ("a0", "a1"))),))
         driven = drive(self.start(empty), hash_loss, 10)
         assert driven.returned
         assert not driven.trials
@@ -122,7 +122,7 @@ class OptimizerConformance(ResumeTests):
     def test_a_finished_search_has_evaluated_every_pipeline_once_on_all_rows(
         self, space: Space, objective: LossFunction, workers: int
     ) -> None:
-        self.require_option("hyperparameters")
+        self.skip_unless_option("hyperparameters")
         tree = DiscrepancyTree(Structures(space))
         search = self.start(space, hyperparameters="default")
         requests = drive(search, objective, EXHAUSTIVE_TRIALS, workers=workers).requests
@@ -132,7 +132,7 @@ class OptimizerConformance(ResumeTests):
 
     @pytest.mark.parametrize("space", SMALL, ids=space_name)
     def test_sampled_hyperparameters_give_members(self, space: Space) -> None:
-        self.require_option("hyperparameters")
+        self.skip_unless_option("hyperparameters")
         driven = drive(self.start(space, hyperparameters="sample"), hash_loss, LIMIT)
         assert driven.trials
         assert driven == drive(self.start(space, hyperparameters="sample"), hash_loss, LIMIT)
@@ -141,7 +141,7 @@ class OptimizerConformance(ResumeTests):
 
     @pytest.mark.parametrize("rule", ["sample", "default"])
     def test_hyperparameters_follow_the_declared_rule(self, rule: str) -> None:
-        self.require_option("hyperparameters")
+        self.skip_unless_option("hyperparameters")
         rates = [hyperparameter(f"e.{each}.rate", Real(0.0, 1.0), 0.5, key="e.rate") for each in "fgh"]
         space = make_space("rates", choice("s", "a", "b"), choice("e", *map(branch, "fgh", rates)))
         optimizer = self.configure(hyperparameters=rule)
@@ -162,8 +162,8 @@ class OptimizerConformance(ResumeTests):
     @pytest.mark.parametrize("times", [1000, 1_000_000, 3])
     def test_the_unit_of_losses_changes_no_request(self, times: int) -> None:
         def law(space: Space, seed: int) -> None:
-            ones = drive(self.start(space, seed), stepped_losses(1), LIMIT)
-            many = drive(self.start(space, seed), stepped_losses(times), LIMIT, scale=LossScale(0.0, times))
+            ones = drive(self.start(space, seed), quantized_loss_function(1), LIMIT)
+            many = drive(self.start(space, seed), quantized_loss_function(times), LIMIT, scale=LossScale(0.0, times))
             assert ones.requests == many.requests
 
         self.check_law(law, 1 / 3, space=spaces(), seed=st.integers(0, 9))
@@ -173,8 +173,8 @@ class OptimizerConformance(ResumeTests):
             steps = int(first * 1024) + 1
             ones, many = (LossScale.centered_on(steps / 1024 * times) for times in (1, 1000))
             for offset in (0, -1024):  # losses that can be negative, too
-                one = drive(self.start(space, seed), stepped_losses(1, offset), LIMIT, scale=ones)
-                other = drive(self.start(space, seed), stepped_losses(1000, offset), LIMIT, scale=many)
+                one = drive(self.start(space, seed), quantized_loss_function(1, offset), LIMIT, scale=ones)
+                other = drive(self.start(space, seed), quantized_loss_function(1000, offset), LIMIT, scale=many)
                 assert one.requests == other.requests
 
         self.check_law(law, 1 / 2, space=spaces(), seed=st.integers(0, 9), first=st.floats(0.001, 1000))
@@ -195,28 +195,28 @@ class OptimizerConformance(ResumeTests):
 
             def answer(request: Request) -> float | None:
                 if len(full) == self.opening + 10:
-                    raise EnoughError
+                    raise StopSearchError
                 loss = error(request)
                 if request.fidelity is None:
                     full.append(loss is None)
                 return loss
 
-            with suppress(EnoughError):
+            with suppress(StopSearchError):
                 drive(self.start(plain_space(5, 5, 5), seed), answer, 500, scale=scale, seed=seed)
             return sum(full[self.opening :])
 
         assert sum(map(failed, range(5))) <= self.failures, "of 50"
 
 
-class EnoughError(Exception):
+class StopSearchError(Exception):
     """An exception that ends a search when a test has seen enough."""
 
 
-def stepped_losses(times: int, offset: int = 0) -> LossFunction:
+def quantized_loss_function(scale: int, offset: int = 0) -> LossFunction:
     """Return a loss function with exact steps of `times` / 1024 from 0 to 2 `times`, of which a third fail."""
 
     def loss(request: Request) -> float | None:
         number = int(hash_loss(request) * 3072)
-        return None if number < 1024 else (number - 1024 + offset) / 1024 * times
+        return None if number < 1024 else (number - 1024 + offset) / 1024 * scale
 
     return loss

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.space import Space
 from spacelang.ir.trial import UNIT_SCALE, Request
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.in_process import InProcessExecutor
 from spacelang.runtime.history import EndReason, TrialRecord
 from spacelang.testing.driving import drive, flaky_loss
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
@@ -63,7 +63,7 @@ class ResumeTests(SearchTests):
                 assert again.events[: len(before)] == before
                 assert again.seconds_and_memos[: len(before)] == told.seconds_and_memos[: len(before)]
                 assert outcome.records[: len(journal.earlier)] == tuple(journal.earlier)
-                assert has_no_duplicates(outcome.records)
+                assert is_numbered_without_duplicates(outcome.records)
                 assert {Request(each) for each in initial} <= {each.trial.request for each in outcome.records}
                 if self.one_by_one:
                     assert outcome.ended == whole.ended
@@ -95,7 +95,7 @@ class ResumeTests(SearchTests):
         outcome = self.run(plain_space(2, 3, 2), crew, EXHAUSTIVE_TRIALS, heard=heard)
         assert Counter(told.request for told in heard.events if told.finished) == Counter(heard.committed_requests)
         assert outcome.ended is EndReason.EXHAUSTED
-        assert has_no_duplicates(outcome.records)
+        assert is_numbered_without_duplicates(outcome.records)
 
     @WORKERS
     @pytest.mark.parametrize("trials", [12, TRIALS])
@@ -115,12 +115,14 @@ class ResumeTests(SearchTests):
         assert crowd.scale not in (None, UNIT_SCALE)
         for stop in range(1, len(first.appended), 4):
             later = first.killed_after(stop)
-            resumed = self.run(space, Here(evaluate_unscaled), journal=later, scale=None, route=configuration_prefix)
+            resumed = self.run(
+                space, InProcessExecutor(evaluate_unscaled), journal=later, scale=None, route=configuration_prefix
+            )
             if any(each.trial.loss is not None and not each.is_speculative for each in later.earlier):
                 assert resumed.scale == crowd.scale
 
 
-def has_no_duplicates(records: Sequence[TrialRecord]) -> bool:
+def is_numbered_without_duplicates(records: Sequence[TrialRecord]) -> bool:
     """Return True if trials are numbered from 1, and none is repeated with the same request and seconds."""
     requests = [(each.trial.request, each.trial.request.seconds) for each in records]
     return len(set(requests)) == len(requests) and [each.index for each in records] == [*range(1, len(records) + 1)]

@@ -50,7 +50,7 @@ class SearchTests(ConformanceSuite):
         """Return True if the optimizer has the option."""
         return any(each.name == option for each in PluginRegistry.options(self.optimizer))
 
-    def require_option(self, option: str) -> None:
+    def skip_unless_option(self, option: str) -> None:
         """Skip the test if the optimizer does not have the option."""
         if not self.has_option(option):
             pytest.skip(f"the optimizer has no option `{option}`")
@@ -101,7 +101,7 @@ def run_search(
         search if heard is None else heard.log_search(search),
         executor,
         Budget(trials=trials),
-        clock=Clock(),
+        clock=TickingClock(),
         training_size=SIZE,
         journal=journal,
         route=route,
@@ -109,7 +109,7 @@ def run_search(
     )
 
 
-class Clock:
+class TickingClock:
     """A clock that advances by one second whenever it is read."""
 
     def __init__(self) -> None:

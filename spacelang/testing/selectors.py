@@ -12,7 +12,7 @@ from numpy.random import default_rng
 
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.expr import Is
+from spacelang.ir.expr import BranchTest
 from spacelang.ir.search_protocol import Ask, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
@@ -28,12 +28,12 @@ from spacelang.testing.suite import ConformanceSuite
 Theta = Callable[[Pipeline], int]  # A function from a pipeline to (an index of) its hyperparameters
 
 
-def first_hyperparameters(_: Pipeline) -> int:
+def theta_always_zero(_: Pipeline) -> int:
     """Return the hyperparameters of the first call, the same for every pipeline."""
     return 0
 
 
-def other_hyperparameters(_: Pipeline) -> int:
+def theta_always_one(_: Pipeline) -> int:
     """Return other hyperparameters."""
     return 1
 
@@ -42,7 +42,7 @@ def other_hyperparameters(_: Pipeline) -> int:
 class CallArguments:
     """The arguments of one call of a selector: hyperparameters, penalty and limits."""
 
-    theta: Theta = first_hyperparameters
+    theta: Theta = theta_always_zero
     iterations: int | None = 2
     start: Pipeline | None = None
     seconds: float | None = None
@@ -67,7 +67,7 @@ class SelectorCalls:
     def __post_init__(self) -> None:
         self.tree = DiscrepancyTree(Structures(self.space))
 
-    def configuration(self, pipeline: Pipeline, theta: Theta = first_hyperparameters) -> Configuration:
+    def configuration(self, pipeline: Pipeline, theta: Theta = theta_always_zero) -> Configuration:
         """Return the configuration of a pipeline with its hyperparameters."""
         return Configuration({**self.tree.complete(pipeline), "theta": theta(pipeline)})
 
@@ -166,7 +166,7 @@ class SelectorConformance(ConformanceSuite):
 
     @WORKERS
     def test_the_same_seed_and_objective_give_the_same_requests(self, workers: int) -> None:
-        calls = (CallArguments(), THREE, CallArguments(other_hyperparameters))
+        calls = (CallArguments(), THREE, CallArguments(theta_always_one))
         space = plain_space(3, 2, 3)
         once, again = (self.run_calls(space, *calls, workers=workers, objective=flaky_loss) for _ in range(2))
         assert (once.results, once.trials) == (again.results, again.trials)
@@ -174,7 +174,7 @@ class SelectorConformance(ConformanceSuite):
     def test_a_sequential_selector_ignores_the_number_of_workers(self) -> None:
         def law(space: Space, seed: int, workers: int, changed: int) -> None:
             assume(has_leaves(space))
-            calls = (CallArguments(), replace(THREE, theta=mixed_hyperparameters(changed)), ONE)
+            calls = (CallArguments(), replace(THREE, theta=theta_differing_for_some_pipelines(changed)), ONE)
             alone, crowd = (
                 self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=each) for each in (1, workers)
             )
@@ -187,7 +187,7 @@ class SelectorConformance(ConformanceSuite):
     def test_known_trials_are_never_requested_again(self) -> None:
         def law(space: Space, seed: int, changed: int, workers: int) -> None:
             assume(has_leaves(space))
-            theta = mixed_hyperparameters(changed)
+            theta = theta_differing_for_some_pipelines(changed)
             calls = (THREE, replace(THREE, theta=theta), THREE, replace(THREE, theta=theta))
             made_of = self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=workers)
             requests = [request for number in range(4) for request in made_of.requests(number)]
@@ -201,9 +201,9 @@ class SelectorConformance(ConformanceSuite):
     def test_trials_with_other_hyperparameters_have_no_influence(self) -> None:
         def law(space: Space, seed: int, before: int, theta: int) -> None:
             assume(has_leaves(space))
-            selector, earlier = self.selector(), CallArguments(other_hyperparameters, iterations=before)
+            selector, earlier = self.selector(), CallArguments(theta_always_one, iterations=before)
             self.run_calls(space, earlier, objective=flaky_loss, selector=selector)
-            call = CallArguments(mixed_hyperparameters(theta, first_hyperparameters, lambda _: 2))
+            call = CallArguments(theta_differing_for_some_pipelines(theta, theta_always_zero, lambda _: 2))
             asked = [
                 self.run_calls(space, call, seed=seed, objective=flaky_loss, selector=each)
                 for each in (selector, self.selector())
@@ -283,7 +283,7 @@ class SelectorConformance(ConformanceSuite):
 
     @WORKERS
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:
-        calls = (CallArguments(), replace(THREE, theta=other_hyperparameters), THREE)
+        calls = (CallArguments(), replace(THREE, theta=theta_always_one), THREE)
 
         def session(journal: MemoryTrialStorage, heard: EventLog) -> SelectorCalls:
             made_of = SelectorCalls(plain_space(3, 2, 3))
@@ -324,7 +324,7 @@ class SelectorConformance(ConformanceSuite):
 
     def test_an_empty_space_and_an_invalid_start_are_refused(self) -> None:
         space = plain_space(2)
-        empty = make_space("empty", *space.stages, constraints=(forbid(Is("s0", ("a0", "a1"))),))
+        empty = make_space("empty", *space.stages, constraints=(forbid(BranchTest("s0", ("a0", "a1"))),))
         with pytest.raises(ValueError, match="empty"):
             self.run_calls(empty, CallArguments())
         with pytest.raises(ValueError, match="`start` is"):
@@ -336,8 +336,8 @@ def has_leaves(space: Space) -> bool:
     return DiscrepancyTree(Structures(space)).leaf_count > 0
 
 
-def mixed_hyperparameters(
-    changed: int, usual: Theta = first_hyperparameters, other: Theta = other_hyperparameters
+def theta_differing_for_some_pipelines(
+    changed: int, usual: Theta = theta_always_zero, other: Theta = theta_always_one
 ) -> Theta:
     """Return hyperparameters: the `other` ones for pipelines whose sum of indices modulo 3 is less than `changed`."""
     return lambda pipeline: (other if sum(pipeline) % 3 < changed else usual)(pipeline)

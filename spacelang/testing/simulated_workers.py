@@ -8,7 +8,7 @@ import numpy as np
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.deprecation import make_module_getattr
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job
-from spacelang.runtime.executors.here import JobSlots
+from spacelang.runtime.executors.in_process import JobSlots
 
 
 class ShuffledWorkers(JobSlots):

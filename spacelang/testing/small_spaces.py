@@ -9,7 +9,7 @@ from spacelang.deprecation import make_module_getattr
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, members, parts
-from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
+from spacelang.ir.expr import And, Arithmetic, BranchTest, Compare, Constant, Expr, Not, Or, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.value import Value
 from spacelang.testing.draw_functions import BOOLEAN_STRATEGY, draw_integer, draw_one
@@ -80,9 +80,9 @@ def constrained_space() -> ir.Space:
         "constrained",
         ir.Product(ir.ProductKind.SEQUENCE, (*space.stages, choice("c", "g", "h", "i"))),
         (
-            forbid(And((Is("a", ("m",)), Is("b.r.in", ("x", "y"))))),
-            require(Or((Not(Is("b", ("p",))), Is("c", ("i",))))),
-            forbid(And((Is("a", ("n",)), Is("c", ("g",))))),
+            forbid(And((BranchTest("a", ("m",)), BranchTest("b.r.in", ("x", "y"))))),
+            require(Or((Not(BranchTest("b", ("p",))), BranchTest("c", ("i",))))),
+            forbid(And((BranchTest("a", ("n",)), BranchTest("c", ("g",))))),
         ),
     )
 
@@ -99,7 +99,7 @@ def conditional_space() -> ir.Space:
         choice("e", branch("f", low, high), branch("g", kernel, degree)),
         constraints=(
             require(Compare("<", Reference("e.f.low"), Reference("e.f.high"))),
-            forbid(And((Is("s", ("scale",)), Compare("!=", Reference("e.g.kernel"), Constant("poly"))))),
+            forbid(And((BranchTest("s", ("scale",)), Compare("!=", Reference("e.g.kernel"), Constant("poly"))))),
         ),
     )
 
@@ -220,7 +220,7 @@ def _draw_constraint(draw: st.DrawFn, space: ir.Space) -> ir.Constraint:
     for _ in range(draw_integer(draw, 1, 3)):
         variable = space.variables[draw_one(draw, sorted(space.variables))].node
         if isinstance(variable, ir.Choice):
-            atoms.append(Is(variable.address, (draw_one(draw, variable.branches).name,)))
+            atoms.append(BranchTest(variable.address, (draw_one(draw, variable.branches).name,)))
         else:
             value = draw_one(draw, domain_values(variable.domain))
             atoms.append(Compare("==", Reference(variable.address), Constant(value)))

@@ -27,7 +27,7 @@ def main(files: list[str]) -> None:
         table = load_dataset(file, "target")
         data, space = TabularData(table), choose_default_space(table).space
         bound, objective = data.bind_space(Experiment(space=space, data=data))
-        numbers = " | ".join(str(objective.symbols[f"n_{size}"]) for size in sizes)
+        numbers = " | ".join(str(objective.size_symbols[f"n_{size}"]) for size in sizes)
         name = Path(file).name.partition(".")[0]
         print(f"| {name} | {numbers} | {counts(space.statistics)} | {counts(bound.statistics)} |", flush=True)
 

@@ -54,12 +54,14 @@ def evaluate_nothing(request: Request) -> Trial:
 def make_objective() -> Evaluate:
     """Return an evaluation that has the data of a search and does nothing, or crashes."""
     import spacelang
-    from spacelang.runtime.data.labels import check_labels
+    from spacelang.runtime.data.labels import check_and_encode_labels
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.evaluation.objective import DataObjective
 
     space = spacelang.load("blds_table1")
-    real = DataObjective(space.checked, check_labels(load_dataset("sklearn:breast_cancer"), "classification"))
+    real = DataObjective(
+        space.checked, check_and_encode_labels(load_dataset("sklearn:breast_cancer"), "classification")
+    )
 
     def evaluate(request: Request) -> Trial:
         if request.configuration["x"]:

@@ -113,7 +113,7 @@ def prepare(name: str, data: str) -> tuple[Structures, DataObjective]:
     if not name.endswith(CONTROL_SUFFIX):
         return bound.counted, objective
     unbounded = replace(space.checked, constraints=())
-    return Structures(unbounded), objective.with_domains(unbounded)
+    return Structures(unbounded), objective.with_bound_space(unbounded)
 
 
 def evaluate_queue(process: "FitProcess", waiting: "SimpleQueue[Numbered]") -> list[tuple[int, FitResult]]:

@@ -33,7 +33,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._initial_trials import with_initial_trials
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.in_process import InProcessExecutor
 from spacelang.runtime.loop import run
 
 Values = Mapping[str, Any]
@@ -150,7 +150,11 @@ def run_spacelang(name: str, options: Mapping[str, str], task: Task, seed: int, 
         return Trial(request, task.loss(values))
 
     outcome = run(
-        with_initial_trials(optimizer, problem), Here(evaluate), Budget(trials=trials), clock=lambda: 0.0, seed=seed
+        with_initial_trials(optimizer, problem),
+        InProcessExecutor(evaluate),
+        Budget(trials=trials),
+        clock=lambda: 0.0,
+        seed=seed,
     )
     return min(each.trial.loss for each in outcome.records if each.trial.loss is not None)
 

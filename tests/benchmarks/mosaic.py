@@ -29,7 +29,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers.mosaic import Mosaic
 from spacelang.runtime.black_box.artificial import artificial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.in_process import InProcessExecutor
 from spacelang.runtime.loop import run
 from spacelang.testing.driving import hash_loss
 
@@ -93,7 +93,14 @@ def find_final_loss(optimizer: Mosaic, space: Space, trials: int, seed: int) -> 
     """Return the final loss on the artificial objective."""
     objective = artificial(space, seed)
     search: Search = optimizer.search(Problem(space, 100, np.random.default_rng(seed)))
-    outcome = run(search, Here(objective.evaluate), Budget(trials=trials), clock=time.monotonic, scale=None, seed=seed)
+    outcome = run(
+        search,
+        InProcessExecutor(objective.evaluate),
+        Budget(trials=trials),
+        clock=time.monotonic,
+        scale=None,
+        seed=seed,
+    )
     return min(record.trial.loss for record in outcome.records if record.trial.loss is not None)
 
 

@@ -22,7 +22,7 @@ import spacelang
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.ir.trial import Request, Trial
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.evaluation.folds import CACHE_BYTES, EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -76,7 +76,7 @@ def make_requests(label: str, step: int) -> list[Request]:
 
 def make_objective(validation: str, cache_bytes: float) -> DataObjective:
     """Return the objective, with a prefix cache of at most `cache_bytes`."""
-    dataset = check_labels(load_dataset("sklearn:breast_cancer"), "classification")
+    dataset = check_and_encode_labels(load_dataset("sklearn:breast_cancer"), "classification")
     rows = CrossValidation(3) if validation == "cv" else Holdout(0.3)
     return DataObjective(
         spacelang.load("blds_table1").checked, dataset, EvaluationSettings(validation=rows, cache_bytes=cache_bytes)

@@ -22,7 +22,7 @@ import numpy as np
 import spacelang
 from spacelang.analysis import check
 from spacelang.ir.domain import Categorical, Grid, SimpleDomain, parts
-from spacelang.ir.expr import And, Is
+from spacelang.ir.expr import And, BranchTest
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler
@@ -91,7 +91,11 @@ def measure(name: str, space: Space, build: Callable[[], Any], size: int) -> Non
     rounds = 1 if size < 100_000 else ROUNDS
     neighbour_seconds = time_neighbours(sampler, rng, rounds)
     columns = size / time_best(lambda: sampler.batch(size, rng))
-    dense = size // 10 / time_best(lambda: list(map(sampler.batch(size // 10, rng).dense_column, addresses)))
+    dense = (
+        size
+        // 10
+        / time_best(lambda: list(map(sampler.batch(size // 10, rng).dense_part_indices_and_codes, addresses)))
+    )
     objects = size // 10 / time_best(lambda: sampler.batch(size // 10, rng).configurations())
     print(f"\n{name}: {sampler.structures.count} structures, {len(addresses)} hyperparameters")
     if ConfigSpace is None:
@@ -213,7 +217,7 @@ def make_configuration_space(space: Space) -> Any:
         known[address] = add(result, variable, known)
     for constraint in space.constraints:
         tests = constraint.expression.terms if isinstance(constraint.expression, And) else ()
-        if constraint.forbidden and tests and all(isinstance(test, Is) for test in tests):
+        if constraint.forbidden and tests and all(isinstance(test, BranchTest) for test in tests):
             clauses = [ConfigSpace.ForbiddenInClause(known[test.address], list(test.branches)) for test in tests]
             result.add(ConfigSpace.ForbiddenAndConjunction(*clauses))
     return result

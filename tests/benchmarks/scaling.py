@@ -32,7 +32,7 @@ import spacelang
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.bench.tables import LossTable
 from spacelang.bench.tables.objective import TableObjective
-from spacelang.bench.tables.reading import read_table
+from spacelang.bench.tables.table_files import read_table
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS

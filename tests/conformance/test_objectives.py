@@ -13,7 +13,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, FunctionBound, Holdout, Validation
 from spacelang.runtime.black_box.artificial import artificial
 from spacelang.runtime.black_box.function import make_function_objective
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -42,7 +42,7 @@ task classification {
 def data() -> Dataset:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(150, 3))
-    return check_labels(make_table(rows, rows[:, 0] + rng.normal(size=150) > 0), "classification")
+    return check_and_encode_labels(make_table(rows, rows[:, 0] + rng.normal(size=150) > 0), "classification")
 
 
 @pytest.mark.parametrize("validation", [Holdout(0.3), CrossValidation(3)], ids=str)

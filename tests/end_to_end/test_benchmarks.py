@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from tables import recorded, table_of
 
 import spacelang
-from spacelang.bench.tables.reading import write_table
+from spacelang.bench.tables.table_files import write_table
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 

@@ -14,7 +14,7 @@ from scipy import sparse
 
 import spacelang as sl
 from spacelang.api.experiment import Experiment
-from spacelang.api.initial_configurations import InitialError, make_run_archive
+from spacelang.api.initial_configurations import InitialConfigurationError, make_run_archive
 from spacelang.api.search_data import TabularData, choose_default_space
 from spacelang.api.stored_runs import reopen_run
 from spacelang.cli._app import run
@@ -69,7 +69,7 @@ def test_columns_are_counted_by_kind_and_missing_numbers_in_all_rows() -> None:
         day=pd.date_range("2026-01-01", periods=rows), note=[f"note {place}" for place in range(rows)], empty=None
     )
     _, objective = bound(space, table, labels(table), validation=CrossValidation(5))
-    assert objective.symbols == {
+    assert objective.size_symbols == {
         "n_samples": 400, "n_features": 5, "n_classes": 2, "n_numeric": 2, "n_categorical": 1, "n_text": 1,
         "n_datetime": 1, "n_missing": 1,
     }  # fmt: skip
@@ -80,7 +80,7 @@ def test_categories_that_are_encoded_before_the_pipeline_are_numeric_columns() -
     table.loc[0, "town"] = "Bonn"  # one fold trains without it
     _, objective = bound(sl.parse("pipeline = GaussianNB"), table, labels(table), validation=CrossValidation(3))
     counted = {"n_numeric": 4, "n_categorical": 0, "n_text": 0, "n_datetime": 0, "n_missing": 0, "n_features": 4}
-    assert {name: objective.symbols[name] for name in counted} == counted
+    assert {name: objective.size_symbols[name] for name in counted} == counted
 
 
 def test_sparse_features_are_numeric() -> None:
@@ -90,7 +90,7 @@ def test_sparse_features_are_numeric() -> None:
     space = sl.parse("pipeline = SimpleImputer -> LogisticRegression")
     _, objective = bound(space, numbers, target)
     missing = len({*numbers.indices[:2].tolist()})
-    assert (objective.symbols["n_numeric"], objective.symbols["n_missing"]) == (6, missing)
+    assert (objective.size_symbols["n_numeric"], objective.size_symbols["n_missing"]) == (6, missing)
 
 
 # ---- what a run drops
@@ -160,7 +160,7 @@ def test_initial_configurations_lose_keys_without_meaning_and_are_evaluated_once
         assert stored.header.initial == (sl.Configuration(usual).identity,)
     found = sl.search(SPACE, table, labels(table), initial=both, trials=2, **OPTIONS)
     assert found.configurations[0] == sl.Configuration(usual)
-    with pytest.raises(InitialError, match="strateg"):
+    with pytest.raises(InitialConfigurationError, match="strateg"):
         sl.search(SPACE, table, labels(table), initial={**usual, "fill.strateg": "mean"}, trials=1, **OPTIONS)
 
 

@@ -399,7 +399,7 @@ def test_machines_with_other_versions_are_refused(running: Any, monkeypatch: pyt
     def differing(here: object, there: object, place: str) -> str:
         return f"`scikit-learn` is another at {place}"
 
-    monkeypatch.setattr("spacelang.runtime.executors._dask.worker_plugin.difference", differing)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.worker_plugin.describe_version_difference", differing)
     executor = Dask(evaluate, address=running.scheduler_address)
     try:
         with pytest.raises(InputError, match="`scikit-learn` is another at the dask worker tcp://") as caught:

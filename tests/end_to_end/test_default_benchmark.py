@@ -26,7 +26,7 @@ import spacelang as sl
 from spacelang.api.search_data import choose_default_space
 from spacelang.optimizers._portfolio import suggested_members
 from spacelang.runtime.archives.portfolio import Evaluation
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.data.profile import guess_task_kind
 from spacelang.runtime.scoring.metric import constant_prediction_loss, default_metric
@@ -183,7 +183,7 @@ def test_the_metric_is_the_default_of_a_run(datasets: Path, name: str) -> None:
     path = datasets / f"{name}.csv.gz"
     split = benchmark.split_table(path, 0)
     table = load_dataset(str(path), "target")
-    dataset = check_labels(table, guess_task_kind(table).kind)
+    dataset = check_and_encode_labels(table, guess_task_kind(table).kind)
     metric = default_metric(dataset)
     assert split.kind == dataset.kind
     assert f"1 - {split.metric}" == metric.formula

@@ -118,7 +118,7 @@ def answers(folder: Path, finished: ReopenedRun) -> dict[str, Any]:
 def rows_of(finished: ReopenedRun) -> pd.DataFrame:
     """The rows that trials might see, with labels."""
     data = finished.objective.dataset
-    return data.features.assign(bought=data.labels)
+    return data.features.assign(bought=data.original_labels)
 
 
 def trial_rows(objective: DataObjective) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from storing import DATA, SMALL, stored
 from tables import table_of
 
 from spacelang import api
-from spacelang.bench.tables.reading import write_table
+from spacelang.bench.tables.table_files import write_table
 from spacelang.cli import main
 
 EVIL = "\x1b]52;c;aGk=\x07\x9b2J\u202e\u2066"

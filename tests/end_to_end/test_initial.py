@@ -14,8 +14,8 @@ from commands import document
 from tables import recorded, table_of
 
 import spacelang as sl
-from spacelang.api.initial_configurations import InitialError
-from spacelang.bench.tables.reading import write_table
+from spacelang.api.initial_configurations import InitialConfigurationError
+from spacelang.bench.tables.table_files import write_table
 from spacelang.cli._app import run
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import TotalBudget
@@ -210,7 +210,7 @@ def test_programs_give_them_as_they_hold_them(folder: Path) -> None:
     found = sl.search_table(space, table, optimizer="lds", trials=1, initial=numpys)
     assert found.initial == (Configuration(TREE),)
     assert found.best_configuration is None or found.at_defaults == []
-    with pytest.raises(InitialError, match="initial:2:1") as caught:
+    with pytest.raises(InitialConfigurationError, match="initial:2:1") as caught:
         sl.search_table(space, table, trials=1, initial=[TREE, NEAR | {"estimator.n_neighbors": 2}])
     assert "`2` is not a value of `estimator.n_neighbors`" in str(caught.value)
     assert isinstance(caught.value, sl.SpaceError)

@@ -30,7 +30,7 @@ from sklearn.metrics import balanced_accuracy_score
 import spacelang as sl
 from spacelang.ir.task import PredefinedSplits
 from spacelang.ir.trial import Request
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import EvaluationSettings
@@ -108,7 +108,7 @@ def test_data_sets(place, number, rows, columns, target, classes):
     table = load_dataset(f"openml:{number}")
     assert (table.name, table.features.shape, table.target.name) == (f"openml:{number}", (rows, columns), target)
     assert (table.validation, table.kind) == (None, None)
-    assert len(check_labels(table, "classification").classes) == classes
+    assert len(check_and_encode_labels(table, "classification").classes) == classes
     assert place.server.key == KEY, "a user's key opens what is his own"
 
 
@@ -126,8 +126,8 @@ def test_columns_are_as_they_are_declared(place):
 def test_sparse_data_and_regression(place):
     sparse = load_dataset("openml:292")
     assert sparse.features.shape == (85, 14)
-    assert set(check_labels(sparse, "classification").classes) == {"-1", "1"}
-    assert check_labels(load_dataset("openml:561"), "regression").target.dtype == np.float64
+    assert set(check_and_encode_labels(sparse, "classification").classes) == {"-1", "1"}
+    assert check_and_encode_labels(load_dataset("openml:561"), "regression").target.dtype == np.float64
 
 
 def listed(text: str) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
@@ -156,7 +156,7 @@ def test_a_task_brings_its_own_splits(place, number, data, repeats, folds):
 @recorded
 def test_trials_are_judged_on_the_splits_of_the_task(place):
     space = sl.parse("space s\nstage estimator = LogisticRegression { C = 0.1 } | GaussianNB\n")
-    dataset = check_labels(load_dataset("openml-task:59"), "classification")
+    dataset = check_and_encode_labels(load_dataset("openml-task:59"), "classification")
     assert dataset.validation is not None
     objective = DataObjective(space.checked, dataset, EvaluationSettings(validation=dataset.validation))
     assert objective.training_size == 135
@@ -198,8 +198,8 @@ def test_a_task_of_regression_with_a_holdout(place):
     assert (table.kind, len(table.splits)) == ("regression", 1)
     assert table.splits[0].held_out.tolist() == [*range(1, 209, 2)]
     with pytest.raises(DataError, match="`openml-task:7000` is a regression task, but the space is for class"):
-        check_labels(table, "classification")
-    dataset = check_labels(table, "regression")
+        check_and_encode_labels(table, "classification")
+    dataset = check_and_encode_labels(table, "regression")
     space = sl.parse("space s\nstage estimator = Ridge | LinearRegression\n")
     objective = DataObjective(space.checked, dataset, EvaluationSettings(validation=dataset.validation))
     trial = objective.evaluate(Request(space.default(), 50))

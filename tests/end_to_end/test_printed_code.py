@@ -252,7 +252,15 @@ def printed() -> list[Printed]:
             except Exception as error:  # noqa: BLE001 - a pipeline of a space may raise anything
                 predicted = type(error).__name__, str(error)
             found.append(
-                Printed(name, space, configuration, pipeline_source(pipeline), data.features, data.labels, predicted)
+                Printed(
+                    name,
+                    space,
+                    configuration,
+                    pipeline_source(pipeline),
+                    data.features,
+                    data.original_labels,
+                    predicted,
+                )
             )
     return found
 
@@ -272,7 +280,7 @@ def exported() -> list[Exported]:
                 continue
             data, (training, held_out) = objective.dataset, rows_of(objective)
             text = pipeline_module_text(objective.make_pipeline(configuration), objective, [EVIL, name])
-            rows = data.features.iloc[training], data.labels[training], data.features.iloc[held_out]
+            rows = data.features.iloc[training], data.original_labels[training], data.features.iloc[held_out]
             found.append(Exported(name, configuration, (text, *rows), trial.predictions))
     return found
 

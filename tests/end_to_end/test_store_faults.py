@@ -20,7 +20,7 @@ from laws.settings import EXAMPLES
 from storing import header, read, stored, trial, trials
 
 from spacelang.runtime.storage.runs import reserve_default_path
-from spacelang.runtime.storage.store import Store, StoredRun, StoreError, is_blank
+from spacelang.runtime.storage.store import Store, StoredRun, StoreError, is_missing_or_empty
 
 TESTS = Path(__file__).parent.parent
 KILLS = max(2, EXAMPLES // 4)
@@ -84,7 +84,7 @@ def test_kill_at_any_moment_any_number_of_times_loses_nothing(tmp_path: Path) ->
         lines = process.communicate()[0].split()
         numbers = [int(line) for line in lines if line.isdigit()]
         acknowledged = max([acknowledged, *numbers])
-        if not is_blank(path):
+        if not is_missing_or_empty(path):
             with Store.read(path) as run:
                 assert run.state == "killed"
                 assert acknowledged <= run.count <= acknowledged + 1

@@ -21,7 +21,11 @@ import pytest
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.api import parse
 from spacelang.api.compilation import CompilationError, compile_with_target
-from spacelang.api.initial_configurations import InitialError, read_initial, validate_initial_configurations
+from spacelang.api.initial_configurations import (
+    InitialConfigurationError,
+    read_initial,
+    validate_initial_configurations,
+)
 from spacelang.catalog import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.registry import KINDS
@@ -81,7 +85,7 @@ def refused(path: str) -> tuple[Diagnostic, ...]:
     try:
         with chdir(FOLDER):
             validate_initial_configurations(parse(STARTED, "small.space"), read_initial(path))
-    except InitialError as error:
+    except InitialConfigurationError as error:
         return error.diagnostics
     return ()
 

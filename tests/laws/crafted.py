@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from spacelang.ir.domain import Domain, Grid
-from spacelang.ir.expr import And, Compare, Constant, Expr, Is, Reference
+from spacelang.ir.expr import And, BranchTest, Compare, Constant, Expr, Reference
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
@@ -64,14 +64,14 @@ CRAFTED = {
         plain("b", "D", "E"),
         plain("c", "F", "G", "H"),
         constraints=[
-            forbid(And((Is("a", ("A",)), Is("b", ("D",))))),
-            forbid(And((Is("b", ("E",)), Is("c", ("F", "G"))))),
+            forbid(And((BranchTest("a", ("A",)), BranchTest("b", ("D",))))),
+            forbid(And((BranchTest("b", ("E",)), BranchTest("c", ("F", "G"))))),
         ],
     ),
     "nested": space_of(
         plain("a", "A", "B"),
         stage("e", Operator("Boost", "made", (NESTED,)), Operator("Tree", "made"), with_none=True),
-        constraints=[forbid(And((Is("a", ("A",)), Is("e.Boost.inner", ("Line", "Ridge")))))],
+        constraints=[forbid(And((BranchTest("a", ("A",)), BranchTest("e.Boost.inner", ("Line", "Ridge")))))],
     ),
     "values": space_of(
         stage(
@@ -81,6 +81,6 @@ CRAFTED = {
         ),
         plain("b", "C", "D"),
         # Only one of A's fifty values goes with C: the structure (A, C) still counts once.
-        constraints=[forbid(And((Compare(">", Reference("a.A.n"), Constant(1)), Is("b", ("C",)))))],
+        constraints=[forbid(And((Compare(">", Reference("a.A.n"), Constant(1)), BranchTest("b", ("C",)))))],
     ),
 }

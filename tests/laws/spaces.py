@@ -14,12 +14,12 @@ from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Re
 from spacelang.ir.expr import (
     And,
     Arithmetic,
+    BranchTest,
     Call,
     Compare,
     Constant,
     Expr,
     In,
-    Is,
     Not,
     Or,
     Reference,
@@ -214,7 +214,7 @@ def _atom(draw: st.DrawFn, names: _Names) -> Expr:
     if kind <= 1:
         choice = draw_one(draw, names.decisions)
         places = {draw_integer(draw, 0, len(choice.branches) - 1) for _ in range(draw_integer(draw, 1, 2))}
-        return Is(choice.address, tuple(choice.branches[place].name for place in sorted(places)))
+        return BranchTest(choice.address, tuple(choice.branches[place].name for place in sorted(places)))
     node = draw_one(draw, names.hyperparameters)
     reference, relation = Reference(node.address), draw_one(draw, RELATIONS)
     if kind == 2:

@@ -69,7 +69,7 @@ def test_what_is_moved_is_all_that_z_chooses_and_nothing_else(space: Space, seed
             assert owned.theta_d.tolist() == [owner in chosen for owner in form.theta_d.owners]
             cube = ThetaCube.from_mask(form, owned)
             place = cube.encode(cube.theta_of(point))
-            assert place.shape == (cube.width,)
+            assert place.shape == (cube.variable_count,)
             assert ((place >= 0) & (place <= 1)).all()
             assert cube.decode(place, point) == point
             found = cube.decode(place, other)

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.expr import And, Expr, Is
+from spacelang.ir.expr import And, BranchTest, Expr
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Constraint, Product, ProductKind, Space, order_name
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
@@ -64,8 +64,8 @@ def permuted(draw: st.DrawFn) -> Space:
     root = Product(ProductKind.PERMUTATION, (order, *space.stages), labels=labels)
     stage = draw(st.sampled_from(space.stages))
     tests: tuple[Expr, ...] = (
-        Is("order", (draw(st.sampled_from(kept)),)),
-        Is(stage.address, (draw(st.sampled_from(stage.branches)).name,)),
+        BranchTest("order", (draw(st.sampled_from(kept)),)),
+        BranchTest(stage.address, (draw(st.sampled_from(stage.branches)).name,)),
     )
     rules = (Constraint(And(tests), True),) if draw(st.booleans()) else ()
     return replace(space, root=root, constraints=(*space.constraints, *rules))

@@ -12,7 +12,6 @@ from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, Search, SearchEvent
 from spacelang.ir.trial import Request, Status, TestScore, Trial
-from spacelang.runtime.answer_time import TIME_WAS_UP, AnswerTime
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.ensembles.construction import (
     Ensemble,
@@ -25,9 +24,9 @@ from spacelang.runtime.ensembles.construction import (
 from spacelang.runtime.final_fit import (
     FinalFit,
     FinalWork,
+    LoadTrialModelWork,
     RefitWork,
     SerializedPayload,
-    TrialModelWork,
     UnseenScoreWork,
     WorkResult,
     fit_best_pipeline,
@@ -36,6 +35,7 @@ from spacelang.runtime.final_work_costs import MAX_SHARE, WorkSizes
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.kept_models import KeptModels
 from spacelang.runtime.loop import run
+from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline
 from spacelang.testing.memory_storage import MemoryTrialStorage
 
 from .settings import LAW
@@ -93,7 +93,7 @@ class World:
                 seconds = cost * float(rng.uniform(0.5, 5.0))  # predictions are wrong in both directions
                 self.longest_fit = max(self.longest_fit, seconds)
                 return WorkResult(SerializedPayload("fitted"), seconds)
-            case TrialModelWork():
+            case LoadTrialModelWork():
                 return WorkResult(SerializedPayload("the model of the trial"), READING)
             case _:
                 assert isinstance(work, UnseenScoreWork)
@@ -115,7 +115,7 @@ def search(workers: int, told: list[SearchEvent]) -> Search:
 class Run:
     outcome: Outcome
     executor: SimulatedExecutor
-    time: AnswerTime
+    time: RunDeadline
     told: Sequence[SearchEvent]
 
     @property
@@ -140,7 +140,7 @@ def searched(
 ) -> Run:
     executor, told = SimulatedExecutor(world.evaluate, workers=workers, now=before), list[SearchEvent]()
     sizes = WorkSizes(1000, SIZE, 1, 300, 50)
-    time = AnswerTime(
+    time = RunDeadline(
         seconds, started=0.0, clock=executor.clock, sizes=sizes, candidates=32, votes=VOTES, models=world.models
     )
     budget = Budget(answer_seconds=seconds, trials=200)
@@ -210,7 +210,7 @@ def test_without_kept_models_a_run_exceeds_its_time_by_one_fit_at_most(
 def test_at_most_a_share_of_the_time_is_reserved(world: World, seconds: float, workers: int, before: float) -> None:
     with world.models:
         found = searched(world, seconds, workers, before)
-        assert found.time.reserve <= MAX_SHARE * seconds
+        assert found.time.reserved_seconds <= MAX_SHARE * seconds
         used = found.outcome.seconds + before
         assert used >= min(seconds - MAX_SHARE * seconds, seconds) - 1e-6 or len(found.outcome.records) == 200
 

@@ -16,7 +16,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, parts
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference, is_true
 from spacelang.ir.space import Space
 from spacelang.sampling.batch_builder import Batch
-from spacelang.sampling.comparisons import JointValues, evaluate_comparison
+from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
 from spacelang.sampling.sampler import BLOCK_SIZE, Sampler, SamplingFailedError
 from spacelang.sampling.value_codes import ValueCodes, decode_values
 from spacelang.sampling.weighted import WeightedSampler
@@ -63,7 +63,7 @@ def test_dense_columns_say_what_configurations_say(space: Space) -> None:
     for address, variable in space.variables.items():
         if address in {choice.address for choice in space.decisions}:
             continue
-        marks, codes = found.dense_column(address)
+        marks, codes = found.dense_part_indices_and_codes(address)
         for row, mark, code in zip(rows, marks.tolist(), codes.tolist(), strict=True):
             if mark < 0:
                 assert math.isnan(code)

@@ -40,7 +40,7 @@ def test_a_pickle_is_the_same_whatever_was_asked(space: Space) -> None:
 @given(finite_spaces())
 def test_what_has_no_say_in_structures_changes_none(space: Space) -> None:
     structures = Structures(space)
-    assert structures.count == structures.existence_solver.total()
+    assert structures.count == structures.existence_solver.total_weight()
     if structures.count:
         decided, known = structures.supported_branches, structures.existence_solver.supported_branches()
         assert reached(space, decided) == reached(space, known)
@@ -93,6 +93,6 @@ def test_supported_branches_equal_brute_force(space: Space) -> None:
     alive = {
         (address, branch)
         for address, branch in reached
-        if solution.total() and all(owner in reached for owner in space.variables[address].owners)
+        if solution.total_weight() and all(owner in reached for owner in space.variables[address].owners)
     }
     assert alive == {pair for member in brute.structures(space) for pair in member}

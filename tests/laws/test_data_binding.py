@@ -22,7 +22,7 @@ from spacelang.analysis import CheckContext, check
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.data_binding import DataColumn, is_selected, possible_columns
-from spacelang.ir.expr import scope
+from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.membership import first_exclusion
 from spacelang.runtime.data import tables
 from spacelang.runtime.errors import BuildError, DataError
@@ -157,7 +157,7 @@ def expected_members(drawn: Drawn) -> set[str] | None:
     space = replace(full, root=root)
     # The oracle has no names for what an alternative without columns holds.
     expressions = (*full.conditions.values(), *(each.expression for each in full.constraints))
-    assume(all({*scope(each)} <= space.variables.keys() for each in expressions))
+    assume(all({*mentioned_addresses(each)} <= space.variables.keys() for each in expressions))
     assume(Structures(space).count > 0)
     assume((Structures(space).configuration_count or MOST_MEMBERS) < MOST_MEMBERS)
     found = (json.loads(each) for each in brute.configurations(space))
@@ -187,7 +187,9 @@ def test_the_members_are_those_that_leave_out_parts_without_columns(case: Drawn)
     assert first_exclusion(found.space, default_configuration(found.space)) is None
     lost = {each.address for each in found.space.dropped if each.address not in found.space.variables}
     assert lost.isdisjoint(found.space.variables)
-    assert all({*scope(each.expression)} <= found.space.variables.keys() for each in found.space.constraints)
+    assert all(
+        {*mentioned_addresses(each.expression)} <= found.space.variables.keys() for each in found.space.constraints
+    )
     assert from_json(to_json(found.space)).dropped == found.space.dropped
 
 
@@ -197,7 +199,12 @@ def test_without_expressions_about_lost_parts_the_members_are_the_old_ones_witho
     bound, full = case.checked(), case.checked(keeps_all=True)
     lost = {each.address for each in bound.dropped}
     conditions = {a: c for a, c in full.conditions.items() if a in bound.variables}
-    assume(not any(lost & {*scope(each)} for each in (*conditions.values(), *(c.expression for c in full.constraints))))
+    assume(
+        not any(
+            lost & {*mentioned_addresses(each)}
+            for each in (*conditions.values(), *(c.expression for c in full.constraints))
+        )
+    )
     assume((Structures(full).configuration_count or MOST_MEMBERS) < MOST_MEMBERS)
     removed = {(e.key, name) for e in bound.dropped if e.address in bound.variables for name in e.alternatives or ()}
     old = [json.loads(each) for each in brute.configurations(full)]

@@ -16,10 +16,10 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.solver.cells import cut_into_cells, cut_points_of
 from spacelang.solver.counting import Structures
+from spacelang.solver.domain_cells import cut_into_cells, cut_points_of
 from spacelang.solver.numbering import ConfigurationNumbers
-from spacelang.solver.satisfiability import Statement, possible_truths
+from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 
 from . import brute
 from .crafted import forbid, one, require, x
@@ -117,7 +117,7 @@ def test_what_can_be_true_of_decimals_is_true_of_some(data: st.DataObject) -> No
         for a in first
         for b in second
     }
-    assert possible_truths(space, Statement(expression)) == (True in seen, False in seen)
+    assert possible_truths(space, ExpressionInContext(expression)) == (True in seen, False in seen)
 
 
 # --- more members than are looked at one by one -------------------------------------------------------------------

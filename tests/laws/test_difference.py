@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spacelang.api import parse
-from spacelang.ir.expr import scope
+from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.space import Choice, Node, Operator, Product, Space
-from spacelang.serialization.difference import Aspect, compare, count_common, differences
+from spacelang.serialization.difference import Aspect, compare, count_common_structures, differences
 from spacelang.solver.counting import Structures
 
 from . import brute
@@ -77,7 +77,7 @@ def test_counts_equal_brute_force(pair: tuple[Space, Space]) -> None:
     first, second = pair
     ours, theirs = by_key(first), by_key(second)
     for one, other in ((first, second), (second, first)):
-        assert count_common(one, other) == len(ours & theirs)
+        assert count_common_structures(one, other) == len(ours & theirs)
 
 
 @LAW
@@ -104,7 +104,9 @@ def test_a_branch_that_is_left_out_is_told(space: Space, data: st.DataObject) ->
     other = replace(space, root=data.draw(thinned(space.root)))
     said = [rule.expression for rule in other.constraints]
     said += [node.condition for node in other.hyperparameters if node.condition is not None]
-    assume(all(other.variables.keys() >= {*scope(each)} for each in said))  # nothing asks for what is gone
+    assume(
+        all(other.variables.keys() >= {*mentioned_addresses(each)} for each in said)
+    )  # nothing asks for what is gone
     gone = {d.address for d in differences(space, other) if d.aspect is Aspect.ALTERNATIVE}
     kept = {f"{choice.address}.{branch.name}" for choice in other.decisions for branch in choice.branches}
     for choice in other.decisions:

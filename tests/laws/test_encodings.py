@@ -10,16 +10,16 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from spacelang.encodings import rows
+from spacelang.encodings import row_encodings
 from spacelang.encodings.integer_codes import IntegerEncoding, UnitIntervalMapping
-from spacelang.encodings.rows import DomainEncoding, RowEncoding, exact_encoding, unit_encoding
+from spacelang.encodings.row_encodings import DomainEncoding, RowEncoding, exact_encoding, unit_encoding
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, grid, members, parts
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value, identity_key
 from spacelang.sampling import value_codes
 from spacelang.sampling.batch_builder import Batch, BatchBuilder, encode_values
+from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.sampling.uniform import ValueSampler
 from spacelang.sampling.unit_scale import to_unit_function
 from spacelang.sampling.value_codes import decode_values
 from spacelang.solver.counting import Structures
@@ -138,8 +138,8 @@ def test_values_come_back_from_their_numbers(
 ) -> None:
     values, coding = values_of(domain, data), kind(domain)
     rows = coding.encode(encode_values(domain, values))
-    assert rows.dtype == np.float64
-    assert rows.shape == (len(values), coding.width)
+    assert row_encodings.dtype == np.float64
+    assert row_encodings.shape == (len(values), coding.width)
     assert np.isfinite(rows[:, 0]).all()
     assert kind is unit_encoding or np.isfinite(rows).all()
     found = decode_values(domain, coding.decode(rows))
@@ -195,10 +195,10 @@ def test_many_values_together_are_as_each_alone(
 @LAW
 @given(part=numeric, places=st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_places_of_a_range_are_in_its_order(part: Grid | Real, places: list[float]) -> None:
-    found = rows.from_unit(part, np.array([0.0, *sorted(places), 1.0]))
+    found = row_encodings.from_unit(part, np.array([0.0, *sorted(places), 1.0]))
     assert (np.diff(found) >= 0).all()
     assert (found[0], found[-1]) == (part.least, part.greatest)
-    shares = rows.to_unit(part, found)
+    shares = row_encodings.to_unit(part, found)
     assert (np.diff(shares) >= 0).all()
 
 
@@ -206,7 +206,7 @@ def test_places_of_a_range_are_in_its_order(part: Grid | Real, places: list[floa
 @given(lower=st.floats(1e-300, 1e300), ratio=st.floats(1.0001, 1e6), share=st.floats(0, 1))
 def test_places_of_a_log_range_are_those_of_logarithms(lower: float, ratio: float, share: float) -> None:
     part = Real(lower, lower * ratio, log=True)
-    (found,) = rows.from_unit(part, np.array([share])).tolist()
+    (found,) = row_encodings.from_unit(part, np.array([share])).tolist()
     assert math.isclose(math.log(found / lower), share * math.log(part.upper / lower), rel_tol=1e-6, abs_tol=1e-9)
 
 
@@ -214,7 +214,7 @@ def test_places_of_a_log_range_are_those_of_logarithms(lower: float, ratio: floa
 @given(part=numeric, data=st.data())
 def test_arrays_and_single_values_lie_at_the_same_place(part: Grid | Real, data: st.DataObject) -> None:
     values = values_of(part, data)
-    shares = rows.to_unit(part, np.array(values, float))
+    shares = row_encodings.to_unit(part, np.array(values, float))
     assert np.allclose(shares, [to_unit_function(part)(value) for value in values], rtol=0, atol=1e-12)
 
 
@@ -224,10 +224,10 @@ def test_what_is_half_way_is_rounded_up(part: Grid, data: st.DataObject) -> None
     index = data.draw(st.integers(0, part.last_index))
     (code,) = value_codes.codes_at(part, np.array([index])).tolist()
     assert code == part.value_at(index)
-    assert rows.nearest_index(part, np.array([code])).tolist() == [index]
+    assert row_encodings.nearest_index(part, np.array([code])).tolist() == [index]
     if part.is_integral and index < part.last_index and part.upper < 2**50:
         between = np.array([code + part.step / 2, code + part.step * 0.49])
-        assert rows.nearest_codes(part, between).tolist() == [part.value_at(index + 1), code]
+        assert row_encodings.nearest_codes(part, between).tolist() == [part.value_at(index + 1), code]
 
 
 def test_rows_that_stand_for_no_value_are_not_read() -> None:
@@ -246,7 +246,7 @@ def test_values_come_back_from_their_whole_numbers(domain: Domain, data: st.Data
     whole, numbers = coding.encode(encode_values(domain, values))
     assert (whole.dtype, {each.dtype for each in numbers}) == (np.float64, {np.dtype(float)} if numbers else set())
     assert ((whole >= coding.lower) & (whole <= coding.upper) & (whole == np.rint(whole))).all()
-    found = coding.decode(whole if coding.is_discrete else None, numbers)
+    found = coding.decode(whole if coding.needs_integer else None, numbers)
     assert list(map(identity_key, decode_values(domain, found))) == list(map(identity_key, values))
     for row, value in enumerate(values):
         assert identity_key(coding.value_of(whole[row], [each[row] for each in numbers])) == identity_key(value)
@@ -256,8 +256,8 @@ def test_values_come_back_from_their_whole_numbers(domain: Domain, data: st.Data
 @given(domain=some, shares=st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_between_whole_numbers_the_unit_interval_is_gone_through_once(domain: Domain, shares: list[float]) -> None:
     coding = IntegerEncoding(domain, domain)
-    interval = UnitIntervalMapping(coding.pieces, integral=coding.is_discrete)
-    lower, upper = (coding.lower, coding.upper) if coding.is_discrete else ends_of(parts(domain)[0])
+    interval = UnitIntervalMapping(coding.pieces, integral=coding.needs_integer)
+    lower, upper = (coding.lower, coding.upper) if coding.needs_integer else ends_of(parts(domain)[0])
     numbers = np.clip([lower + share * (upper - lower) for share in sorted(shares)], lower, upper)  # type: ignore[operator]
     places = interval.to_unit(numbers)
     assert (np.diff(places) >= -1e-12).all()
@@ -276,8 +276,8 @@ def test_configurations_come_back_from_their_rows(space: Space, kind: Any, missi
         kind = KINDS[1]  # -1 may be a value
     coding = RowEncoding(space, kind, missing=missing)
     rows = coding.encode(columns)
-    assert rows.dtype == np.float64
-    assert rows.shape == (len(columns), coding.width)
+    assert row_encodings.dtype == np.float64
+    assert row_encodings.shape == (len(columns), coding.width)
     found, members = coding.decode(rows).configurations(), columns.configurations()
     for back, configuration in zip(found, members, strict=True):
         assert back.keys() == configuration.keys()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.diagnostics.json_output import find_fixes
-from spacelang.syntax.idioms import IDIOMS, idiom_at
+from spacelang.syntax.known_foreign_idioms import IDIOMS, idiom_at
 from spacelang.syntax.parser import parse
 from spacelang.text import Source
 from tests.laws.settings import LAW

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion, all_exclusions, first_exclusion, member_or_exclusion
+from spacelang.ir.membership import ExclusionReason, all_exclusions, first_exclusion, member_or_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
 
@@ -43,7 +43,7 @@ def test_exactly_the_members_are_admitted(space: Space, data: st.DataObject) -> 
                 del changed[key]
         configuration = Configuration.from_json(json.dumps(changed, default=list))
         result = member_or_exclusion(space, configuration)
-        if isinstance(result, Exclusion):
+        if isinstance(result, ExclusionReason):
             assert configuration.identity not in members
             check(space, configuration, result)
         else:
@@ -54,7 +54,7 @@ def test_exactly_the_members_are_admitted(space: Space, data: st.DataObject) -> 
             assert first_exclusion(space, configuration) is None
 
 
-def check(space: Space, configuration: Configuration, refused: Exclusion) -> None:
+def check(space: Space, configuration: Configuration, refused: ExclusionReason) -> None:
     """The refusal's key is one that no member with the same other values could have as it is."""
     assert refused.reason
     if not refused.key:

@@ -259,7 +259,7 @@ def test_vectors_of_all_members_differ(space: Space) -> None:
 
 
 def check_vectors(tree: StructuralTree, members: list[Configuration]) -> np.ndarray:
-    vectors, features = tree.encode_all(members), tree.features(members)
+    vectors, features = tree.encode_all(members), tree.surrogate_features(members)
     assert vectors.shape == features.shape == (len(members), len(tree.feature_names))
     assert tree.decode_all(vectors) == members
     assert [member.identity for member in tree.decode_all(vectors)] == [member.identity for member in members]
@@ -340,10 +340,10 @@ def test_values_at_the_edges_of_what_floats_hold(domain: Domain, values: tuple[o
     vectors = tree.encode_all(members)
     assert [member.identity for member in tree.decode_all(vectors)] == [member.identity for member in members]
     assert all(map(tree.accepts, vectors))
-    features = tree.features(members)
+    features = tree.surrogate_features(members)
     assert ((features >= 0) & np.isfinite(features)).all()
     inactive = tree.encode_all(members)[:, 1] == -1
     assert not inactive.any()
     drawn = tree.sample((), 50, np.random.default_rng(0))
     assert tree.decode_all(tree.encode_all(drawn)) == drawn.configurations()
-    assert ((tree.features(drawn) >= 0) & (tree.features(drawn) <= max(1, len(values)))).all()
+    assert ((tree.surrogate_features(drawn) >= 0) & (tree.surrogate_features(drawn) <= max(1, len(values)))).all()

@@ -22,12 +22,12 @@ from spacelang.sampling.batch_builder import BatchBuilder
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
-from spacelang.solver.cells import cut_into_cells, cut_points_of, join_pieces, probability_of_cell
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter, nearest_to_default
+from spacelang.solver.domain_cells import cut_into_cells, cut_points_of, join_pieces, probability_of_cell
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.numbering import ConfigurationNumbers
-from spacelang.solver.satisfiability import Statement, possible_truths
+from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 from spacelang.solver.statistics import statistics
 
 from . import brute
@@ -206,7 +206,7 @@ def test_what_a_statement_can_be_is_what_it_is_somewhere(data: st.DataObject) ->
         for first in values[0]
         for second in values[1]
     }
-    assert possible_truths(space, Statement(expression)) == (True in seen, False in seen)
+    assert possible_truths(space, ExpressionInContext(expression)) == (True in seen, False in seen)
 
 
 # --- more than can be listed --------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from trying import IS_FULL
 import spacelang as sl
 from spacelang.cli import main
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, members, parts
-from spacelang.ir.expr import And, Arithmetic, Compare, Constant, In, Is
+from spacelang.ir.expr import And, Arithmetic, BranchTest, Compare, Constant, In
 from spacelang.ir.prior import PRIORS, Normal, Prior, Uniform, describe
 from spacelang.ir.space import Branch, Choice, Operator, Space
 from spacelang.ir.value import Value, is_number
@@ -223,7 +223,7 @@ def test_random_search_and_the_command_follow_priors(
 @pytest.mark.parametrize(("domain", "prior"), [case for case in CASES if case[1] != Uniform()])
 def test_random_points_of_the_unit_cube_follow_priors(domain: Domain, prior: Prior) -> None:
     cube = JointCube(Structures(with_prior(domain, prior)))
-    places = cube.apply_advice(np.random.default_rng(9).random((COUNT, cube.width)))
+    places = cube.apply_weights_and_priors(np.random.default_rng(9).random((COUNT, cube.variable_count)))
     check_distribution([each["s.x0"] for each in cube.decode(places)], domain, prior)
 
 
@@ -253,7 +253,7 @@ def test_structures_follow_weights(weights: list[float]) -> None:
         branches = tuple(Branch(each.name, each, weight) for each, weight in zip(made, mine, strict=True))
         return Choice(name, name, name, branches)
 
-    rule = forbid(Is("a", ("a0",)))
+    rule = forbid(BranchTest("a", ("a0",)))
     stages = (weighted("a", weights[:3]), weighted("b", weights[3:]))
     space = space_of(*stages, constraints=[rule])
     drawn = Sampler(Structures(space), advised=True).batch(COUNT, np.random.default_rng(8)).configurations()

@@ -28,13 +28,13 @@ from spacelang.reductions.domains import (
     split_into_simple,
 )
 from spacelang.reductions.flattening import BranchCase, flatten_branch
-from spacelang.reductions.questions import Question, Questions
+from spacelang.reductions.space_questions import Question, Questions
 from spacelang.reductions.unfolding import unfold
 from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
-from spacelang.solver.cells import log_share
 from spacelang.solver.counting import Structures
+from spacelang.solver.domain_cells import log_uniform_probability
 from spacelang.targets._admm.layout import StepOrder
-from spacelang.targets._configspace.pieces import encode_domain
+from spacelang.targets._configspace.encoded_domains import encode_domain
 from spacelang.testing.small_spaces import hyperparameter, make_space
 
 from . import brute
@@ -168,7 +168,7 @@ def test_a_grid_with_a_log_scale_is_drawn_as_from_itself() -> None:
     exponents = np.linspace(found.domain.lower, found.domain.upper, 200_001)
     drawn = np.array([found.decode(float(each)) for each in exponents])
     for value in members(part):
-        assert math.isclose((drawn == value).mean(), log_share(value, value, part), abs_tol=1e-4)  # type: ignore[arg-type]
+        assert math.isclose((drawn == value).mean(), log_uniform_probability(value, value, part), abs_tol=1e-4)  # type: ignore[arg-type]
 
 
 @settings(LAW)

@@ -14,8 +14,8 @@ from spacelang.ir.expr import And, Arithmetic, Compare, Constant, In, Not
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
+from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.sampling.uniform import ValueSampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 

@@ -9,23 +9,28 @@ from hypothesis import given, settings
 from spacelang.ir.space import Space
 from spacelang.solver import satisfiability
 from spacelang.solver.network import UndecidableError
-from spacelang.solver.satisfiability import Statement, is_unsatisfiable, possible_truths, possible_truths_of_all
+from spacelang.solver.satisfiability import (
+    ExpressionInContext,
+    is_unsatisfiable,
+    possible_truths,
+    possible_truths_of_all,
+)
 
 from . import brute
 from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 
 
-def statements(space: Space) -> Iterator[Statement]:
+def statements(space: Space) -> Iterator[ExpressionInContext]:
     """Everything that a space says: its conditions and its constraints."""
     for node in space.hyperparameters:
         if node.condition is not None:
-            yield Statement(node.condition, owners=space.variables[node.address].owners)
+            yield ExpressionInContext(node.condition, owners=space.variables[node.address].owners)
     for constraint in space.constraints:
-        yield Statement(constraint.expression, active=constraint.scope)
+        yield ExpressionInContext(constraint.expression, active=constraint.scope)
 
 
-def brute_truths(space: Space, statement: Statement) -> tuple[bool, bool]:
+def brute_truths(space: Space, statement: ExpressionInContext) -> tuple[bool, bool]:
     """By every combination of branches and values in which the statement says something, constraints aside."""
     found = set()
     for taken, hyperparameters in brute.pipelines(space.root):

@@ -15,7 +15,7 @@ from spacelang.ir.domain import Categorical
 from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space
 from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure, Validation
 from spacelang.ir.trial import Request, Trial
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -114,7 +114,7 @@ def data() -> Dataset:
     chance = np.random.default_rng(3)
     labels = np.arange(ROWS) % 3 // 2
     table = pd.DataFrame(chance.normal(size=(ROWS, 4)) + labels[:, None], columns=[*"abcd"])
-    return check_labels(make_table(table.assign(group=np.arange(ROWS) % 2.0), labels), "classification")
+    return check_and_encode_labels(make_table(table.assign(group=np.arange(ROWS) % 2.0), labels), "classification")
 
 
 @st.composite

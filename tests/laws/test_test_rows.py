@@ -14,7 +14,7 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 
 import spacelang as sl
 from spacelang.api.result import Result
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
 from spacelang.runtime.scoring import unseen_scores
@@ -46,7 +46,7 @@ def table(seed: int, kind: str) -> tuple[pd.DataFrame, Any]:
 
 
 def dataset(features: Any, labels: Any, kind: Any) -> Dataset:
-    return check_labels(make_table(features, labels), kind)
+    return check_and_encode_labels(make_table(features, labels), kind)
 
 
 def searched(space: sl.Space, features: Any, labels: Any, seed: int, **options: Any) -> Result:

@@ -17,7 +17,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Operator, Product, ProductKind, Space
 from spacelang.ir.task import Limits
 from spacelang.ir.trial import Request, Status, Trial
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -77,7 +77,9 @@ SPACE = Space(
 @cache
 def objective() -> DataObjective:
     return DataObjective(
-        SPACE, check_labels(load_dataset("sklearn:wine"), "classification"), EvaluationSettings(predictions=True)
+        SPACE,
+        check_and_encode_labels(load_dataset("sklearn:wine"), "classification"),
+        EvaluationSettings(predictions=True),
     )
 
 

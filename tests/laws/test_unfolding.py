@@ -24,8 +24,8 @@ from spacelang.reductions.unfolding import (
     unfold,
 )
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.solver.cells import cut_into_cells, join_pieces, singleton_cells
 from spacelang.solver.counting import Structures
+from spacelang.solver.domain_cells import cut_into_cells, join_pieces, singleton_cells
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space
 

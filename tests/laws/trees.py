@@ -6,7 +6,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from spacelang.syntax import ast
-from spacelang.syntax.inline_printer import has_annotatable_end
+from spacelang.syntax.inline_printer import is_last_part_annotatable
 from spacelang.text import NO_SPAN
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ annotations = tuples(st.builds(ast.Annotation, words(frozenset()), tuples(plain_
 # ---- expressions
 
 positive = st.floats(0, 1e12, allow_subnormal=False)
-quantities = st.builds(ast.Quantity, positive.map(abs), st.sampled_from(UNITS), nowhere)
+quantities = st.builds(ast.NumberWithUnit, positive.map(abs), st.sampled_from(UNITS), nowhere)
 paths = st.builds(
     lambda first, more: ast.DottedName((first, *more), NO_SPAN),
     words(NOT_REFERENCES) | ticked,
@@ -139,7 +139,7 @@ def _step(draw: st.DrawFn, depth: int) -> ast.Structure:
             return draw(groups(depth))
         case 4:
             parts = draw(tuples(st.tuples(selectors, structures(depth - 1)), 1))
-            return ast.Columns(parts, draw(annotations), NO_SPAN)
+            return ast.ColumnSplit(parts, draw(annotations), NO_SPAN)
         case _:
             parts = draw(tuples(structures(depth - 1), 1))
             labels = draw(st.just(()) | st.tuples(*(called for _ in parts)))
@@ -172,9 +172,9 @@ def domains(draw: st.DrawFn, depth: int) -> ast.Domain:
         case 0:
             return draw(ranges)
         case 1:
-            return ast.Booleans(NO_SPAN)
+            return ast.BooleanDomain(NO_SPAN)
         case 2:
-            return ast.Values(draw(tuples(values(depth))), draw(st.booleans()), NO_SPAN)
+            return ast.ValueSet(draw(tuples(values(depth))), draw(st.booleans()), NO_SPAN)
         case 3:
             return draw(nothing)
         case 4:
@@ -191,7 +191,7 @@ def parameters(draw: st.DrawFn, depth: int) -> ast.Parameter:
     domain = draw(domains(depth))
     default, condition = draw(st.none() | values(depth) | expressions), draw(st.none() | expressions)
     # Annotations right behind an operator are the operator's.
-    free = default is not None or condition is not None or not has_annotatable_end(domain)
+    free = default is not None or condition is not None or not is_last_part_annotatable(domain)
     return ast.Parameter(draw(parameter_names), domain, default, condition, draw(annotations) if free else (), NO_SPAN)
 
 
@@ -202,7 +202,7 @@ def members(depth: int) -> st.SearchStrategy[ast.Member]:
     return st.one_of(
         parameters(depth),
         st.builds(ast.FixedParameter, parameter_names, values(depth) | expressions, nowhere, st.none() | expressions),
-        st.builds(ast.Include, dotted(NOT_WORDS), nowhere),
+        st.builds(ast.ParameterGroupInclusion, dotted(NOT_WORDS), nowhere),
         rules,
     )
 

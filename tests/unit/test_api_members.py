@@ -26,7 +26,7 @@ def test_columns_are_the_rows_of_a_sample(space: sl.Space) -> None:
     assert len(columns) == 50
     assert columns.configurations() == space.sample(50, seed=3)
     assert space.sample(50, seed=3) != space.sample(50, seed=4)
-    marks, codes = columns.dense_column("first.A.n")
+    marks, codes = columns.dense_part_indices_and_codes("first.A.n")
     assert np.isnan(codes[marks < 0]).all()
     assert set(codes[marks == 0]) == {1.0, 2.0, 3.0}
     assert ((marks == 0) == (columns.decisions["first"] == 0)).all()

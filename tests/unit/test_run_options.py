@@ -15,15 +15,15 @@ from spacelang.api.resuming import open_resumable_run
 from spacelang.api.run_options import (
     AskOptions,
     CompareOptions,
-    EstimatorOptions,
     ResumeOptions,
     RunOption,
     RunOptions,
+    SearchCVOptions,
     SearchOptions,
-    TableOptions,
+    SearchTableOptions,
     TabulateOptions,
+    accept_options,
     options_of,
-    takes_options,
 )
 from spacelang.bench.run_comparison import ComparisonOptions
 from spacelang.cli._app import _build_app, run
@@ -33,8 +33,8 @@ FUNCTIONS: dict[Any, Any] = {
     sl.search: SearchOptions,
     sl.compare: ComparisonOptions,
     sl.ask_and_tell: AskOptions,
-    sl.search_table: TableOptions,
-    sl.SpaceSearchCV: EstimatorOptions,
+    sl.search_table: SearchTableOptions,
+    sl.SpaceSearchCV: SearchCVOptions,
 }
 COMMANDS: dict[str, Any] = {
     "run": RunOptions,
@@ -87,7 +87,7 @@ def test_a_new_option_is_one_entry(
 ) -> None:
     for group in (RunOptions, SearchOptions):
         monkeypatch.setitem(group.__annotations__, "made_up", Annotated[int, EXTRA])
-    search: Any = takes_options(SearchOptions)(inspect.unwrap(sl.search))
+    search: Any = accept_options(SearchOptions)(inspect.unwrap(sl.search))
     assert inspect.signature(search).parameters["made_up"].default == 1
     assert f"made_up\n    {EXTRA.help}\n" in search.__doc__
     with pytest.raises(TypeError, match="`made_up` takes a whole number, not `'2'`"):

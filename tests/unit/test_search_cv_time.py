@@ -46,9 +46,9 @@ def test_the_final_fit_is_reserved(refits: bool, monkeypatch: pytest.MonkeyPatch
     run, now = running(Budget(answer_seconds=20.0), refits=refits), [2.0]
     monkeypatch.setattr(sklearn_search, "perf_counter", lambda: now[0])
     assert run.has_time_left
-    run.add_cost(trial(run, None, 99.0), float("nan"))
-    run.add_cost(trial(run, 0.1, 8.0), 0.9)
-    run.add_cost(trial(run, 0.5, 99.0), 0.5)  # not the best one
+    run.update_final_fit_reserve(trial(run, None, 99.0), float("nan"))
+    run.update_final_fit_reserve(trial(run, 0.1, 8.0), 0.9)
+    run.update_final_fit_reserve(trial(run, 0.5, 99.0), 0.5)  # not the best one
     fit = FIT_MARGIN * 4 * 2**PRIOR_EXPONENT
     ends = 20 - fit if refits else 20.0
     for seconds, is_left in ((ends - 0.1, True), (ends + 0.1, False)):
@@ -59,7 +59,7 @@ def test_the_final_fit_is_reserved(refits: bool, monkeypatch: pytest.MonkeyPatch
 def test_the_time_of_the_search_alone_reserves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     run, now = running(Budget(seconds=20.0)), [2.0]
     monkeypatch.setattr(sklearn_search, "perf_counter", lambda: now[0])
-    run.add_cost(trial(run, 0.1, 8.0), 0.9)
+    run.update_final_fit_reserve(trial(run, 0.1, 8.0), 0.9)
     for seconds, is_left in ((21.9, True), (22.1, False)):
         now[0] = seconds
         assert run.has_time_left == is_left

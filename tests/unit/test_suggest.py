@@ -5,7 +5,7 @@ import random
 import pytest
 
 from spacelang.catalog import load
-from spacelang.suggest import distance, nearest_name
+from spacelang.spelling_suggestions import distance, nearest_name
 
 OPERATORS = tuple(load())
 PARAMETERS = tuple(load().operators["RandomForestClassifier"].parameters)

@@ -174,7 +174,7 @@ def estimate_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling
 
 def estimate(
     value: Array,
-    drawn: Array,
+    resampled_values: Array,
     number: int,
     least_distance: float = 0.0,
     bounds: tuple[float, float] = (-inf, inf),
@@ -187,7 +187,7 @@ def estimate(
     coverage of these intervals is measured by `tests/benchmarks/rank_intervals.py`.
     """
     wider = sqrt(number / (number - 1)) * stdtrit(number - 1, 1 - TAIL_PROBABILITY) / ndtri(1 - TAIL_PROBABILITY)
-    low, high = np.quantile(drawn, (TAIL_PROBABILITY, 1 - TAIL_PROBABILITY), axis=-1)
+    low, high = np.quantile(resampled_values, (TAIL_PROBABILITY, 1 - TAIL_PROBABILITY), axis=-1)
     low = value + np.minimum(wider * (low - value), -least_distance)
     high = value + np.maximum(wider * (high - value), least_distance)
     return Estimate(value, np.maximum(low, bounds[0]), np.minimum(high, bounds[1]))

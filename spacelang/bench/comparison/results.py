@@ -132,7 +132,7 @@ class Results:
         found = {}
         for models in IncumbentCandidates:
             sampled = [
-                sample_curves([by_key[RunKey(data, name, seed)][models] for seed in self.seeds], self.seconds, before)
+                losses_at_times([by_key[RunKey(data, name, seed)][models] for seed in self.seeds], self.seconds, before)
                 for data, before in zip(self.data, befores, strict=True)
                 for name in self.optimizers
             ]
@@ -293,7 +293,7 @@ def logarithmic_times(curves: Iterable[Curve], end: float, count: int = TIMESTAM
     return found
 
 
-def sample_curves(curves: Sequence[Curve], seconds: ranks.Array, before: float) -> ranks.Array:
+def losses_at_times(curves: Sequence[Curve], seconds: ranks.Array, before: float) -> ranks.Array:
     """Return exact losses at some times, shape (curves, times); `before` is the loss before the first score."""
     found = np.empty((len(curves), len(seconds)))
     for row, curve in zip(found, curves, strict=True):

@@ -52,7 +52,7 @@ def check_size(structures: Structures, hyperparameters: Extent, rungs: int) -> i
     return number * rungs
 
 
-def build_table(
+def build_table_or_count_missing(
     structures: Structures,
     trials: Iterable[Trial],
     sizes: Sequence[int],
@@ -86,7 +86,7 @@ def build_table(
         pipelines=axes or listed,
         sizes=tuple(sizes),
         loss=_float_array(rows, lambda trial: FAILED_LOSS if trial.loss is None else trial.loss),
-        cost=_float_array(rows, lambda trial: trial.unshared_seconds),
+        cost=_float_array(rows, lambda trial: trial.seconds_without_sharing),
         status=np.asarray([[trial.status.value for trial in row] for row in rows], dtype=np.str_),
         reasons=tuple(reasons),
         reason=np.asarray([[reasons[trial.reason] for trial in row] for row in rows], dtype=np.int64),

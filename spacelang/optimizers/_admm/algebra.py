@@ -61,14 +61,14 @@ class Splitting:
     @classmethod
     def from_box(cls, box: ThetaBox, rho: float, weighed: PenaltyUnits = "unit") -> "Splitting":
         """Return the splitting of theta_d in its box, with rho > 0."""
-        return cls(box, rho, box.widths if weighed == "unit" else np.ones(len(box)))
+        return cls(box, rho, box.penalty_scales if weighed == "unit" else np.ones(len(box)))
 
     def initial_state(self, point: AdmmPoint) -> Iterate:
         """Return the first state: delta is the projection P_D of theta; no multipliers and no constraints yet."""
         empty = np.zeros(0)
         return Iterate(point, self.box.nearest(point.theta_d), np.zeros(len(self.box)), empty, empty)
 
-    def target(self, state: Iterate) -> Array:
+    def theta_with_least_penalty(self, state: Iterate) -> Array:
         """Return b = delta - lambda / rho, shape (D,): the theta~ with the smallest penalty in theta-min."""
         return np.asarray(state.delta - state.multipliers * self.widths / self.rho)
 
@@ -83,7 +83,7 @@ class Splitting:
         is clipped to the box.
         """
         theta_c = np.where(owned.theta_c, found.theta_c, state.point.theta_c)
-        relaxed = self.box.clip(np.where(owned.theta_d, found.theta_d, self.target(state)))
+        relaxed = self.box.clip(np.where(owned.theta_d, found.theta_d, self.theta_with_least_penalty(state)))
         return replace(state, point=replace(state.point, theta_c=theta_c, theta_d=relaxed))
 
     def with_delta(self, state: Iterate) -> Iterate:
@@ -118,7 +118,7 @@ ResidualUnits: TypeAlias = Literal["scaled", "raw"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Residuals:
+class ConstraintResiduals:
     """The residuals of M black-box constraints.
 
     `epsilons` (M,) are the bounds, at least 0. `units` (M,) are the units in which residuals and their multipliers mu
@@ -130,7 +130,9 @@ class Residuals:
     units: Array
 
     @classmethod
-    def from_bounds(cls, bounds: Sequence[AnyBound], rho: float, counted: ResidualUnits = "scaled") -> "Residuals":
+    def from_bounds(
+        cls, bounds: Sequence[AnyBound], rho: float, counted: ResidualUnits = "scaled"
+    ) -> "ConstraintResiduals":
         """Return the residuals of bounds in the order of `Trial.constraints`; raises ValueError for one below 0."""
         epsilons = np.array([bound.limit for bound in bounds], float)
         for bound in bounds:

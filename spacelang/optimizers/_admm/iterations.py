@@ -14,8 +14,8 @@ from spacelang.ir.search_protocol import Ask, Problem, Search, SearchCoroutine, 
 from spacelang.ir.space import SKIPPED_STEP, Choice
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Minimizer
-from spacelang.optimizers._admm.algebra import Iterate, Residuals, Splitting
-from spacelang.optimizers._admm.points import MemberCache, ThetaCube
+from spacelang.optimizers._admm.algebra import ConstraintResiduals, Iterate, Splitting
+from spacelang.optimizers._admm.points import NearestMemberCache, ThetaCube
 from spacelang.optimizers._admm.theta_min import ThetaSubproblem
 from spacelang.optimizers._admm.trial_cache import PipelineTrials, TrialCache
 from spacelang.optimizers._admm.z_min import PipelineChoiceTree, Scope, ThetaStateStore, ZSubproblem
@@ -89,12 +89,17 @@ class Iterations:
     """
 
     def __init__(
-        self, method: IterationSettings, problem: Problem, form: AdmmForm, splitting: Splitting, residuals: Residuals
+        self,
+        method: IterationSettings,
+        problem: Problem,
+        form: AdmmForm,
+        splitting: Splitting,
+        residuals: ConstraintResiduals,
     ) -> None:
         self._method, self._problem, self._form = method, problem, form
         self._splitting, self._residuals = splitting, residuals
         self._choice_tree = PipelineChoiceTree(form)
-        self._members = MemberCache(form)
+        self._members = NearestMemberCache(form)
         self._cache = TrialCache()
         self._pipeline_trials = PipelineTrials()
         self._random_configurations = UniqueConfigurations(DiscrepancyTree(form.structures), problem.rng).each_once()
@@ -155,7 +160,7 @@ class Iterations:
         problem = ThetaSubproblem(*given, room=room, earlier=earlier, searches_slack=slack, members=self._members)
         # With few members, most calls would only repeat known trials.
         most = int(min(calls, problem.cube.max_members))
-        asking = self._method.theta.minimise(problem, problem.box, most, problem.start)
+        asking = self._method.theta.minimise(problem, problem.box, most, problem.start_point)
 
         def note(_: Trial) -> None:
             if len(problem.trials) > getattr(self._method.theta, "most_modelled", inf):

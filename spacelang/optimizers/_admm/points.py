@@ -30,7 +30,7 @@ def nearest_members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) ->
     return found
 
 
-class MemberCache:
+class NearestMemberCache:
     """A cache of `nearest_members`, emptied when full: theta-min proposes many points that stand for few members."""
 
     def __init__(self, form: AdmmForm) -> None:
@@ -68,7 +68,7 @@ class ThetaCube:
         return cls(numbers, integers, form.theta_c.take(numbers), form.theta_d.take(integers))
 
     @property
-    def width(self) -> int:
+    def variable_count(self) -> int:
         """The number of variables; 0 if there is nothing to minimise over."""
         return len(self.numbers) + len(self.integers)
 

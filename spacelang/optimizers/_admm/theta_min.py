@@ -12,8 +12,8 @@ from numpy.random import Generator
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Box, Point
-from spacelang.optimizers._admm.algebra import Iterate, Residuals, Splitting, constraint_values
-from spacelang.optimizers._admm.points import MemberCache, Theta, ThetaCube
+from spacelang.optimizers._admm.algebra import ConstraintResiduals, Iterate, Splitting, constraint_values
+from spacelang.optimizers._admm.points import NearestMemberCache, Theta, ThetaCube
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.dimensions import Dimension
 from spacelang.targets.admm import AdmmForm, AdmmPoint
@@ -38,14 +38,14 @@ class ThetaSubproblem:
         self,
         form: AdmmForm,
         splitting: Splitting,
-        residuals: Residuals,
+        residuals: ConstraintResiduals,
         state: Iterate,
         rng: Generator,
         *,
         room: int = 1,
         earlier: Iterable[tuple[Theta, Trial]] = (),
         searches_slack: bool = False,
-        members: MemberCache | None = None,
+        members: NearestMemberCache | None = None,
     ) -> None:
         """Create the objective of one theta-min.
 
@@ -56,16 +56,16 @@ class ThetaSubproblem:
         """
         self._space = form.space
         self._splitting, self._residuals, self._state = splitting, residuals, state
-        self._members = MemberCache(form) if members is None else members
+        self._members = NearestMemberCache(form) if members is None else members
         self._owned = form.variables_of_selected_alternatives(state.point)
-        self._target = splitting.target(state)
+        self._target = splitting.theta_with_least_penalty(state)
         self.trials: dict[Point, Trial] = {}
         self._new: dict[Point, Trial] = {}
         self._exact_theta: dict[Point, Theta] = {}
         """The exact theta of known points, because decoding a point may change the last bits of floats."""
         self._largest_penalty = 0.0
         self.cube = ThetaCube.from_mask(form, self._owned)
-        self._slack_count = len(residuals) if searches_slack and self.cube.width else 0
+        self._slack_count = len(residuals) if searches_slack and self.cube.variable_count else 0
         self.rng = rng
         self.idle_workers = room
         self.known: list[tuple[Point, float]] = []
@@ -88,7 +88,7 @@ class ThetaSubproblem:
         return (*(Dimension(quantiles=each) for each in found), *[Dimension()] * self._slack_count)
 
     @property
-    def start(self) -> Point:
+    def start_point(self) -> Point:
         """The point of the current theta."""
         return self._encode(self.cube.theta_of(self._state.point), self._state.slack)
 
@@ -127,7 +127,7 @@ class ThetaSubproblem:
     def _decode(self, place: Point) -> AdmmPoint:
         if place in self._exact_theta:
             return self.cube.copy_with_theta(self._exact_theta[place], self._state.point)
-        return self.cube.decode(np.array(place[: self.cube.width]), self._state.point)
+        return self.cube.decode(np.array(place[: self.cube.variable_count]), self._state.point)
 
     def _penalty(self, place: Point, trial: Trial) -> float:
         apart = self._splitting.penalty(self._decode(place).theta_d, self._target, self._owned.theta_d)
@@ -136,7 +136,7 @@ class ThetaSubproblem:
     def _slack_at(self, place: Point, trial: Trial) -> Array:
         if not self._slack_count:
             return self._best_slack(trial)
-        return np.asarray(self._residuals.max_slack * np.array(place[self.cube.width :]))
+        return np.asarray(self._residuals.max_slack * np.array(place[self.cube.variable_count :]))
 
     def _best_slack(self, trial: Trial) -> Array:
         return self._residuals.best_slack(self._residuals.excess(constraint_values(trial)), self._state.mu)

@@ -9,12 +9,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.expr import And, Expr, Is, Or
+from spacelang.ir.expr import And, BranchTest, Expr, Or
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Branch, Choice, Constraint, Product, ProductKind, Space
 from spacelang.ir.trial import Request
-from spacelang.optimizers._admm.algebra import Iterate, Residuals
-from spacelang.optimizers._admm.points import MemberCache
+from spacelang.optimizers._admm.algebra import ConstraintResiduals, Iterate
+from spacelang.optimizers._admm.points import NearestMemberCache
 from spacelang.optimizers._admm.trial_cache import NO_MEMBER_KEY
 from spacelang.optimizers._selection import SelectionProblem, no_penalty
 from spacelang.solver.counting import Structures
@@ -95,13 +95,13 @@ class PipelineChoiceTree:
     def _term_expression(self, address: str, places: tuple[int, ...]) -> Expr:
         block = next((each for each in self._form.blocks if each.address == address), None)
         if block is not None:
-            return Is(address, tuple(block.alternatives[place].name for place in places))
+            return BranchTest(address, tuple(block.alternatives[place].name for place in places))
         order = self._orders[address]
         names = tuple(order.branches[place] for place in places)
         if order.owner is None:
-            return Is(address, names)
+            return BranchTest(address, names)
         ways = [each for inside in self._orders_inside.values() for each, found in inside.items() if found is order]
-        return Or(tuple(Is(each, names) for each in ways))
+        return Or(tuple(BranchTest(each, names) for each in ways))
 
 
 Scope: TypeAlias = Literal["algorithm", "pipeline"]
@@ -131,10 +131,10 @@ class ZSubproblem:
 
     def __init__(
         self,
-        members: MemberCache,
+        members: NearestMemberCache,
         choosing: PipelineChoiceTree,
         thetas: ThetaStateStore,
-        residuals: Residuals,
+        residuals: ConstraintResiduals,
         state: Iterate,
     ) -> None:
         self._members, self._choosing, self._thetas, self._residuals = members, choosing, thetas, residuals

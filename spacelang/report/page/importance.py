@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.encodings.rows import VariableColumns, VectorEncoding
+from spacelang.encodings.row_encodings import VariableColumns, VectorEncoding
 from spacelang.ir.space import Choice
 from spacelang.report.page.axes import Axis
 from spacelang.report.page.run_data import RunData

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.encodings.rows import VariableColumns, VectorEncoding, domain_of
+from spacelang.encodings.row_encodings import VariableColumns, VectorEncoding, domain_of
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.report.page.axes import Tick, axis_of, format_number
 from spacelang.report.page.importance import Importances

@@ -38,7 +38,7 @@ def ranking(run_data: RunData) -> tuple[RankedPipeline, ...]:
     return tuple(_row(rank, each, run_data) for rank, each in enumerate(best_records(run_data.run), start=1))
 
 
-def constraints_on_test_set(run_data: RunData) -> tuple[str, ...]:
+def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
     """Return the lines about each bound on the test set, compared with the search."""
     test = run_data.run.test
     record = None if test is None else run_data.run.record(test.trial)

@@ -63,7 +63,7 @@ class RunData:
         return decision_keys(self.run.header.definition)
 
     @property
-    def has_rows(self) -> bool:
+    def is_scored_on_data(self) -> bool:
         """True if trials were scored on rows of data, and not by a function or a formula."""
         return self.run.header.data.rows > 0
 

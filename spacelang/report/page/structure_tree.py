@@ -50,7 +50,7 @@ def tree_of_decisions(run_data: RunData) -> StructureTree | None:
     return StructureTree(f"{len(members.records):,} trials", tuple(rows[:MAX_LINES]), max(0, len(rows) - MAX_LINES))
 
 
-def searched_tree(run_data: RunData) -> StructureTree | None:
+def mosaic_search_tree(run_data: RunData) -> StructureTree | None:
     """Return the tree that `mosaic` searched, without hardly visited nodes; None for other optimizers."""
     from spacelang.report.search_tree import tree_of_run
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.ir.loss_name import INTERVAL_DIGITS, LossName
 from spacelang.report.held_out_interval import held_out_rows
 from spacelang.report.next_steps import next_steps
-from spacelang.report.page import measures
+from spacelang.report.page import constraints_costs_failures
 from spacelang.report.page.axes import format_seconds
 from spacelang.report.page.curves import Curves, curve_of, curves_of, line_css_classes
 from spacelang.report.page.importance import Importances, importances
 from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
-from spacelang.report.page.ranking import RankedPipeline, constraints_on_test_set, ranking
+from spacelang.report.page.ranking import RankedPipeline, describe_test_constraints, ranking
 from spacelang.report.page.run_data import RunData
-from spacelang.report.page.structure_tree import StructureTree, searched_tree, tree_of_decisions
+from spacelang.report.page.structure_tree import StructureTree, mosaic_search_tree, tree_of_decisions
 from spacelang.report.stored_runs import count_failures_by_status, setting_rows
 from spacelang.report.trial_results import describe_counts, describe_value
 from spacelang.runtime.storage.header import SHOWN_DIGITS
@@ -58,9 +58,9 @@ class RunView:
     parallel: ParallelPlot | None
     tree: StructureTree | None
     searched: StructureTree | None
-    bounds: tuple[measures.ConstraintChart, ...]
-    costs: measures.AlternativeCosts | None
-    failures: tuple[measures.FailureReason, ...]
+    bounds: tuple[constraints_costs_failures.ConstraintChart, ...]
+    costs: constraints_costs_failures.AlternativeCosts | None
+    failures: tuple[constraints_costs_failures.FailureReason, ...]
     more_failures: int
     source: tuple[tuple[Piece, ...], ...]
     facts: tuple[tuple[str, str], ...]
@@ -76,7 +76,7 @@ class RunView:
         return LossName.of_formula(self.summary.metric).score_name
 
     @property
-    def tested(self) -> bool:
+    def has_test_score(self) -> bool:
         """True if the best pipeline was scored on a test set."""
         return self.summary.test is not None and self.summary.test.loss is not None
 
@@ -101,7 +101,7 @@ class RunView:
 def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunView:
     """Return the data of a run's page. Raises StoreError for a damaged store."""
     importance = importances(run_data)
-    reasons, more = measures.failure_reasons(run_data)
+    reasons, more = constraints_costs_failures.failure_reasons(run_data)
     return RunView(
         number=number,
         is_one_of_several=is_one_of_several,
@@ -110,17 +110,17 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
         figures=tuple(_figures(run_data)),
         warnings=tuple(_warnings(run_data)),
         trials=len(run_data.records),
-        has_rows=run_data.has_rows,
+        has_rows=run_data.is_scored_on_data,
         curve=curve_of(run_data, number),
         ranking=ranking(run_data),
         on_intervals=" ".join(_interval_notes(run_data)),
-        kept_there=constraints_on_test_set(run_data),
+        kept_there=describe_test_constraints(run_data),
         importance=importance,
         parallel=parallel_plot(run_data, importance),
         tree=tree_of_decisions(run_data),
-        searched=searched_tree(run_data),
-        bounds=measures.constraint_charts(run_data),
-        costs=measures.alternative_costs(run_data),
+        searched=mosaic_search_tree(run_data),
+        bounds=constraints_costs_failures.constraint_charts(run_data),
+        costs=constraints_costs_failures.alternative_costs(run_data),
         failures=reasons,
         more_failures=more,
         source=space_lines(run_data.space),
@@ -140,7 +140,7 @@ def _figures(run_data: RunData) -> Iterator[Statistic]:
     best = "none" if found.best is None else f"{metric.score(found.best):.5g}"
     note = "" if found.best is None else metric.describe_loss(found.best, ".5g")
     what = f"best {metric.score_name}"
-    yield Statistic(f"{what} on held-out rows" if run_data.has_rows else what, best, note)
+    yield Statistic(f"{what} on held-out rows" if run_data.is_scored_on_data else what, best, note)
     test, best_one = run_data.run.test, run_data.run.best
     if test is not None and (loss := test.score.loss) is not None:
         score, said = test.score, test.score.reason
@@ -175,7 +175,7 @@ def _warnings(run_data: RunData) -> Iterator[str]:
 
 def _interval_notes(run_data: RunData) -> Iterator[str]:
     header, test, best = run_data.run.header, run_data.run.test, run_data.run.best
-    if not run_data.has_rows:
+    if not run_data.is_scored_on_data:
         return
     found = held_out_rows(header)
     between = None if best is None else found.interval(best[1])

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spacelang.files import os_error_text
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion
+from spacelang.ir.membership import ExclusionReason
 from spacelang.ir.space import Choice, Space
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.archives.meta_features import COMPARABLE
@@ -71,7 +71,7 @@ class Archive:
     rows: tuple[ArchiveRow, ...]
 
 
-def space_facts(space: Space) -> SpaceIdentity:
+def identify_space(space: Space) -> SpaceIdentity:
     """Return the name and the vocabulary hash of a space.
 
     The vocabulary is 64 hexadecimal digits. It is equal for two spaces if their decisions have the same alternatives,
@@ -215,7 +215,7 @@ class ArchiveSuggestions:
     archive: str
     configurations: tuple[Configuration, ...]
     left_out: tuple[tuple[str, str], ...] = ()
-    non_members: tuple[Exclusion, ...] = ()
+    non_members: tuple[ExclusionReason, ...] = ()
     unrelated_rows: int = 0
     dropped_keys: tuple[str, ...] = ()
 
@@ -267,7 +267,7 @@ def suggest(
 
 def _relevant_rows(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
     remedy = "create one from runs of this space: `spacelang archive RUNS… -o FILE.json`"
-    vocabulary = space_facts(target.space).vocabulary
+    vocabulary = identify_space(target.space).vocabulary
     same = [row for row in archive.rows if row.space.vocabulary == vocabulary]
     if not archive.rows:
         raise ArchiveError(f"the archive `{archive.name}` has no rows", remedy)
@@ -289,18 +289,18 @@ def _most_common(names: Iterable[str]) -> str:
 
 def _members(
     space: Space, configurations: Iterable[Configuration], most: int
-) -> tuple[dict[Configuration, set[str]], tuple[Exclusion, ...]]:
+) -> tuple[dict[Configuration, set[str]], tuple[ExclusionReason, ...]]:
     """Return the first `most` distinct members of the space, and the exclusions of the configurations before them.
 
     Each member comes with the keys of its configurations that have no meaning for the data.
     """
     found: dict[Configuration, set[str]] = {}
-    strangers: dict[Configuration, Exclusion] = {}
+    strangers: dict[Configuration, ExclusionReason] = {}
     for each in configurations:
         if len(found) == most:
             break
         adapted = adapted_member(space, each)
-        if isinstance(adapted, Exclusion):
+        if isinstance(adapted, ExclusionReason):
             strangers[each] = adapted
         else:
             found.setdefault(adapted.member, set()).update(adapted.dropped)

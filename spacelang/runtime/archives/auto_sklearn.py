@@ -19,7 +19,7 @@ import pandas as pd
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
-from spacelang.runtime.archives.archive import ArchiveRow, SpaceIdentity, space_facts
+from spacelang.runtime.archives.archive import ArchiveRow, SpaceIdentity, identify_space
 from spacelang.runtime.data.arff import read_arff
 from spacelang.runtime.data.table_files import read_text
 from spacelang.runtime.errors import DataError
@@ -73,7 +73,7 @@ def read_auto_sklearn(folder: Path, space: Space) -> TranslatedRows:
     for metric in FORMULAS:
         if (folder / RUNS_FILE.format(metric=metric)).is_file():
             reasons: Counter[str] = Counter()
-            rows += _rows(folder, metric, known, space_facts(space), reasons)
+            rows += _rows(folder, metric, known, identify_space(space), reasons)
             for reason, count in reasons.most_common():
                 left_out.append(f"{count_with_noun(count, 'run')} with the metric {metric}: {reason}")
     return TranslatedRows(tuple(rows), tuple(left_out))
@@ -215,7 +215,7 @@ boolean_rules = partial(_conversion_rules, "True".__eq__)
 string_rules = partial(_conversion_rules, str)
 
 
-def case_rule(name: str, said: Mapping[str, TargetValues]) -> Rules:
+def value_mapping_rule(name: str, said: Mapping[str, TargetValues]) -> Rules:
     """Return the rule for a parameter that maps known texts to ours; others raise UntranslatableError."""
 
     def rule(text: str, columns: float) -> TargetValues:  # noqa: ARG001 - rule signature
@@ -228,7 +228,7 @@ def case_rule(name: str, said: Mapping[str, TargetValues]) -> Rules:
 
 def renamed_values_rule(name: str, **ours: str) -> Rules:
     """Return the rule for a parameter whose values have other names in the space (`theirs="ours"`)."""
-    return case_rule(name, {theirs: {name: value} for theirs, value in ours.items()})
+    return value_mapping_rule(name, {theirs: {name: value} for theirs, value in ours.items()})
 
 
 def _max_features_from_exponent(text: str, columns: float) -> TargetValues:
@@ -281,7 +281,7 @@ PREPROCESSORS: Final = {
         "FastICA",
         string_rules("algorithm", "fun")
         | integer_rules("n_components")
-        | case_rule("whiten", {"True": {"whiten": "unit-variance"}, "False": {"whiten": False}}),
+        | value_mapping_rule("whiten", {"True": {"whiten": "unit-variance"}, "False": {"whiten": False}}),
     ),
     "feature_agglomeration": ComponentMapping(
         "FeatureAgglomeration",
@@ -318,7 +318,7 @@ CLASSIFIERS: Final = {
         "AdaBoostClassifier",
         float_rules("learning_rate")
         | integer_rules("n_estimators", max_depth="estimator.max_depth")
-        | case_rule("algorithm", {"SAMME": {}}),
+        | value_mapping_rule("algorithm", {"SAMME": {}}),
     ),
     "bernoulli_nb": ComponentMapping("BernoulliNB", float_rules("alpha") | boolean_rules("fit_prior")),
     "decision_tree": ComponentMapping(
@@ -333,7 +333,7 @@ CLASSIFIERS: Final = {
         "HistGradientBoostingClassifier",
         float_rules("learning_rate", "l2_regularization", "validation_fraction")
         | integer_rules("max_leaf_nodes", "min_samples_leaf", "n_iter_no_change")
-        | case_rule(
+        | value_mapping_rule(
             "early_stop",
             {
                 "off": {"early_stopping": False},
@@ -350,7 +350,7 @@ CLASSIFIERS: Final = {
     "lda": ComponentMapping(
         "LinearDiscriminantAnalysis",
         float_rules("tol", shrinkage_factor="shrinkage")
-        | case_rule(
+        | value_mapping_rule(
             "shrinkage",
             {"None": {"solver": "svd"}, "manual": {"solver": "lsqr"}, "auto": {"solver": "lsqr", "shrinkage": "auto"}},
         ),
@@ -364,7 +364,7 @@ CLASSIFIERS: Final = {
         "PassiveAggressive",
         float_rules("tol", C="eta0")
         | boolean_rules("average")
-        | case_rule("loss", {"hinge": {"learning_rate": "pa1"}, "squared_hinge": {"learning_rate": "pa2"}}),
+        | value_mapping_rule("loss", {"hinge": {"learning_rate": "pa1"}, "squared_hinge": {"learning_rate": "pa2"}}),
         ("fit_intercept",),
         has_weights=True,
     ),

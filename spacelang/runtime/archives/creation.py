@@ -7,7 +7,7 @@ from pathlib import Path
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, SpaceIdentity, space_facts
+from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, SpaceIdentity, identify_space
 from spacelang.runtime.archives.auto_sklearn import SPACE_NAME, is_auto_sklearn, read_auto_sklearn
 from spacelang.runtime.archives.portfolio import Evaluation, PortfolioStep, choose_portfolio
 from spacelang.runtime.storage.runs import list_runs
@@ -85,7 +85,7 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
         if winner.fidelity is not None and winner.fidelity < header.training_size:
             return _UnusableRun(f"`{path.name}` has no trial that was trained on all training rows")
         try:
-            space = space_facts(from_json(json.loads(header.definition)))
+            space = identify_space(from_json(json.loads(header.definition)))
         except (DefinitionError, ValueError) as error:
             raise damaged_error(path, f"the space of the run cannot be read: {error}") from error
         data, features = header.data, header.meta_features
@@ -117,7 +117,7 @@ def make_portfolio(places: Iterable[Path], size: int) -> NewPortfolio:
         with Store.read(path) as run:
             header = run.header
             try:
-                space = space_facts(from_json(json.loads(header.definition)))
+                space = identify_space(from_json(json.loads(header.definition)))
             except (DefinitionError, ValueError) as error:
                 raise damaged_error(path, f"the space of the run cannot be read: {error}") from error
             judged = judged or (space, header.metric)
@@ -128,7 +128,7 @@ def make_portfolio(places: Iterable[Path], size: int) -> NewPortfolio:
             for trial in (record.trial for record in run.records()):
                 rows = trial.request.fidelity
                 if (rows is None or rows >= header.training_size) and trial.is_feasible:
-                    table[trial.request.configuration] = Evaluation(trial.loss, trial.unshared_seconds)
+                    table[trial.request.configuration] = Evaluation(trial.loss, trial.seconds_without_sharing)
     tables = {name: table for name, table in tables.items() if any(each.loss is not None for each in table.values())}
     if judged is None or not tables:
         help_text = left_out[0] if left_out else "give files with stored runs on data, or folders with such files"

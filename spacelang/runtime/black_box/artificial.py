@@ -37,7 +37,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, BlackBoxObjective
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.storage.header import DataFacts
-from spacelang.sampling.value_codes import code_of
+from spacelang.sampling.value_codes import part_index_and_code
 
 DRAWS_PER_MODULE: Final = 10  # The number n of random numbers xi of a module
 ZERO_SUM: Final = 1e-12  # A sum of hyperparameters below this counts as 0
@@ -65,7 +65,7 @@ class ArtificialObjective(BlackBoxObjective):
         """Return the trial of a configuration. Its cost is the time that the computation took."""
         started = self.clock()
         loss = 0.0
-        for module in chosen_modules(self.space.root, request.configuration):
+        for module in taken_alternatives(self.space.root, request.configuration):
             weights = [_weight(self.seed, address) for address in module.values]
             share = weighted_share(weights, [*module.values.values()])
             loss = module_output(loss, share, _draws(self.seed, module.name))
@@ -123,28 +123,30 @@ def _generator(*words: object) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest))
 
 
-def chosen_modules(node: Node, configuration: Configuration, name: str = "") -> Iterator[TakenAlternative]:
+def taken_alternatives(node: Node, configuration: Configuration, name: str = "") -> Iterator[TakenAlternative]:
     """Yield the modules of a configuration in pipeline order; `name` is that of a step reached without any decision."""
     match node:
         case Choice():
             taken = str(configuration[node.key])
             branch = node.branches[node.branch_indices[taken]].node
-            yield from chosen_modules(branch, configuration, f"{node.address}={taken}")
+            yield from taken_alternatives(branch, configuration, f"{node.address}={taken}")
         case Product():
             places = {id(child): place for place, child in enumerate(node.children)}
             for child in _steps(node, configuration):
-                yield from chosen_modules(child, configuration, f"{name}/{places[id(child)]}")
+                yield from taken_alternatives(child, configuration, f"{name}/{places[id(child)]}")
         case Operator() | Hyperparameter():
             own: list[Any] = [node]
             if isinstance(node, Operator):
                 own = [child for each in operator_and_fixed_operators(node) for child in each.children]
             numbers = [each for each in own if isinstance(each, Hyperparameter) and each.key in configuration]
             # A value counts as itself in a range, and as its index from 0 in a set.
-            values = {each.address: float(code_of(each.domain, configuration[each.key])[1]) for each in numbers}
+            values = {
+                each.address: float(part_index_and_code(each.domain, configuration[each.key])[1]) for each in numbers
+            }
             yield TakenAlternative(name, values)
             for each in own:
                 if isinstance(each, Choice):
-                    yield from chosen_modules(each, configuration)
+                    yield from taken_alternatives(each, configuration)
         case _:
             assert_never(node)
 

@@ -40,7 +40,7 @@ class FunctionObjective(BlackBoxObjective):
         try:
             said = {"cost": seconds} | _as_dictionary(given)
             return trial_from_answer(request, said["loss"], said["cost"], said.get("constraints"), self.bounds)
-        except AnswerError as error:
+        except InvalidFunctionResultError as error:
             return Trial(request, None, seconds, Status.INVALID, str(error))
 
     def _fidelity(self, request: Request) -> tuple[int, ...]:
@@ -65,9 +65,11 @@ def _as_dictionary(given: Any) -> dict[str, Any]:
         return {"loss": given}
     unknown = [key for key in given if key not in KEYS]
     if unknown:
-        raise AnswerError(f"the function returns the key `{unknown[0]}`, which is none of {', '.join(KEYS)}")
+        raise InvalidFunctionResultError(
+            f"the function returns the key `{unknown[0]}`, which is none of {', '.join(KEYS)}"
+        )
     if "loss" not in given:
-        raise AnswerError("the function returns a dictionary without `loss`")
+        raise InvalidFunctionResultError("the function returns a dictionary without `loss`")
     return dict(given)
 
 
@@ -133,7 +135,7 @@ def _stable_repr(value: Any) -> str:
             return type(value).__qualname__
 
 
-class AnswerError(ValueError):
+class InvalidFunctionResultError(ValueError):
     """An answer for a configuration that is invalid."""
 
 
@@ -142,12 +144,12 @@ def trial_from_answer(
 ) -> Trial:
     """Return the trial of a request; it is failed if the loss is None or not finite. `cost` is in seconds.
 
-    Raises AnswerError if a value is no number, if one of a bound is missing from a success, or if a name is not
+    Raises InvalidFunctionResultError if a value is no number, if one of a bound is missing from a success, or if a name is not
     bounded.
     """
     seconds = parse_number(cost, "cost")
     if not (isfinite(seconds) and seconds >= 0):
-        raise AnswerError(f"the cost is {seconds}, but it must be a number of seconds, at least 0")
+        raise InvalidFunctionResultError(f"the cost is {seconds}, but it must be a number of seconds, at least 0")
     measured = _check_constraints(constraints, bounds)
     if loss is None:
         return Trial(request, None, seconds, Status.ERROR, "there is no loss")
@@ -156,31 +158,33 @@ def trial_from_answer(
         return Trial(request, None, seconds, Status.INVALID, f"the loss is {number}")
     for bound in bounds:
         if bound.name not in measured:
-            raise AnswerError(f"the constraints lack a value of `{bound.name}`; give nan if it is unknown")
+            raise InvalidFunctionResultError(
+                f"the constraints lack a value of `{bound.name}`; give nan if it is unknown"
+            )
     return Trial(request, number, seconds, constraints=tuple(Measurement(each, measured[each.name]) for each in bounds))
 
 
 def parse_number(given: Any, what: str) -> float:
-    """Return a number, or an array of one, as a float; else raise AnswerError about the value called `what`."""
+    """Return a number, or an array of one, as a float; else raise InvalidFunctionResultError about the value called `what`."""
     if isinstance(given, str | bytes):  # `float` would parse it
-        raise AnswerError(f"the {what} must be a number, not {_shorten(given)}")
+        raise InvalidFunctionResultError(f"the {what} must be a number, not {_shorten(given)}")
     try:
         return float(given)
     except OverflowError:
         return float("inf")
     except Exception as error:
-        raise AnswerError(f"the {what} must be a number, not {_shorten(given)}") from error
+        raise InvalidFunctionResultError(f"the {what} must be a number, not {_shorten(given)}") from error
 
 
 def _check_constraints(constraints: Mapping[str, Any] | None, bounds: Sequence[AnyBound]) -> Mapping[str, float]:
     if not isinstance(constraints, Mapping | None):
-        raise AnswerError(f"the constraints must be a dictionary by name, not {_shorten(constraints)}")
+        raise InvalidFunctionResultError(f"the constraints must be a dictionary by name, not {_shorten(constraints)}")
     names = {bound.name for bound in bounds}
     for name in constraints or {}:
         if name not in names:
             known = ", ".join(f"`{each}`" for each in names)
             bounds_for = f"the bounded quantities are {known}" if names else "the task has no bounds"
-            raise AnswerError(f"`{name}` is not bounded; {bounds_for}")
+            raise InvalidFunctionResultError(f"`{name}` is not bounded; {bounds_for}")
     return {name: parse_number(value, f"value of `{name}`") for name, value in (constraints or {}).items()}
 
 

@@ -177,7 +177,7 @@ def _parse_declaration(line: str) -> Attribute:
 
 
 def _dense(attributes: list[Attribute], lines: Lines, name: str) -> pd.DataFrame:
-    columns = [make_column(attribute) for attribute in attributes]
+    columns = [make_empty_column(attribute) for attribute in attributes]
     numbers: list[int] = []
     rows: list[list[ArffValue]] = []
     for number, line in lines:
@@ -252,7 +252,7 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable:
-    others = {place: make_column(each) for place, each in enumerate(attributes) if not each.is_number}
+    others = {place: make_empty_column(each) for place, each in enumerate(attributes) if not each.is_number}
     given: dict[int, dict[int, tuple[int, ArffValue]]] = {place: {} for place in others}
     data, indices, ends = array("d"), array("q"), array("q", [0])
     for row, (number, line) in enumerate(lines):
@@ -411,7 +411,7 @@ class _Dates(AttributeValues):
         return "%z" in self.attribute.pattern
 
 
-def make_column(attribute: Attribute) -> AttributeValues:
+def make_empty_column(attribute: Attribute) -> AttributeValues:
     """Return an empty column for the values of an attribute."""
     made: dict[Kind, Callable[[Attribute], AttributeValues]]
     made = {"nominal": _Categories, "string": _Texts, "date": _Dates}

@@ -40,7 +40,7 @@ class Dataset:
         return predefined_splits(self.splits, self.name) if self.splits else None
 
     @property
-    def labels(self) -> npt.NDArray[Any]:
+    def original_labels(self) -> npt.NDArray[Any]:
         """The n labels as the user wrote them, which a fitted pipeline predicts."""
         return self.target.to_numpy() if self.kind == "regression" else np.asarray(self.classes)[self.target.to_numpy()]
 
@@ -55,7 +55,7 @@ def check_no_missing_labels(table: Table) -> None:
         raise DataError(what, "drop or label these rows")
 
 
-def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
+def check_and_encode_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
     """Return the data set with encoded labels; raise DataError if they do not fit or a class has too few rows."""
     if table.kind not in {None, kind}:
         help_text = f"use a space that ends in {'regressors' if table.kind == 'regression' else 'classifiers'}"

@@ -16,7 +16,7 @@ from spacelang.runtime.data.table_files import check_unique_names, read_bytes, r
 from spacelang.runtime.data.tables import Features, SparseTable, canonical
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Split, predefined_splits
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 
 SKLEARN_DATA_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 """The data sets that scikit-learn ships, as in `sklearn:NAME`."""
@@ -78,7 +78,7 @@ def load_dataset(reference: str, target: str | None = None, reading: ReadOptions
 
 
 def load_rows(
-    reference: str, reading: ReadOptions = DEFAULT_OPTIONS, words: Collection[str] = ()
+    reference: str, reading: ReadOptions = DEFAULT_OPTIONS, text_columns: Collection[str] = ()
 ) -> pd.DataFrame | SparseTable:
     """Return all columns of the data, those in `words` as text if it is a `.csv` file; raise DataError."""
     scheme, _, name = reference.partition(":")
@@ -90,7 +90,7 @@ def load_rows(
 
             return fetch(reference).table
         case _:
-            return _read_file(reference, reading, words)
+            return _read_file(reference, reading, text_columns)
 
 
 def make_table(features: Any, target: Any, name: str = DEFAULT_NAME) -> Table:
@@ -117,7 +117,9 @@ def make_table(features: Any, target: Any, name: str = DEFAULT_NAME) -> Table:
 def _load_sklearn(name: str) -> pd.DataFrame:
     if name not in SKLEARN_DATA_SETS:
         known = ", ".join(f"`sklearn:{known}`" for known in SKLEARN_DATA_SETS if known != "linnerud")
-        help_text = suggestion(name, SKLEARN_DATA_SETS).replace("`", "`sklearn:", 1) or f"its data sets are {known}"
+        help_text = (
+            format_suggestion(name, SKLEARN_DATA_SETS).replace("`", "`sklearn:", 1) or f"its data sets are {known}"
+        )
         raise DataError(f"scikit-learn has no data set `{name}`", help_text)
     if name == "linnerud":
         raise DataError("`sklearn:linnerud` has three labels per row", "choose a data set with one label column")
@@ -165,7 +167,7 @@ def _suggest_file(path: Path) -> str:
     if not path.parent.is_dir():
         return f"the folder `{path.parent}` does not exist either"
     siblings = (other.name for other in path.parent.iterdir() if other.name.lower().endswith(EXTENSIONS))
-    return suggestion(path.name, siblings)
+    return format_suggestion(path.name, siblings)
 
 
 def _split(
@@ -198,7 +200,9 @@ def _split(
 
 def _missing_column(name: str, column: str, columns: list[str]) -> DataError:
     shown = ", ".join(f"`{column}`" for column in columns[:12]) + (", ..." if len(columns) > 12 else "")
-    return DataError(f"`{name}` has no column `{column}`", suggestion(column, columns) or f"its columns are {shown}")
+    return DataError(
+        f"`{name}` has no column `{column}`", format_suggestion(column, columns) or f"its columns are {shown}"
+    )
 
 
 def make_features(features: Any, name: str = DEFAULT_NAME) -> Features:

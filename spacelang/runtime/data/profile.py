@@ -14,7 +14,7 @@ from spacelang.ir.task import Kind
 from spacelang.runtime.data import tables
 from spacelang.runtime.data.labels import MAX_NUMERIC_CLASSES, check_no_missing_labels
 from spacelang.runtime.data.loading import Table
-from spacelang.runtime.data.read_options import format_columns
+from spacelang.runtime.data.read_options import format_drop_columns_option
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.text import count_with_noun
@@ -66,7 +66,7 @@ class Suspicion(Enum):
         sentences, remedies = self.value
         several = len(names) > 1
         remedy = remedies[-1] if several else remedies[0]
-        return f"{format_names(names)} {sentences[several]}: {remedy.format(quote(format_columns(names)))}"
+        return f"{format_names(names)} {sentences[several]}: {remedy.format(quote(format_drop_columns_option(names)))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,10 @@ def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
 
 def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
     holds, them = ("holds", "it") if len(names) == 1 else ("hold", "them")
-    what, drop = f"{format_names(names)} {holds} {content}", f"--drop-columns {quote(format_columns(names))}"
+    what, drop = (
+        f"{format_names(names)} {holds} {content}",
+        f"--drop-columns {quote(format_drop_columns_option(names))}",
+    )
     return f"{what}, which a run refuses: {remedy.format(them)}, or drop {them} with `{drop}`"
 
 

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any, Final
 
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 
 SEPARATORS: Final = (",", ";", "\t", "|")  # The separators that are detected
 ENCODINGS: Final = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1250", "mac_roman", "shift_jis", "gb18030", "big5")
@@ -55,7 +55,7 @@ class ReadOptions:
         """The options as command-line arguments, each with a space before it; empty if all are at their defaults."""
         said = {
             **self.non_default_text_file_options,
-            **({"drop-columns": format_columns(self.drop_columns)} if self.drop_columns else {}),
+            **({"drop-columns": format_drop_columns_option(self.drop_columns)} if self.drop_columns else {}),
         }
         return "".join(f" --{name} {quote(displayed_separator(value))}" for name, value in said.items())
 
@@ -92,12 +92,14 @@ def _encoding_name(encoding: str) -> str:
         known = codecs.lookup(encoding)
         "".encode(known.name)
     except (LookupError, ValueError):
-        help_text = suggestion(encoding, ENCODINGS) or f"for example {', '.join(f'`{each}`' for each in ENCODINGS[:4])}"
+        help_text = (
+            format_suggestion(encoding, ENCODINGS) or f"for example {', '.join(f'`{each}`' for each in ENCODINGS[:4])}"
+        )
         raise ReadOptionsError(f"unknown text encoding `{encoding}`", help_text) from None
     return known.name
 
 
-def likely_separator(lines: list[str], sep: str) -> str | None:
+def suggest_other_separator(lines: list[str], sep: str) -> str | None:
     """Return the separator that fits the first lines of a file, if it is not `sep`; None if no other one fits."""
     # Quoted fields may contain further separators.
     fewest = {other: lines[0].count(other) for other in SEPARATORS if other != sep}
@@ -123,7 +125,7 @@ def displayed_separator(value: str) -> str:
     return TAB if value == "\t" else value
 
 
-def format_columns(columns: Iterable[str]) -> str:
+def format_drop_columns_option(columns: Iterable[str]) -> str:
     """Return column names as `--drop-columns` takes them, with quotation marks around those with a comma or a quote."""
     return ",".join(f'"{each.replace(QUOTE, 2 * QUOTE)}"' if {",", QUOTE} & {*each} else each for each in columns)
 
@@ -155,7 +157,7 @@ class DataOptions:
         )
 
 
-def read_options(texts: Mapping[str, str]) -> DataOptions:
+def parse_data_options(texts: Mapping[str, str]) -> DataOptions:
     """Return the options of `DataOptions.as_texts`; raise InputError for invalid texts, as in a foreign store."""
     try:
         share = float(texts["test"]) if "test" in texts else None

@@ -24,13 +24,15 @@ SNIFFED_CHARACTERS: Final = 65_536  # The number of characters at the start of a
 SNIFFED_LINES: Final = 20  # The number of lines, within these characters, in which the separator is detected
 
 
-def read_csv(path: Path, name: str, reading: ReadOptions = DEFAULT_OPTIONS, words: Iterable[str] = ()) -> pd.DataFrame:
+def read_csv(
+    path: Path, name: str, reading: ReadOptions = DEFAULT_OPTIONS, text_columns: Iterable[str] = ()
+) -> pd.DataFrame:
     """Return the table in a `.csv` file, `.gz` or not, with `words` as text; raise DataError for any irregularity."""
     text = read_text(path, name, reading.encoding)
     _check_shape(text, name, reading.sep)
     try:
         # Read at once: in chunks, a column could become numbers in one chunk and text in another.
-        types = dict.fromkeys(words, str)
+        types = dict.fromkeys(text_columns, str)
         return pd.read_csv(
             io.StringIO(text), sep=reading.sep, decimal=reading.decimal, dtype=types, low_memory=False, index_col=False
         )
@@ -119,7 +121,7 @@ def _is_regular(text: str, sep: str) -> bool:
 def _check_separator(text: str, name: str, sep: str) -> None:
     lines = [line for line in text[:SNIFFED_CHARACTERS].splitlines()[:SNIFFED_LINES] if line.strip()]
     # Only the header is checked: rows may have commas in their numbers.
-    likely = None if sep in lines[0] else read_options.likely_separator(lines, sep)
+    likely = None if sep in lines[0] else read_options.suggest_other_separator(lines, sep)
     if likely is not None:
         between = "commas" if sep == "," else f"`{read_options.displayed_separator(sep)}`"
         fitting = read_options.displayed_separator(likely)

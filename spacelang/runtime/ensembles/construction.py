@@ -12,13 +12,13 @@ import numpy.typing as npt
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Status, TestScore, Trial
 from spacelang.runtime import final_fit
-from spacelang.runtime.answer_time import TIME_WAS_UP, AnswerTime
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.final_fit import SkippedTrial
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialRecord
 from spacelang.runtime.objective import EnsembleObjective
 from spacelang.runtime.pipelines import PipelineInput
+from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline
 
 LIBRARY_SIZE: Final = 32
 """The number of best pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
@@ -150,7 +150,7 @@ def select_members(
     objective: EnsembleObjective,
     predictions: PredictionsOf,
     size: int,
-    answer_time: AnswerTime | None = None,
+    answer_time: RunDeadline | None = None,
 ) -> EnsembleSelection:
     """Select an ensemble of `size` votes by Caruana's method, from feasible trials on all training rows.
 
@@ -182,7 +182,7 @@ def select_members(
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     losses_of = pipeline_scorer.make_batch_prediction_loss_function(held_out, objective.metric)
     time = _enforced(answer_time)
-    may_continue = (lambda: True) if time is None else lambda: time.seconds_for_members > 0
+    may_continue = (lambda: True) if time is None else lambda: time.seconds_left_for_members > 0
     bag = select_models([known[place] for place in places], losses_of, size, may_continue)
     if not np.isfinite(bag.losses).all():
         raise EnsembleError(f"the metric `{objective.metric.name}` is undefined for the predictions of an ensemble")
@@ -207,7 +207,7 @@ def fit_ensemble(
     form: PipelineInput = PipelineInput.TABLE,
     is_wanted: bool = False,
     announce: Announce = lambda *_: None,
-    answer_time: AnswerTime | None = None,
+    answer_time: RunDeadline | None = None,
 ) -> Ensemble:
     """Fit the members on all rows, in parallel on the executor of the run, after stopping its remaining jobs.
 
@@ -257,15 +257,15 @@ def fit_ensemble(
     scoring, most = final_fit.UnseenScoreWork(first, form, payload), max(*limit.values(), final_fit.MIN_SECONDS)
     if time is not None:
         scoring, most = (
-            replace(scoring, interval_seconds=max(time.seconds_for_ensemble_score, 0.0)),
-            min(most, time.job_seconds),
+            replace(scoring, interval_seconds=max(time.seconds_left_for_ensemble_score, 0.0)),
+            min(most, time.job_time_limit),
         )
     job = Job(FIRST_JOB - len(choice.members), scoring, most)
     test = final_fit.score_on_unseen_rows(executor, job, objective.test_rows)
     return replace(found, estimator=estimator if is_wanted else None, test=test)
 
 
-def _enforced(answer_time: AnswerTime | None) -> AnswerTime | None:
+def _enforced(answer_time: RunDeadline | None) -> RunDeadline | None:
     return answer_time if answer_time is not None and answer_time.is_enforced else None
 
 
@@ -279,7 +279,7 @@ def _fit_members(
     executor: Executor,
     form: PipelineInput,
     needed: bool,
-    time: AnswerTime | None,
+    time: RunDeadline | None,
 ) -> _Fits:
     """Fit the members on all rows, those with many votes first if there is a time."""
     ordered = [*members] if time is None else sorted(members, key=lambda each: -each.votes)
@@ -292,7 +292,11 @@ def _fit_members(
         )
         for place, each in enumerate(ordered)
     ]
-    admit = None if time is None else lambda job: time.admit_fit(trials[job.number], time.seconds_for_members)
+    admit = (
+        None
+        if time is None
+        else lambda job: time.allowed_fit_seconds(trials[job.number], time.seconds_left_for_members)
+    )
     fits = final_fit.run_jobs(executor, *jobs, admit=admit)
     return {each.record.index: fit for each, fit in zip(ordered, fits, strict=True)}
 
@@ -303,7 +307,7 @@ def _take_trial_models(
     limit: Mapping[int, float],
     executor: Executor,
     form: PipelineInput,
-    time: AnswerTime,
+    time: RunDeadline,
 ) -> _Fits:
     """Return the models of the trials of members whose fits did not end in time, those with many votes first."""
     late = [each for each in members if final_fit.is_out_of_time(fits[each.record.index], limit[each.record.index])]
@@ -312,10 +316,10 @@ def _take_trial_models(
     jobs = [
         Job(
             FIRST_JOB - place,
-            final_fit.TrialModelWork(
+            final_fit.LoadTrialModelWork(
                 each.record.trial.request.configuration, form, path=str(model.path), is_member=True
             ),
-            time.job_seconds,
+            time.job_time_limit,
         )
         for place, (each, model) in enumerate(known)
     ]
@@ -324,7 +328,7 @@ def _take_trial_models(
     return {each.record.index: fit for (each, _), fit in zip(known, read, strict=True) if fit.status is Status.SUCCESS}
 
 
-def _time_note(ensemble: Ensemble, late: int, objective: EnsembleObjective, time: AnswerTime) -> str:
+def _time_note(ensemble: Ensemble, late: int, objective: EnsembleObjective, time: RunDeadline) -> str:
     """Return a sentence on what did not fit into the time; empty if everything did."""
     parts, count, wanted = [], len(ensemble.members), len(ensemble.choice.members)
     votes, models = len(ensemble.choice.models.order), sum(each.is_trial_model for each in ensemble.members)

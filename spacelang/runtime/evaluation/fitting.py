@@ -10,9 +10,9 @@ import numpy as np
 from spacelang.runtime import random_state
 from spacelang.runtime.errors import describe_exception
 from spacelang.runtime.evaluation import prefix_cache
-from spacelang.runtime.evaluation.contents import NoIdentityError, copy_table, identity_of, table_bytes
 from spacelang.runtime.evaluation.folds import Fold
-from spacelang.runtime.evaluation.prefix_cache import CacheKey, CacheSeconds, FittedStep, PrefixCache
+from spacelang.runtime.evaluation.identities_and_copies import NoIdentityError, copy_table, identity_of, table_bytes
+from spacelang.runtime.evaluation.prefix_cache import CacheKey, CacheTimeAccount, FittedStep, PrefixCache
 from spacelang.runtime.random_state import GlobalRandomState
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold
 
@@ -48,7 +48,7 @@ class TrialRows:
 
 
 def fit(
-    pipeline: Any, rows: TrialRows, prefixes: PrefixCache, account: CacheSeconds, *, guarded: bool = False
+    pipeline: Any, rows: TrialRows, prefixes: PrefixCache, account: CacheTimeAccount, *, guarded: bool = False
 ) -> FittedFold:
     """Fit a pipeline on the training rows, and transform the held-out rows for its last step.
 
@@ -85,7 +85,7 @@ class _DataFlow:
     pipeline: Any
     rows: TrialRows
     prefixes: PrefixCache
-    cache_seconds: CacheSeconds
+    cache_seconds: CacheTimeAccount
     keys: list[CacheKey] = field(init=False)
     """The cache keys of the prefixes, the shortest first; up to the first step without an identity."""
     parts: list[FittedStep] = field(default_factory=list)
@@ -189,7 +189,9 @@ class _DataFlow:
     def _store(self, place: int, features: Any, target: Any) -> None:
         started = self.prefixes.clock()
         chance = self._random_states()
-        if self.prefixes.store(self.keys[place], self.parts, features, target, chance, self.uncached_seconds):
+        if self.prefixes.store_if_worthwhile(
+            self.keys[place], self.parts, features, target, chance, self.uncached_seconds
+        ):
             self.uncached_seconds = 0.0
         self._add_spent(self.prefixes.clock() - started)
 

@@ -14,7 +14,7 @@ from spacelang.runtime.evaluation import splits
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.runtime.scoring.constraints import Constraint
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 
 COPY_PARAMETERS: Final = frozenset({"copy", "copy_X", "copy_x", "copy_X_train"})
 """Parameters of operators that allow them, when false, to overwrite their input."""
@@ -202,7 +202,7 @@ def _grouping_column(dataset: Dataset, name: str) -> pd.Series:
 def _find_column(dataset: Dataset, name: str) -> pd.Series:
     columns = {str(column): column for column in dataset.features.columns}
     if name not in columns:
-        raise DataError(f"the data has no column `{name}` to group rows by", suggestion(name, columns))
+        raise DataError(f"the data has no column `{name}` to group rows by", format_suggestion(name, columns))
     values: pd.Series = dataset.features[columns[name]]
     return values
 

@@ -19,7 +19,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Measure, Validation
-from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenMeasurement
+from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenRowsMeasurement
 from spacelang.runtime import final_fit
 from spacelang.runtime.archives.meta_features import meta_features
 from spacelang.runtime.data.labels import Dataset
@@ -29,7 +29,7 @@ from spacelang.runtime.errors import BuildError, exception_failure
 from spacelang.runtime.evaluation import folds
 from spacelang.runtime.evaluation.fitting import TrialRows, fit, reason_of
 from spacelang.runtime.evaluation.folds import EvaluationSettings
-from spacelang.runtime.evaluation.prefix_cache import CacheSeconds, PrefixCache
+from spacelang.runtime.evaluation.prefix_cache import CacheTimeAccount, PrefixCache
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
 from spacelang.runtime.final_work_costs import WorkSizes
 from spacelang.runtime.history import Clock
@@ -117,7 +117,7 @@ class DataObjective:
     @cached_property
     def facts(self) -> DataFacts:
         """The description of the data that is stored with a run."""
-        return data_facts(self._dataset.name, self._dataset.features, self._dataset.labels)
+        return data_facts(self._dataset.name, self._dataset.features, self._dataset.original_labels)
 
     @cached_property
     def meta_features(self) -> Mapping[str, float]:
@@ -152,7 +152,7 @@ class DataObjective:
         chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
         if self.tested is not None:
-            facts = data_facts(self.tested.name, self.tested.features, self.tested.labels)
+            facts = data_facts(self.tested.name, self.tested.features, self.tested.original_labels)
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN_DIGITS]}"
         if numbered := self.preparation.formerly_imputed_columns_text:
             found[MISSING_VALUES_SETTING] = numbered
@@ -207,7 +207,7 @@ class DataObjective:
         self._models = folder
 
     @property
-    def symbols(self) -> dict[str, int]:
+    def size_symbols(self) -> dict[str, int]:
         """The numbers of the symbols of the data, which are defined in REFERENCE.md.
 
         Rows and columns are the fewest of any training part, so that limits hold in all folds. Missing values are
@@ -240,7 +240,7 @@ class DataObjective:
         """The size of the prefix cache of this process, in bytes."""
         return self._prefixes.bytes
 
-    def with_domains(self, space: Space) -> "DataObjective":
+    def with_bound_space(self, space: Space) -> "DataObjective":
         """Return the objective over the same space bound to its data; data, folds and cache are shared."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), _space=space)
@@ -271,7 +271,7 @@ class DataObjective:
         """
         if isinstance(request, final_fit.FinalWork):
             return self._do_final_work(request)
-        started, account = self._clock(), CacheSeconds()
+        started, account = self._clock(), CacheTimeAccount()
         # One pipeline per fold: with `warm_start`, fitting a pipeline again would continue from the earlier fit.
         pipelines = [self._build(request.configuration) for _ in self._folds]
         own = folds.writes_in_place(pipelines[0])
@@ -319,9 +319,11 @@ class DataObjective:
         if form is PipelineInput.ARRAY:
             features = folds.as_floats(features)
         with self._controlled_environment():
-            return pipeline.fit(features, self._dataset.target.to_numpy() if is_member else self._dataset.labels)
+            return pipeline.fit(
+                features, self._dataset.target.to_numpy() if is_member else self._dataset.original_labels
+            )
 
-    def trial_model(
+    def combine_fold_models(
         self, models: Sequence[Any], form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
     ) -> Any:
         """Return the models of a trial, one for each fold, as one fitted pipeline for features of this form.
@@ -353,9 +355,11 @@ class DataObjective:
                 case final_fit.RefitWork():
                     pipeline = self.refit(work.configuration, work.form, is_member=work.is_member)
                     value: Any = final_fit.SerializedPayload(pipeline) if work.returns_pipeline else None
-                case final_fit.TrialModelWork():
+                case final_fit.LoadTrialModelWork():
                     models = read_models(Path(work.path))
-                    value = final_fit.SerializedPayload(self.trial_model(models, work.form, is_member=work.is_member))
+                    value = final_fit.SerializedPayload(
+                        self.combine_fold_models(models, work.form, is_member=work.is_member)
+                    )
                 case final_fit.UnseenBoundsWork():
                     value = self._measure_unseen_bounds(work.configuration)
                 case _:
@@ -378,7 +382,7 @@ class DataObjective:
             seconds = work.interval_seconds
             return score_with_interval(*given, has_interval=work.has_interval, interval_seconds=seconds)
 
-    def _measure_unseen_bounds(self, configuration: Configuration) -> tuple[UnseenMeasurement, ...]:
+    def _measure_unseen_bounds(self, configuration: Configuration) -> tuple[UnseenRowsMeasurement, ...]:
         """Fit the pipeline as trials do, since functions of users expect class codes, and measure its bounds."""
         assert self.tested is not None
         pipeline = self._build(configuration)
@@ -445,7 +449,7 @@ def _is_hopeless(request: Request, judged: Sequence[FoldScores]) -> bool:
     return request.stop_above is not None and mean([each.loss for each in judged]) > request.stop_above
 
 
-def _unshared_seconds(cost: float, account: CacheSeconds) -> float | None:
+def _unshared_seconds(cost: float, account: CacheTimeAccount) -> float | None:
     return max(cost - account.spent, 0.0) + account.saved if account.saved else None
 
 

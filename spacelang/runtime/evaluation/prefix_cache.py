@@ -15,7 +15,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from spacelang.runtime import random_state
-from spacelang.runtime.evaluation.contents import MemoryFootprint, copy_table, memory_footprint, table_bytes
+from spacelang.runtime.evaluation.identities_and_copies import (
+    MemoryFootprint,
+    copy_table,
+    memory_footprint,
+    table_bytes,
+)
 from spacelang.runtime.random_state import GlobalRandomState
 
 CacheKey: TypeAlias = Hashable  # A cache key: the training rows of a prefix and the identities of its steps
@@ -28,7 +33,7 @@ MAX_REMEMBERED: Final = 20_000
 
 
 @dataclass(slots=True)
-class CacheSeconds:
+class CacheTimeAccount:
     """The seconds that the cache `saved`, and those `spent` on storing and reading it."""
 
     saved: float = 0.0
@@ -49,7 +54,7 @@ class FittedStep:
     """The states of these generators after the held-out rows were transformed."""
     entry_count: int = 0  # The number of cache entries that contain the step
 
-    def inspect(self) -> bool:
+    def inspect_memory_and_random_states(self) -> bool:
         """Compute the footprint and the generator states; return False if they cannot be determined."""
         if self.footprint is None:
             self.footprint = memory_footprint(self.fitted)
@@ -104,7 +109,7 @@ class PrefixCache:
     def __init__(self, limit: float, *, thrifty: bool = True, clock: Callable[[], float] = time.perf_counter) -> None:
         self.limit = limit
         self.clock = clock
-        self.total = CacheSeconds()
+        self.total = CacheTimeAccount()
         self.work_seconds = 0.0
         """The seconds spent on fitting and transforming."""
         self.peak = 0
@@ -146,7 +151,7 @@ class PrefixCache:
         is_it = isinstance(found, FittedPrefix) and all(map(operator.is_, found.steps, parts))
         return found if is_it else None  # type: ignore[return-value]
 
-    def store(
+    def store_if_worthwhile(
         self,
         key: CacheKey,
         parts: Sequence[FittedStep],
@@ -163,7 +168,7 @@ class PrefixCache:
         size = sum(filter(None, sizes)) + ENTRY_BYTES + (2 * random_state.GLOBAL_RANDOM_STATE_BYTES if chance else 0)
         if size > self.limit or not self._is_worth_storing(key, size, seconds):
             return None
-        if not all(part.inspect() for part in parts):
+        if not all(part.inspect_memory_and_random_states() for part in parts):
             return None
         if any(part.footprint.may_overlap(table) for part in parts if part.footprint for table in tables):
             return None  # a table shares memory with a fitted step: whoever changes it would change the step

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from spacelang.runtime.data.labels import Dataset, TaskKind, check_labels, regression_labels
+from spacelang.runtime.data.labels import Dataset, TaskKind, check_and_encode_labels, regression_labels
 from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.data.tables import Features
 from spacelang.runtime.errors import DataError, MetricError
@@ -30,7 +30,7 @@ def read_test_rows(given: Any, table: Table) -> TestRows | None:
             return given
         case (features, target):
             return make_table(features, target, "the test rows")
-        case _ if (share := share_of(given)) is not None:
+        case _ if (share := test_share_or_none(given)) is not None:
             if not 0 < share < 1:
                 raise DataError(f"the share of test rows must be between 0 and 1, not {share:g}")
             return share
@@ -42,7 +42,7 @@ def read_test_rows(given: Any, table: Table) -> TestRows | None:
             raise DataError(what, "give a share such as 0.2, a file, or `(X, y)`")
 
 
-def share_of(given: Any) -> float | None:
+def test_share_or_none(given: Any) -> float | None:
     """Return the share of test rows that a user specifies, unchecked, or None if it is not a number."""
     if isinstance(given, int | float | str | PathLike) and not isinstance(given, bool):
         with suppress(ValueError):
@@ -67,7 +67,7 @@ def split_off_test_rows(table: Table, test: TestRows | None, kind: TaskKind, see
     if table.splits:
         what = f"`{table.name}` defines its own splits, so no share of its rows can be set aside for testing"
         raise DataError(what, "give the test rows as a file")
-    dataset = check_labels(table, kind)
+    dataset = check_and_encode_labels(table, kind)
     kept, drawn = draw_test_rows(dataset, test, seed)
     return _select_rows(table, kept), _select_rows(table, drawn)
 

@@ -69,7 +69,7 @@ class FinishedJob(Generic[R_co]):
     attempts: int = 1
 
 
-class PendingJobsError(Exception):
+class UnreportedResultError(Exception):
     """Raised by `wait` if the caller must report the result of a pending job first."""
 
 
@@ -93,7 +93,7 @@ class Executor(Protocol):
         """Return the jobs that have ended since the last call, at once if none is pending.
 
         Else it blocks until at least one has ended, or `seconds` have passed. Raises errors of the executor as a whole,
-        never those of a pipeline, and PendingJobsError if the caller itself evaluates the pending jobs.
+        never those of a pipeline, and UnreportedResultError if the caller itself evaluates the pending jobs.
         """
 
     def stop(self, workers: Collection[str] | None = None) -> None:

@@ -9,11 +9,11 @@ from spacelang.ir.domain import NotFound, describe, literal
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
+    CatalogueObject,
     Choice,
     ColumnSelector,
     FixedValue,
     Hyperparameter,
-    NamedObject,
     Node,
     Operator,
     Product,
@@ -103,9 +103,9 @@ class PipelineWalk:
                 assert isinstance(order, Choice)
                 return self._permutation(node, order)
             case _:
-                return self._single_step(node.name if isinstance(node, Choice) else None, self.part(node))
+                return self._single_step(node.name if isinstance(node, Choice) else None, self.make_single_part(node))
 
-    def part(self, node: Node) -> Any:
+    def make_single_part(self, node: Node) -> Any:
         """Return the single part for a node, whatever the node contains; raise BuildError for a hyperparameter."""
         match node:
             case Operator():
@@ -123,7 +123,9 @@ class PipelineWalk:
 
     def _parallel_steps(self, node: Product) -> list[Any]:
         """Return one step for each child, even if the child has several steps."""
-        named = ((each.name if isinstance(each, Choice) else None, self.part(each)) for each in node.children)
+        named = (
+            (each.name if isinstance(each, Choice) else None, self.make_single_part(each)) for each in node.children
+        )
         return [step for name, part in named for step in self._single_step(name, part)]
 
     def alternative_value(self, operator: Operator, decision: Choice, branch: Branch) -> Any:
@@ -132,28 +134,28 @@ class PipelineWalk:
         if node == SKIPPED_STEP:
             if known is not None and isinstance(branch.value, str) and branch.value in known.named:
                 return self.named_object(operator, decision.name, branch.value)
-            return self.plain_value(operator, decision.name, branch.value)
+            return self.convert_plain_value(operator, decision.name, branch.value)
         if isinstance(node, Hyperparameter):
             return self._hyperparameter_value(operator, node)
         if known is not None and known.takes_operator_list and isinstance(node, Product):
             return self._operator_list(self._parallel_steps(node))
-        return self.part(node)
+        return self.make_single_part(node)
 
     def fixed_value(self, operator: Operator, parameter: str, value: FixedValue) -> Any:
         """Return the value to which a parameter is fixed."""
         match value:
             case Operator():
                 return self._estimator(value)
-            case NamedObject():
+            case CatalogueObject():
                 return self.named_object(operator, parameter, value.name)
             case _:
-                return self.plain_value(operator, parameter, value)
+                return self.convert_plain_value(operator, parameter, value)
 
     def named_object(self, operator: Operator, parameter: str, name: str) -> Any:
         """Return the function or object that the catalogue names for a parameter."""
         return self._constant(catalogue_access.object_of(operator, parameter, name))
 
-    def plain_value(self, operator: Operator, parameter: str, value: Value) -> Any:
+    def convert_plain_value(self, operator: Operator, parameter: str, value: Value) -> Any:
         """Return a value of the language as the value that the library takes."""
         known = catalogue_access.catalogue_entry(operator).parameters.get(parameter)
         return self._constant(value if known is None else known.to_python(value))
@@ -175,7 +177,7 @@ class _Builder(PipelineWalk):
         return [step for child in node.steps_in_order(self._chosen_branch(order).name) for step in self.steps(child)]
 
     def _decision(self, decision: Choice) -> Any:
-        return self.part(self._chosen_branch(decision).node)
+        return self.make_single_part(self._chosen_branch(decision).node)
 
     def _chain(self, node: Product) -> Any:
         steps = self.steps(node)
@@ -201,7 +203,7 @@ class _Builder(PipelineWalk):
         last: list[Entry] = []
         for selector, child in zip(node.selectors, node.children, strict=True):
             inside = self._for_columns(selector, node.selectors)
-            part = inside.part(child)
+            part = inside.make_single_part(child)
             if selector.kind != "rest":
                 chosen += transformer_entries(selector, part, node.selectors, inside.table)
             elif inside.table is not None and reads_text(part):
@@ -251,7 +253,7 @@ class _Builder(PipelineWalk):
             raise BuildError(f"`{hyperparameter.key}` takes {domain}, not `{literal(value)}`")
         if isinstance(member, str) and member in hyperparameter.named:
             return self.named_object(operator, hyperparameter.name, member)
-        return self.plain_value(operator, hyperparameter.name, member)
+        return self.convert_plain_value(operator, hyperparameter.name, member)
 
 
 LABEL_ENCODING_CLASSIFIERS: Final = frozenset((
@@ -274,18 +276,18 @@ def adapt_to_labels(pipeline: Any, classes: tuple[Any, ...]) -> Any:
     return pipeline if are_codes else _wrap_in_votes(pipeline)
 
 
-def needs_codes(value: Any) -> bool:
+def needs_label_codes(value: Any) -> bool:
     """Return True if a value contains a classifier that accepts only codes and gets the labels unencoded."""
     if isinstance(value, list | tuple):
-        return any(map(needs_codes, value))
+        return any(map(needs_label_codes, value))
     if isinstance(value, type) or not hasattr(value, "get_params"):
         return False
     if type(value).__name__ in LABEL_ENCODING_CLASSIFIERS:
         return False
-    return _takes_codes_only(value) or needs_codes([*value.get_params(deep=False).values()])
+    return _takes_codes_only(value) or needs_label_codes([*value.get_params(deep=False).values()])
 
 
-def is_single_vote(estimator: Any) -> bool:
+def is_vote_of_one_classifier(estimator: Any) -> bool:
     """Return True if an estimator is a vote of a single classifier that accepts only codes."""
     if type(estimator).__name__ != "VotingClassifier":
         return False
@@ -299,7 +301,7 @@ def _takes_codes_only(estimator: Any) -> bool:
 
 
 def _wrap_in_votes(value: Any) -> Any:
-    if not needs_codes(value):
+    if not needs_label_codes(value):
         return value
     if isinstance(value, list | tuple):
         return type(value)(map(_wrap_in_votes, value))
@@ -308,7 +310,7 @@ def _wrap_in_votes(value: Any) -> Any:
 
         return VotingClassifier([(_name(value), value)], voting="soft")
     held = value.get_params(deep=False)
-    changed = {name: _wrap_in_votes(part) for name, part in held.items() if needs_codes(part)}
+    changed = {name: _wrap_in_votes(part) for name, part in held.items() if needs_label_codes(part)}
     if "estimator" in changed and "importance_getter" in held:
         changed["importance_getter"] = _importance_path(held["importance_getter"], held["estimator"])
     return value.set_params(**changed)

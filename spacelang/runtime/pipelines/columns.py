@@ -39,10 +39,10 @@ class TableColumn:
 
     def is_selected_by(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> bool:
         """Return True if a selector takes the column; `others` are all selectors of the same `columns(…)`."""
-        return bool(is_selected(self.column, selector, others))
+        return bool(is_selected(self.as_data_column, selector, others))
 
     @property
-    def column(self) -> DataColumn:
+    def as_data_column(self) -> DataColumn:
         """The kind of the column, in the words of selectors, and its name."""
         is_text = self.is_text and self.content is ColumnContent.CATEGORY
         return DataColumn("text" if is_text else KINDS.get(self.content, self.content.value), self.name)
@@ -137,7 +137,9 @@ class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, table: Any, target: Any = None) -> "EachColumn":
         """Fit one copy of the transformer per column."""
-        self.transformers_ = [clone(self.transformer).fit(column, target) for column in texts_of(table)]
+        self.transformers_ = [
+            clone(self.transformer).fit(column, target) for column in columns_with_missing_as_empty_text(table)
+        ]
         return self
 
     def transform(self, table: Any) -> Any:
@@ -145,13 +147,16 @@ class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         import numpy as np
         from scipy import sparse
 
-        parts = [fitted.transform(column) for fitted, column in zip(self.transformers_, texts_of(table), strict=True)]
+        parts = [
+            fitted.transform(column)
+            for fitted, column in zip(self.transformers_, columns_with_missing_as_empty_text(table), strict=True)
+        ]
         if not parts:
             return np.empty((len(table), 0))
         return sparse.hstack(parts).tocsr() if any(map(sparse.issparse, parts)) else np.hstack(parts)
 
 
-def texts_of(table: Any) -> list[Any]:
+def columns_with_missing_as_empty_text(table: Any) -> list[Any]:
     """Return the columns one by one, with missing values replaced by empty text."""
     return [table[name].astype(object).where(table[name].notna(), "") for name in table.columns]
 

@@ -63,7 +63,7 @@ class Preparation:
         if self.table is None:
             return None
         encoded = {*self.encoded}
-        return tuple(DataColumn("numeric") if each.name in encoded else each.column for each in self.table)
+        return tuple(DataColumn("numeric") if each.name in encoded else each.as_data_column for each in self.table)
 
     @property
     def takes_dataframe(self) -> bool:

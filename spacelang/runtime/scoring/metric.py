@@ -16,7 +16,7 @@ from spacelang.ir.task import NEGATED_PREFIX, Goal, Kind
 from spacelang.ir.trial import UNIT_SCALE, LossScale
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.folds import Fold
@@ -68,7 +68,7 @@ def scorer_of(name: str) -> Any:
 
     known = get_scorer_names()
     if name not in known:
-        remedy = suggestion(name, known) or "use the name of a scikit-learn scorer"
+        remedy = format_suggestion(name, known) or "use the name of a scikit-learn scorer"
         raise MetricError(f"unknown metric `{name}`", remedy)
     return get_scorer(name)
 

@@ -16,7 +16,7 @@ from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
 from spacelang.runtime.evaluation.splits import Rows
-from spacelang.runtime.final_work_costs import LossSeconds
+from spacelang.runtime.final_work_costs import LossComputationTime
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.scoring.constraints import Constraint, ConstraintError
 from spacelang.runtime.scoring.measures import CachedPredictions, defined_mean, mean, measure_bound
@@ -291,7 +291,7 @@ TIMED_MODELS: Final = 8  # The number of models whose losses are timed in one ca
 TIMINGS: Final = 3  # The number of timings, of which the shortest counts: other programs delay the others
 
 
-def measure_loss_seconds(held_out: HeldOutRows, metric: Metric) -> LossSeconds:
+def measure_loss_seconds(held_out: HeldOutRows, metric: Metric) -> LossComputationTime:
     """Return the seconds of losses of predictions for held-out rows, measured with random predictions."""
     rows, rng = len(held_out.target), np.random.default_rng(0)
     drawn = rng.random((TIMED_MODELS, rows, max(len(held_out.classes), 1)))
@@ -300,7 +300,7 @@ def measure_loss_seconds(held_out: HeldOutRows, metric: Metric) -> LossSeconds:
     losses_of(stack[:1])  # the first call may import what the metric needs
     one, several = (min(_time_call(losses_of, stack[:count]) for _ in range(TIMINGS)) for count in (1, TIMED_MODELS))
     of_row = max(several - one, 0.0) / (TIMED_MODELS - 1) / rows
-    return LossSeconds(max(one - rows * of_row, 0.0), of_row)
+    return LossComputationTime(max(one - rows * of_row, 0.0), of_row)
 
 
 def _time_call(losses_of: BatchPredictionLoss, stack: npt.NDArray[np.float64]) -> float:

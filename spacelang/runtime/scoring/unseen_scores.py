@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from spacelang.ir.task import AnyBound, Bound, Measure
-from spacelang.ir.trial import TestScore, UnseenMeasurement
+from spacelang.ir.trial import TestScore, UnseenRowsMeasurement
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import describe_exception
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
@@ -169,7 +169,7 @@ class _CodePredictor:
         return np.array([self._codes[label] for label in np.asarray(labels).tolist()], dtype=np.int64)
 
 
-def measure_bounds(judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int) -> tuple[UnseenMeasurement, ...]:
+def measure_bounds(judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int) -> tuple[UnseenRowsMeasurement, ...]:
     """Measure every bound of a fitted pipeline on the held-out rows of a fold, with 95 % intervals.
 
     Intervals of disparities and of functions of the user are bootstrap percentile intervals over the rows. Intervals of
@@ -206,39 +206,39 @@ class _MeasuredPipeline:
         return CachedPredictions(self.pipeline, self.fold.held_out, writes=self.writes)
 
 
-def _measure_or_reason(bound: AnyBound, measure: Callable[[], UnseenMeasurement]) -> UnseenMeasurement:
+def _measure_or_reason(bound: AnyBound, measure: Callable[[], UnseenRowsMeasurement]) -> UnseenRowsMeasurement:
     try:
         return measure()
     except Exception as error:  # noqa: BLE001 - a pipeline or a function may raise anything on unseen rows
-        return UnseenMeasurement(bound, None, reason=describe_exception(error))
+        return UnseenRowsMeasurement(bound, None, reason=describe_exception(error))
 
 
-def _measure(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurement:
+def _measure(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeasurement:
     match bound.measure:
         case Measure.LATENCY:
             return _measure_latency(bound, subject)
         case Measure.SIZE:
-            return UnseenMeasurement(bound, float(measures.pickled_size(subject.pipeline)))
+            return UnseenRowsMeasurement(bound, float(measures.pickled_size(subject.pipeline)))
         case Measure.DISPARITY:
             return _measure_disparity(bound, subject)
         case _:
             assert_never(bound.measure)
 
 
-def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurement:
+def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeasurement:
     given = (subject.pipeline, subject.fold.held_out, subject.count, subject.clock, TIMING_COUNT)
     found = np.array(measures.time_predictions(*given, writes=subject.writes))
     medians = [median(found[turns]) for turns in bootstrap_rows(TIMING_COUNT, subject.seed)]
     return _with_interval(bound, median(found), np.array(medians))
 
 
-def _measure_disparity(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurement:
+def _measure_disparity(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeasurement:
     target, groups, answers = subject.fold.held_out_target, subject.fold.groups[bound.column], subject.answers
     scorer, of_group = scorer_of(bound.scorer), np.full(subject.count, len(groups))
     value = _score_range(measures.group_scores(scorer, answers, target, groups))
     if math.isnan(value):
         reason = f"fewer than two groups of `{bound.column}` have a score on these rows"
-        return UnseenMeasurement(bound, None, reason=reason)
+        return UnseenRowsMeasurement(bound, None, reason=reason)
     for group, places in enumerate(groups):
         of_group[places] = group
     drawn = bootstrap_rows(subject.count, subject.seed, max(MIN_RESAMPLES, MAX_GROUP_SCORES // len(groups)))
@@ -263,7 +263,7 @@ def _score_range(scores: Sequence[float]) -> float:
     return max(scores) - min(scores) if len(scores) > 1 else math.nan
 
 
-def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> UnseenMeasurement:
+def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> UnseenRowsMeasurement:
     """Measure a function of the user on the rows and on resamples, for which predictions are cached."""
     fold, answers = subject.fold, subject.answers
     started = time.perf_counter()
@@ -272,7 +272,7 @@ def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> Uns
     for rows in bootstrap_rows(subject.count, subject.seed, MIN_RESAMPLES):
         if time.perf_counter() - started > MAX_FUNCTION_SECONDS:
             slow = f"no interval: the function takes more than {MAX_FUNCTION_SECONDS:g} s for {MIN_RESAMPLES} resamples"
-            return UnseenMeasurement(constraint.bound, None if math.isnan(value) else value, reason=slow)
+            return UnseenRowsMeasurement(constraint.bound, None if math.isnan(value) else value, reason=slow)
         features = read_only(_select_rows(fold.held_out, rows))
         asked = _with_known_predictions(subject.pipeline, answers.subset(rows), features)
         try:
@@ -284,11 +284,11 @@ def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> Uns
 
 def _with_interval(
     bound: AnyBound, value: float, values: npt.NDArray[np.float64], *, may_be_fixed: bool = False
-) -> UnseenMeasurement:
+) -> UnseenRowsMeasurement:
     if math.isnan(value):
-        return UnseenMeasurement(bound, None, reason="the value is undefined on these rows")
+        return UnseenRowsMeasurement(bound, None, reason="the value is undefined on these rows")
     low, high, reason = percentile_interval(values, bound.name, may_be_fixed=may_be_fixed)
-    return UnseenMeasurement(bound, float(value), low, high, reason)
+    return UnseenRowsMeasurement(bound, float(value), low, high, reason)
 
 
 def _select_rows(features: Any, rows: Rows) -> Any:

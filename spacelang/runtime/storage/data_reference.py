@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
-from spacelang.runtime.data.read_options import DataOptions, read_options
+from spacelang.runtime.data.read_options import DataOptions, parse_data_options
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.header import RunHeader
 
@@ -19,7 +19,7 @@ TABLE_PREFIX: Final = "table:"  # The prefix of references to loss tables, which
 def stored_data_options(header: RunHeader) -> DataOptions:
     """Return the options of the data in a header; empty ones if they are invalid, as they can be in a foreign file."""
     try:
-        return read_options(header.data_options)
+        return parse_data_options(header.data_options)
     except InputError:
         return DataOptions()
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
-from spacelang.ir.trial import TestScore, UnseenMeasurement
+from spacelang.ir.trial import TestScore, UnseenRowsMeasurement
 from spacelang.runtime.storage import records, store_file
 from spacelang.runtime.storage.records import Row
 from spacelang.runtime.storage.store_errors import check_store_exists, convert_store_errors
-from spacelang.runtime.storage.trial_columns import escape_surrogates, real_or_none
+from spacelang.runtime.storage.trial_columns import as_sqlite_real, escape_surrogates
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,7 +134,7 @@ class StoredUnseenScore:
 def save_unseen_score(path: Path, test: StoredUnseenScore) -> None:
     """Store the score of a run that has ended, and replace an earlier one. Raises StoreError if that fails."""
     score = test.score
-    numbers = map(real_or_none, (score.loss, score.low, score.high))
+    numbers = map(as_sqlite_real, (score.loss, score.low, score.high))
     row = records.with_digest((test.trial, *numbers, score.rows, escape_surrogates(score.reason)))
     _replace_tables(path, {TEST_TABLE: [row], TEST_BOUND_TABLE: [*map(_bound_row, count(), score.constraints)]})
 
@@ -150,7 +150,7 @@ def save_time_note(path: Path, note: str) -> None:
 def load_time_note(connection: sqlite3.Connection) -> str:
     """Return the stored sentence, empty without one. Raises ValueError if it does not match its digest."""
     for row in TIME_NOTE_TABLE.fetch(connection, "SELECT * FROM time_notes"):
-        _, note = records.without_digest(row, records.TIME_NOTE_TYPES, "the note on the time")
+        _, note = records.verify_and_strip_digest(row, records.TIME_NOTE_TYPES, "the note on the time")
         return str(note)
     return ""
 
@@ -160,13 +160,13 @@ def _replace_tables(path: Path, tables: Mapping[OptionalTable, Sequence[Row]]) -
     check_store_exists(path)
     with convert_store_errors(path):
         store_file.roll_back_creation(path)
-    with convert_store_errors(path), store_file.closing_on_error(path, "rw") as connection:
-        store_file.check_kind(path, connection)
+    with convert_store_errors(path), store_file.open_closing_on_error(path, "rw") as connection:
+        store_file.check_is_readable_store(path, connection)
         store_file.acquire_write_lock(path, connection)
         for table, rows in tables.items():
             table.replace_all(connection, *rows)
         connection.execute("COMMIT")
-        store_file.merge_log(connection)
+        store_file.merge_wal(connection)
         connection.close()
 
 
@@ -174,16 +174,16 @@ def load_unseen_score(connection: sqlite3.Connection) -> StoredUnseenScore | Non
     """Return the stored score, None without one. Raises ValueError if it does not match its digest."""
     for row in TEST_TABLE.fetch(connection, "SELECT * FROM test"):
         what = "the score on the test rows"
-        trial, loss, low, high, rows, reason = records.without_digest(row, records.TEST_TYPES, what)
+        trial, loss, low, high, rows, reason = records.verify_and_strip_digest(row, records.TEST_TYPES, what)
         return StoredUnseenScore(trial, TestScore(loss, low, high, rows, reason, _load_bounds(connection)))
     return None
 
 
-def _load_bounds(connection: sqlite3.Connection) -> tuple[UnseenMeasurement, ...]:
+def _load_bounds(connection: sqlite3.Connection) -> tuple[UnseenRowsMeasurement, ...]:
     rows = TEST_BOUND_TABLE.fetch(connection, "SELECT * FROM test_bounds ORDER BY place")
     what = "a bound measured on the test rows"
-    values = [records.without_digest(row, records.TEST_BOUND_TYPES, what) for row in rows]
-    return tuple(UnseenMeasurement(_parse_bound(text), *found) for _, text, *found in values)
+    values = [records.verify_and_strip_digest(row, records.TEST_BOUND_TYPES, what) for row in rows]
+    return tuple(UnseenRowsMeasurement(_parse_bound(text), *found) for _, text, *found in values)
 
 
 def _bound_text(bound: AnyBound) -> str:
@@ -198,6 +198,6 @@ def _parse_bound(text: str) -> AnyBound:
     return Bound(**facts | {"measure": Measure(facts["measure"])}) if "measure" in facts else FunctionBound(**facts)
 
 
-def _bound_row(place: int, reached: UnseenMeasurement) -> Row:
-    found = map(real_or_none, (reached.value, reached.low, reached.high))
+def _bound_row(place: int, reached: UnseenRowsMeasurement) -> Row:
+    found = map(as_sqlite_real, (reached.value, reached.low, reached.high))
     return records.with_digest((place, _bound_text(reached.bound), *found, escape_surrogates(reached.reason)))

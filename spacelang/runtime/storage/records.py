@@ -26,11 +26,11 @@ from spacelang.runtime.storage.trial_columns import (
     TEXT,
     TRIAL_COLUMNS,
     VERSION,
+    as_sqlite_real,
     by_sql_name,
     columns_of,
     create_statement,
     parse_named_numbers,
-    real_or_none,
     record_fields,
 )
 
@@ -151,11 +151,11 @@ def _type_name(kind: type | tuple[type, ...]) -> str:
 def record_to_row(record: TrialRecord) -> Row:
     """Return the row without digest and predictions, and its request columns; raise ValueError for invalid numbers."""
     trial, request = record.trial, record.trial.request
-    numbers = (trial.cost, trial.unshared_seconds, record.started, record.finished, trial.loss or 0.0)
+    numbers = (trial.cost, trial.seconds_without_sharing, record.started, record.finished, trial.loss or 0.0)
     if not all(map(isfinite, numbers)):
         raise ValueError(f"trial {record.index} has a loss or a time that is not finite")
-    asked = (record.proposal, real_or_none(request.seconds), _memo_json(record.index, request.memo))
-    return (*(each.stored(record) for each in TRIAL_COLUMNS), *asked)
+    asked = (record.proposal, as_sqlite_real(request.seconds), _memo_json(record.index, request.memo))
+    return (*(each.sql_value(record) for each in TRIAL_COLUMNS), *asked)
 
 
 def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
@@ -189,7 +189,7 @@ def session_to_row(session: Session) -> Row:
 
 def row_to_session(row: Row) -> Session:
     """Return the session of a row with its digest. Raises ValueError if the digest differs."""
-    number, started, process, began, versions, *more = without_digest(row, SESSION_TYPES, f"session {row[0]}")
+    number, started, process, began, versions, *more = verify_and_strip_digest(row, SESSION_TYPES, f"session {row[0]}")
     known = json.loads(versions)
     if not isinstance(known, dict):
         raise TypeError("the versions of a session must be a mapping")
@@ -207,7 +207,7 @@ def with_digest(row: Row) -> Row:
     return (*row, row_digest(b"", row))
 
 
-def without_digest(row: Row, kinds: Sequence[type | tuple[type, ...]], what: str) -> Row:
+def verify_and_strip_digest(row: Row, kinds: Sequence[type | tuple[type, ...]], what: str) -> Row:
     """Return a row without its digest; raise ValueError if it differs, and TypeError as `check_types`."""
     if with_digest(row[:-1]) != row:
         raise ValueError(f"{what} does not match its checksum")

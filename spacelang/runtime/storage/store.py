@@ -30,7 +30,7 @@ from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.runtime.storage.trial_columns import TRIAL_COLUMNS
 
-__all__ = ["Store", "StoreError", "StoredRun", "is_blank"]
+__all__ = ["Store", "StoreError", "StoredRun", "is_missing_or_empty"]
 Clock: TypeAlias = Callable[[], datetime]
 CHECKPOINT_TRIALS: Final = 64
 """The number of trials after which the write-ahead log is copied into the file (a checkpoint)."""
@@ -64,13 +64,13 @@ class Store(StoredRun):
         process, but may be lost in a crash of the machine: for trials that are quick to repeat.
         """
         store_errors.check_can_create(path)
-        with store_errors.convert_store_errors(path), store_file.closing_on_error(path, "rwc") as connection:
+        with store_errors.convert_store_errors(path), store_file.open_closing_on_error(path, "rwc") as connection:
             store_file.check_blank(path, connection)
             connection.execute("BEGIN EXCLUSIVE")
             store_file.check_blank(path, connection)
             store_file.make_tables(connection, header)
             connection.execute("COMMIT")
-            store_file.configure_log(connection, durable=durable)
+            store_file.enable_wal(connection, durable=durable)
             store_file.acquire_write_lock(path, connection)
             store = Store(path, connection, now)
             store._insert_session(Session(1, _timestamp(now), os.getpid(), 0.0, header.versions))
@@ -86,12 +86,12 @@ class Store(StoredRun):
         store_errors.check_store_exists(path)
         with store_errors.convert_store_errors(path):
             store_file.roll_back_creation(path)
-            store_file.check_log_present(path)
-        with store_errors.convert_store_errors(path), store_file.closing_on_error(path, "rw") as connection:
-            store_file.check_kind(path, connection)
-            store_file.configure_log(connection, durable=durable)
+            store_file.check_wal_present(path)
+        with store_errors.convert_store_errors(path), store_file.open_closing_on_error(path, "rw") as connection:
+            store_file.check_is_readable_store(path, connection)
+            store_file.enable_wal(connection, durable=durable)
             store_file.acquire_write_lock(path, connection)
-            store_file.check_log_complete(path)
+            store_file.checkpoint_and_check_wal(path)
             store_file.check_integrity(path, connection)
             store = Store(path, connection, now)
             store._check_trials()
@@ -108,8 +108,8 @@ class Store(StoredRun):
         store_errors.check_store_exists(path)
         with store_errors.convert_store_errors(path):
             store_file.roll_back_creation(path)
-            store_file.check_log_present(path)
-        with store_errors.convert_store_errors(path), store_file.closing_on_error(path, "ro") as connection:
+            store_file.check_wal_present(path)
+        with store_errors.convert_store_errors(path), store_file.open_closing_on_error(path, "ro") as connection:
             return StoredRun(path, connection)
 
     @property
@@ -165,7 +165,7 @@ class Store(StoredRun):
             self._last = (record.index, mark)
             self._logged_bytes += 0 if packed is None else len(packed.numbers)
             if record.index % CHECKPOINT_TRIALS == 0 or self._logged_bytes > CHECKPOINT_BYTES:
-                store_file.checkpoint_log(self.path)
+                store_file.checkpoint_wal(self.path)
                 self._restart_transaction()
                 self._logged_bytes = 0
 
@@ -178,7 +178,7 @@ class Store(StoredRun):
         ended = replace(self._session, ended=_timestamp(self._now), ending=ending, seconds=seconds, trials=self.count)
         self._write_and_close(REPLACE_SESSION, records.session_to_row(ended))
 
-    def close_as_refused(self, trial: int) -> StoreError:
+    def undo_session_and_make_error(self, trial: int) -> StoreError:
         """Return the error for a trial that the search does not request; leave the store as before this session."""
         changes = version_changes(self.header.versions, current_versions())
         if self._session is not None:
@@ -191,7 +191,7 @@ class Store(StoredRun):
     def close(self) -> None:
         """Close the file without storing anything."""
         self._session = None
-        store_file.close_keeping_log(self.path, self._connection)
+        store_file.close_keeping_wal(self.path, self._connection)
 
     def _write_and_close(self, statement: str, values: Row) -> None:
         try:
@@ -199,7 +199,7 @@ class Store(StoredRun):
                 self._connection.execute(statement, values)
                 self._connection.execute("COMMIT")
             with store_errors.convert_store_errors(self.path):
-                store_file.merge_log(self._connection)
+                store_file.merge_wal(self._connection)
         except BaseException:
             self.close()
             raise
@@ -210,7 +210,7 @@ class Store(StoredRun):
         with self._guarded_write():
             self._connection.execute(INSERT_SESSION, records.session_to_row(session))
             self._commit()
-            store_file.extend_log(self.path)
+            store_file.extend_and_require_wal(self.path)
             self._restart_transaction()
             self._session = session
 
@@ -229,7 +229,7 @@ class Store(StoredRun):
         self._connection.execute("BEGIN IMMEDIATE")
         version = self._fetch_one("PRAGMA data_version")[0]
         if self._last_written is not None and self._last_written[0] != version:
-            raise store_errors.moved_error(self.path)
+            raise store_errors.changed_during_run_error(self.path)
         self._last_written = (version, store_file.file_identity(self.path))
 
     @contextmanager
@@ -257,7 +257,7 @@ class Store(StoredRun):
     def _check_file(self) -> None:
         """Raise StoreError unless the file is the one last written: the lock does not keep it from being moved."""
         if self._last_written is not None and self._last_written[1] != store_file.file_identity(self.path):
-            raise store_errors.moved_error(self.path)
+            raise store_errors.changed_during_run_error(self.path)
 
     def _read_last_trial(self) -> tuple[int, bytes]:
         query = "SELECT trial, digest FROM trials ORDER BY trial DESC LIMIT 1"
@@ -282,7 +282,7 @@ class Store(StoredRun):
         self._last = self._read_last_trial()
 
 
-def is_blank(path: Path) -> bool:
+def is_missing_or_empty(path: Path) -> bool:
     """Return True if the file is missing or empty, as its run was killed before it started. Raises StoreError."""
     with store_errors.convert_store_errors(path):
         if not path.exists():

@@ -55,7 +55,7 @@ def explain_sqlite_error(error: sqlite3.Error, path: Path) -> StoreError:  # noq
         case "SQLITE_CORRUPT":
             return damaged_error(path, str(error))
         case "SQLITE_READONLY" if name == "SQLITE_READONLY_DBMOVED":
-            return moved_error(path)
+            return changed_during_run_error(path)
         case "SQLITE_READONLY":
             remedy = f"make the file and its folder writable, or {OTHER_PATH_HELP}"
             return StoreError(f"`{path}` or its folder is read-only", remedy)
@@ -93,7 +93,7 @@ def different_search_error(path: Path, trial: int, changes: Sequence[str]) -> St
     return StoreError(what, f"{since}start a new run with another `--store`")
 
 
-def moved_error(path: Path) -> StoreError:
+def changed_during_run_error(path: Path) -> StoreError:
     """Return the error for a store that another program changed during the run."""
     what = f"`{path}` was moved, replaced, truncated or deleted while the run was writing to it"
     return StoreError(what, "put the file back with its stored trials, then continue the run with `--resume`")

@@ -37,17 +37,17 @@ HEADER_DIGEST_NAME: Final = "digest"
 
 
 @contextmanager
-def closing_on_error(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+def open_closing_on_error(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     """Open a connection in an URI's `mode` (rwc, rw, ro) without implicit transactions; close it on errors."""
     connection = _connect(path, mode)
     try:
         yield connection
     except BaseException:
-        close_keeping_log(path, connection)
+        close_keeping_wal(path, connection)
         raise
 
 
-def close_keeping_log(path: Path, connection: sqlite3.Connection) -> None:
+def close_keeping_wal(path: Path, connection: sqlite3.Connection) -> None:
     """Close a connection without merging the log, which a store must have if its last session has no end."""
     with suppress(sqlite3.Error), closing(_connect(path, "ro")) as guard:
         # SQLite merges the log when the last connection closes, but not if that one is read-only.
@@ -75,13 +75,13 @@ def check_blank(path: Path, connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA page_count").fetchone()  # rolls back what a killed process may have left incomplete
     if path.stat().st_size == 0:
         return
-    check_kind(path, connection)
+    check_is_readable_store(path, connection)
     raise StoreError(
         f"the store `{path}` already exists", f"continue it with `--resume`, or {store_errors.OTHER_PATH_HELP}"
     )
 
 
-def check_kind(path: Path, connection: sqlite3.Connection) -> None:
+def check_is_readable_store(path: Path, connection: sqlite3.Connection) -> None:
     """Raise StoreError unless the file has the tables of a store in a version that can be read."""
     if connection.execute("PRAGMA page_count").fetchone()[0] == 0:
         raise StoreError(f"`{path}` is empty: its run was killed before it started", "start a run without `--resume`")
@@ -109,7 +109,7 @@ def _writing_version(connection: sqlite3.Connection) -> str:
     return "0.1"
 
 
-def configure_log(connection: sqlite3.Connection, *, durable: bool = True) -> None:
+def enable_wal(connection: sqlite3.Connection, *, durable: bool = True) -> None:
     """Enable the write-ahead log; if `durable`, each transaction is synchronized to the disk."""
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
@@ -160,21 +160,21 @@ def check_same_run(path: Path, stored: RunHeader, new: RunHeader) -> None:
 # ---- the log
 
 
-def extend_log(path: Path) -> None:
+def extend_and_require_wal(path: Path) -> None:
     """Extend the log, so that its length shows if it was truncated, then record in the file that it requires a log."""
     log = _log_path(path)
     if log.stat().st_size < MIN_LOG_BYTES:
         os.truncate(log, MIN_LOG_BYTES)  # SQLite ignores bytes after the last transaction
-    checkpoint_log(path)
+    checkpoint_wal(path)
 
 
-def checkpoint_log(path: Path) -> None:
+def checkpoint_wal(path: Path) -> None:
     """Copy the log into the file by another connection, as SQLite itself would release the write lock meanwhile."""
     with closing(_connect(path, "rw")) as keeper:
         keeper.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
-def check_log_present(path: Path) -> None:
+def check_wal_present(path: Path) -> None:
     """Raise StoreError if a log that the file requires is missing, truncated or invalid, such as zeros."""
     log = _log_path(path)
     if log.is_file() and log.stat().st_size >= MIN_LOG_BYTES:
@@ -204,7 +204,7 @@ def _corrupt_log_error(path: Path) -> StoreError:
     return store_errors.damaged_error(path, f"the log `{_log_path(path).name}` of the store is corrupt")
 
 
-def check_log_complete(path: Path) -> None:
+def checkpoint_and_check_wal(path: Path) -> None:
     """Checkpoint the log, and raise StoreError if it has transactions that SQLite did not find.
 
     SQLite reads a log up to the first corrupt byte, and takes the rest for the end of an older log. That is right for a
@@ -239,12 +239,12 @@ def _is_header(header: bytes) -> bool:
 def _last_ending(path: Path) -> tuple[str | None] | None:
     """Return the ending of the last session in the file itself, in a tuple; None without a session."""
     with closing(_connect(path, "ro&immutable=1")) as connection:
-        check_kind(path, connection)
+        check_is_readable_store(path, connection)
         found: tuple[str | None] | None = connection.execute(LAST_ENDING_QUERY).fetchone()
         return found
 
 
-def merge_log(connection: sqlite3.Connection) -> None:
+def merge_wal(connection: sqlite3.Connection) -> None:
     """Merge the log into the file and remove it, unless another process is reading."""
     connection.execute("PRAGMA busy_timeout=1000")
     with suppress(sqlite3.OperationalError):
@@ -258,7 +258,7 @@ def file_identity(path: Path) -> FileIdentity:
         try:
             status = each.stat()
         except FileNotFoundError:
-            raise store_errors.moved_error(path) from None
+            raise store_errors.changed_during_run_error(path) from None
         found.append((status.st_dev, status.st_ino, status.st_size))
     return tuple(found)
 
@@ -327,4 +327,4 @@ def state_of_unended_run(path: Path) -> RunState:
             connection.execute("ROLLBACK")
             return RunState.KILLED
         finally:
-            close_keeping_log(path, connection)
+            close_keeping_wal(path, connection)

@@ -16,7 +16,7 @@ from spacelang.runtime.storage import optional_tables, records
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore
 from spacelang.runtime.storage.records import Row, RunState, Session
 from spacelang.runtime.storage.store_errors import convert_store_errors, damaged_error, report_damage
-from spacelang.runtime.storage.store_file import check_kind, read_header, state_of_unended_run
+from spacelang.runtime.storage.store_file import check_is_readable_store, read_header, state_of_unended_run
 from spacelang.runtime.storage.trial_columns import complete_row
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class StoredRun(Closeable):
         self.path = path
         self._connection = connection
         with convert_store_errors(path):
-            check_kind(path, connection)
+            check_is_readable_store(path, connection)
             self.header, self._header_digest = read_header(path, connection)
 
     @property
@@ -151,7 +151,7 @@ class StoredRun(Closeable):
         """The number of votes of the ensemble that was last requested; None without one."""
         with convert_store_errors(self.path), report_damage(self.path):
             for row in optional_tables.ENSEMBLE_TABLE.fetch(self._connection, LAST_ENSEMBLE_QUERY):
-                _, votes = records.without_digest(row, records.ENSEMBLE_TYPES, "the requested ensemble")
+                _, votes = records.verify_and_strip_digest(row, records.ENSEMBLE_TYPES, "the requested ensemble")
                 if votes < 1:
                     raise ValueError(f"an ensemble needs at least 1 vote, not {votes}")
                 return int(votes)

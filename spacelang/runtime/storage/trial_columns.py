@@ -68,13 +68,13 @@ class TrialColumn:
         """Return the value of the column in tables and JSON."""
         return getattr(record, self.field) if self.read is None else self.read(record)
 
-    def stored(self, record: TrialRecord) -> object:
+    def sql_value(self, record: TrialRecord) -> object:
         """Return the value that is stored: a string without lone surrogates, 0 for -0, NULL for nan, 0 or 1."""
         value = (self.store or self.value)(record)
         if isinstance(value, str):
             return escape_surrogates(value)
         if value is not None and float in self.kind:
-            return real_or_none(value)  # type: ignore[arg-type]
+            return as_sqlite_real(value)  # type: ignore[arg-type]
         return value if value is None else int(value)  # type: ignore[call-overload]
 
 
@@ -95,7 +95,7 @@ TRIAL_COLUMNS: Final = (
         REAL,
         "seconds that the trial would have taken without work shared with other trials",
         "float64",
-        lambda r: r.trial.unshared_seconds,
+        lambda r: r.trial.seconds_without_sharing,
     ),
     TrialColumn("started", REAL, "when it started, in seconds of the run", "float64", field="started"),
     TrialColumn("finished", REAL, "when it finished, in seconds of the run", "float64", field="finished"),
@@ -241,7 +241,7 @@ def escape_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def real_or_none(number: float | None) -> float | None:
+def as_sqlite_real(number: float | None) -> float | None:
     """Return a number as SQLite holds it: 0 for -0, and None for nan."""
     return None if number is None or isnan(number) else float(number) + 0.0
 

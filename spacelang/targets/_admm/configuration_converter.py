@@ -9,7 +9,18 @@ import numpy as np
 from spacelang.deprecation import renamed_attributes
 from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.expr import INACTIVE, Active, And, Expr, ExpressionValue, Is, Not, Or, is_true, scope
+from spacelang.ir.expr import (
+    INACTIVE,
+    Active,
+    And,
+    BranchTest,
+    Expr,
+    ExpressionValue,
+    Not,
+    Or,
+    is_true,
+    mentioned_addresses,
+)
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
 from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column, encode_values, join_column_pieces
 from spacelang.sampling.value_codes import Array, ValueCodes, decode_values
@@ -100,7 +111,7 @@ class BatchConstraints:
                 return self._join(expression.terms, np.logical_or, empty=False)
             case Not():
                 return ~self.is_true(expression.term)
-            case Is():
+            case BranchTest():
                 return self._has_branch(expression.address, expression.branches)
             case Active():
                 return self.is_active(expression.address)
@@ -114,7 +125,7 @@ class BatchConstraints:
         return found
 
     def _evaluate_atom(self, atom: Expr) -> Array:
-        names = scope(atom)
+        names = mentioned_addresses(atom)
         told = [self._values_with_keys(name) for name in names]
         known: dict[tuple[ValueKey, ...], bool] = {}
         found: list[bool] = []
@@ -313,7 +324,7 @@ class ConfigurationConverter:
         for address, branch in alternative.case.branches.items():
             if branch is not None:
                 decisions.setdefault(address, np.full(count, -1))[rows] = self.choices[address].branch_indices[branch]
-        for address, value in alternative.case.values.items():
+        for address, value in alternative.case.fixed_values.items():
             node = self.space.variables[address].hyperparameter
             codes = encode_values(node.domain, [value]).take(np.zeros(len(rows), np.int64))
             pieces.setdefault(address, []).append((rows, codes))

@@ -14,7 +14,7 @@ import numpy as np
 from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Categorical, Domain, NotFound, members, parts
-from spacelang.ir.expr import Active, And, Expr, Is, decisions_in_tests, is_true, nodes
+from spacelang.ir.expr import Active, And, BranchTest, Expr, decisions_in_tests, is_true, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, order_name
 from spacelang.ir.value import identity_key
 from spacelang.reductions.flattening import BranchCase
@@ -179,7 +179,7 @@ class _LayoutBuilder:
     ) -> tuple[ThetaColumns, ...]:
         found = []
         for variable in self._variables_by_context.get(context or None, ()):
-            if variable.address in settled.absent or variable.address in settled.values:
+            if variable.address in settled.absent or variable.address in settled.fixed_values:
                 continue
             if isinstance(variable.node, Hyperparameter):
                 domain = settled.domains.get(variable.address) or variable.node.domain
@@ -201,7 +201,7 @@ class _LayoutBuilder:
         given = domain.find(node.default)
         default = domain.representative if isinstance(given, NotFound) else given
         whole, numbers = coding.encode(encode_values(node.domain, [default]))
-        if coding.is_discrete:
+        if coding.needs_integer:
             integer, code = len(self.integers), int(whole[0])
             excluded = self._excluded_codes(node.address, coding)
             self.integers.append(Coordinate(node.key, node.address, owner, coding.pieces, code, excluded, condition))
@@ -216,7 +216,7 @@ class _LayoutBuilder:
     def _condition_text(self, variable: Variable, settled: BranchCase) -> str:
         """Return the condition of a variable within its alternative; empty if it is always active there."""
         owners = variable.owners[1:]
-        tests: list[Expr] = [Is(owner, (branch,)) for owner, branch in owners if owner not in settled.branches]
+        tests: list[Expr] = [BranchTest(owner, (branch,)) for owner, branch in owners if owner not in settled.branches]
         if variable.condition is not None:
             tests += [] if variable.address in settled.decided_conditions else [variable.condition]
         return "" if not tests else show_expression(self._to_syntax(tests[0] if len(tests) == 1 else And(tuple(tests))))
@@ -230,7 +230,7 @@ class _LayoutBuilder:
         excluded = self._excluded.get(address)
         if not excluded:
             return frozenset()
-        finite = ((p, code) for p in coding.pieces if not p.is_continuous for code in range(p.first, p.last + 1))
+        finite = ((p, code) for p in coding.pieces if not p.is_continuous for code in range(p.first, p.last_number + 1))
         found = {code for piece, code in finite if identity_key(piece.value_of(code)) in excluded}
         return frozenset(found) if len(found) <= coding.upper - coding.lower else frozenset()
 

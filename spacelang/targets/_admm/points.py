@@ -10,13 +10,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spacelang.encodings.integer_codes import CodedPiece, UnitIntervalMapping
-from spacelang.encodings.rows import round_half_up
+from spacelang.encodings.integer_codes import EncodedDomainPart, UnitIntervalMapping
+from spacelang.encodings.row_encodings import round_half_up
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, literal
 from spacelang.ir.prior import Prior
 from spacelang.ir.space import Space
 from spacelang.ir.value import to_json
-from spacelang.sampling.prior_draws import indices_by_prior, numbers_by_prior, prior_at
+from spacelang.sampling.prior_draws import prior_at, prior_quantile_indices, prior_quantiles
 from spacelang.sampling.value_codes import Array
 
 Owner: TypeAlias = tuple[str, str] | None
@@ -34,7 +34,7 @@ class Coordinate:
     name: str
     address: str
     owner: Owner
-    pieces: tuple[CodedPiece, ...]
+    pieces: tuple[EncodedDomainPart, ...]
     default: float
     excluded: frozenset[int] = frozenset()
     condition: str = ""
@@ -51,7 +51,7 @@ class Coordinate:
         The bounds are codes, or values if it is continuous (`integral=False`). `values` are those of a set.
         """
         document: dict[str, object] = {"name": self.name, "owner": self.owner and list(self.owner)}
-        document |= {"lower": self.pieces[0].first, "upper": self.pieces[-1].last, "log": self.log}
+        document |= {"lower": self.pieces[0].first, "upper": self.pieces[-1].last_number, "log": self.log}
         if not integral:
             part = self.pieces[0].part
             assert isinstance(part, Real)
@@ -61,14 +61,14 @@ class Coordinate:
         elif len(self.pieces) == 1:
             document |= _piece_to_json(self.pieces[0])
         else:
-            document["parts"] = [{"lower": p.first, "upper": p.last, **_piece_to_json(p)} for p in self.pieces]
+            document["parts"] = [{"lower": p.first, "upper": p.last_number, **_piece_to_json(p)} for p in self.pieces]
         if self.excluded:
             document["excluded"] = sorted(self.excluded)
         document |= {"condition": self.condition} if self.condition else {}
         return {**document, "default": self.default}
 
 
-def _piece_to_json(piece: CodedPiece) -> dict[str, object]:
+def _piece_to_json(piece: EncodedDomainPart) -> dict[str, object]:
     """Return what the codes of a piece stand for; an empty dictionary if they are the integers themselves."""
     part = piece.part
     scale = {"log": True} if isinstance(part, Grid | Real) and part.log else {}
@@ -98,7 +98,9 @@ class ThetaBox:
         self.upper: Array = np.array([upper for _, upper in ends], float)
         self.default: Array = np.array([each.default for each in coordinates], float)
         self.log: Array = np.array([each.log for each in coordinates], bool)
-        codes = {c: range(e.pieces[0].first, e.pieces[-1].last + 1) for c, e in enumerate(coordinates) if e.excluded}
+        codes = {
+            c: range(e.pieces[0].first, e.pieces[-1].last_number + 1) for c, e in enumerate(coordinates) if e.excluded
+        }
         self.lattice: dict[int, Array] = {
             c: np.array([code for code in every if code not in coordinates[c].excluded], float)
             for c, every in codes.items()
@@ -115,7 +117,7 @@ class ThetaBox:
         return ThetaBox(tuple(self.coordinates[column] for column in columns), integral=self.integral)
 
     @property
-    def widths(self) -> Array:
+    def penalty_scales(self) -> Array:
         """The unit of each variable in penalties: max(1, upper - lower)."""
         return np.asarray(np.maximum(1, self.upper - self.lower))
 
@@ -168,12 +170,12 @@ class ThetaBox:
             mine = np.flatnonzero(chosen == number)
             if not piece.is_continuous:
                 assert not isinstance(piece.part, Real)
-                found[mine] = piece.first + indices_by_prior(inside[mine], piece.part, prior)
+                found[mine] = piece.first + prior_quantile_indices(inside[mine], piece.part, prior)
             elif self.integral:
                 found[mine] = piece.first
             else:
                 assert isinstance(piece.part, Real)
-                found[mine] = numbers_by_prior(inside[mine], piece.part, prior)
+                found[mine] = prior_quantiles(inside[mine], piece.part, prior)
         return self._scales[column].to_unit(found)
 
     def _map_columns(self, given: Array, functions: "list[Callable[[Array], Array]]") -> Array:
@@ -193,13 +195,13 @@ class ThetaBox:
 
 def _bounds_of(coordinate: Coordinate, *, integral: bool) -> tuple[float, float]:
     if integral:
-        return coordinate.pieces[0].first, coordinate.pieces[-1].last
+        return coordinate.pieces[0].first, coordinate.pieces[-1].last_number
     part = coordinate.pieces[0].part
     assert isinstance(part, Real)
     return part.least, part.greatest
 
 
-def piece_text(piece: CodedPiece) -> str:
+def piece_text(piece: EncodedDomainPart) -> str:
     """Return the values that the codes of a piece stand for, as text."""
     part = piece.part
     match part:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from spacelang.grouping import group_by_key
-from spacelang.ir.expr import scope
+from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.space import Constraint
 from spacelang.ir.task import Bound, Measure, describe_bound
 from spacelang.serialization.syntax_nodes import expression_speller, show_expression
@@ -60,7 +60,9 @@ class AdmmVariables(ConfigurationConverter):
             coded = {slot.address for way in block.alternatives for slot in way.columns}
             settled |= {address for way in block.alternatives for address in way.case.domains} - coded  # single values
         left, rules = set(map(id, self._linear_constraints[1])), self.space.constraints
-        return tuple(rule for rule in rules if id(rule) in left or not settled.issuperset(scope(rule.expression)))
+        return tuple(
+            rule for rule in rules if id(rule) in left or not settled.issuperset(mentioned_addresses(rule.expression))
+        )
 
 
 def form_to_json(form: AdmmVariables) -> dict[str, object]:
@@ -191,7 +193,7 @@ def _theta_lines(form: AdmmVariables) -> Iterator[str]:
 def _range_text(mark: str, each: Coordinate) -> str:
     pieces = " | ".join(map(piece_text, each.pieces))
     excluded = f"  without {', '.join(map(str, sorted(each.excluded)))}" if each.excluded else ""
-    lower, upper = each.pieces[0].first, each.pieces[-1].last
+    lower, upper = each.pieces[0].first, each.pieces[-1].last_number
     alone = len(each.pieces) == 1
     if mark == "c" or (alone and each.pieces[0].start_and_step()[1] == 1 and pieces.startswith(f"[{lower},")):
         return f"{pieces}{excluded}"

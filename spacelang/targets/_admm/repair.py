@@ -17,12 +17,12 @@ from spacelang.ir.membership import first_exclusion, is_violated
 from spacelang.ir.space import Context, Hyperparameter, Space
 from spacelang.ir.value import Value, to_fraction
 from spacelang.ir.walk import Assignment, Structure, assemble, walk_reached
-from spacelang.sampling.value_codes import code_of
+from spacelang.sampling.value_codes import part_index_and_code
 from spacelang.solver.conditioning import Component
 from spacelang.solver.counting import ChangeWeights, Structures, index_of_minimum
 from spacelang.solver.defaults import DefaultCompleter, nearest_to_default
 from spacelang.solver.elimination import FEWEST, Elimination, State
-from spacelang.solver.linear import InequalitySystem, is_feasible_system, witness
+from spacelang.solver.linear import InequalitySystem, find_feasible_values, is_feasible_system
 from spacelang.solver.model import Solver, Weights
 from spacelang.solver.network import UNREACHED, Network
 
@@ -163,7 +163,7 @@ def _satisfying_values(
         if is_feasible_system(point, needed):
             pinned = point
     for settled in (near, pinned, free):
-        found = witness(settled, needed)
+        found = find_feasible_values(settled, needed)
         if found is not None:
             yield found
 
@@ -208,7 +208,7 @@ def nearest_value(cell: SimpleDomain, value: Value, domain: Domain) -> Value:
     found = cell.find(value)
     if not isinstance(found, NotFound):
         return found
-    (own, _), (other, code) = code_of(domain, cell.representative), code_of(domain, value)
+    (own, _), (other, code) = part_index_and_code(domain, cell.representative), part_index_and_code(domain, value)
     if own != other:
         return cell.representative if cell.size is None else cell.value_at(0 if other < own else cell.last_index)
     match cell:
@@ -223,5 +223,5 @@ def nearest_value(cell: SimpleDomain, value: Value, domain: Domain) -> Value:
 
 def _distance(near: Value, wanted: Value, domain: Domain) -> tuple[int, float]:
     """Return the distance of two values of a domain: first that of their parts of a union, then that of the values."""
-    (own, here), (other, there) = code_of(domain, near), code_of(domain, wanted)
+    (own, here), (other, there) = part_index_and_code(domain, near), part_index_and_code(domain, wanted)
     return (abs(own - other), 0) if own != other else (0, abs(here - there))

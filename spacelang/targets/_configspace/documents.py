@@ -6,8 +6,8 @@ from typing import Any, Final
 from spacelang.ir.domain import Grid
 from spacelang.ir.value import identity_key
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
-from spacelang.reductions.questions import FixedPiece
-from spacelang.targets._configspace import pieces as cs
+from spacelang.reductions.space_questions import FixedPiece
+from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace.normal_form import MembershipTest, NormalForm, PairRelation, Test, ThresholdTest
 from spacelang.targets._configspace.plan import Plan
 from spacelang.targets._exports import python_nodes as py
@@ -54,9 +54,11 @@ def _hyperparameter(parameter: cs.FlatHyperparameter, default: cs.FlatValue) -> 
         case _:
             is_float = parameter.kind.endswith("float")
             if parameter.normal is not None:
-                found["mu"], found["sigma"] = map(cs.round_decimals, parameter.normal) if is_float else parameter.normal
+                found["mu"], found["sigma"] = (
+                    map(cs.round_like_configspace, parameter.normal) if is_float else parameter.normal
+                )
             found |= {"lower": parameter.lower, "upper": parameter.upper}
-            found["default_value"] = cs.round_decimals(float(default)) if is_float else default
+            found["default_value"] = cs.round_like_configspace(float(default)) if is_float else default
             found["log"] = parameter.log
     return {**found, "meta": None}
 
@@ -242,7 +244,7 @@ def _piece_code(piece: cs.Piece) -> py.Code:
                 return given
             table = ", ".join(f"{py.literal_source(choice)}: {py.literal_source(value)}" for choice, value in values)
             return py.ItemNode(py.NameNode(f"{{{table}}}"), given)
-        case cs.ExactIntegerReduction():
+        case cs.UnchangedIntegerReduction():
             return given
         case cs.ScaledRangeReduction(part=part, exponent=exponent):
             number: py.Code = py.call("math.ldexp", given, -exponent) if exponent else given

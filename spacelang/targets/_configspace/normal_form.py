@@ -15,9 +15,9 @@ from spacelang.ir.expr import Compare, Constant, Expr, Reference, is_true, refer
 from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import MemberRenamingReduction
-from spacelang.reductions.questions import FixedPiece
-from spacelang.solver.cells import cut_points_of, distinguished_cells, join_pieces
-from spacelang.targets._configspace import pieces as cs
+from spacelang.reductions.space_questions import FixedPiece
+from spacelang.solver.domain_cells import cut_points_of, distinguished_cells, join_pieces
+from spacelang.targets._configspace import encoded_domains as cs
 
 MAX_CONJUNCTIONS: Final = 120
 """The maximum number of conjunctions in a normal form; with more, the network is unfolded instead."""
@@ -279,7 +279,7 @@ def _scaled_number(piece: cs.HyperparameterPiece, value: Value) -> float:
     assert isinstance(number, int | float)
     if not isinstance(piece.reduction, cs.ScaledRangeReduction):
         return number
-    return min(max(cs.round_decimals(number), piece.parameter.lower), piece.parameter.upper)
+    return min(max(cs.round_like_configspace(number), piece.parameter.lower), piece.parameter.upper)
 
 
 def _pair_relation(atom: Expr, truth: bool, codes: Mapping[str, cs.EncodedDomain]) -> PairRelation | None:
@@ -296,7 +296,7 @@ def _unchanged_name(coded: cs.EncodedDomain) -> str | None:
     match coded.pieces:
         case (
             cs.HyperparameterPiece(
-                name=name, reduction=cs.ExactIntegerReduction() | cs.ScaledRangeReduction(exponent=0)
+                name=name, reduction=cs.UnchangedIntegerReduction() | cs.ScaledRangeReduction(exponent=0)
             ),
         ):
             return name

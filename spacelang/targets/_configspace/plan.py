@@ -9,11 +9,11 @@ from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, SimpleDomain, Union, contains, parts
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.value import Value
-from spacelang.reductions.questions import VariableNames
+from spacelang.reductions.space_questions import VariableNames
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import Network
+from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace import normal_form as dnf
-from spacelang.targets._configspace import pieces as cs
 from spacelang.targets._configspace.normal_form import ALWAYS, NEVER, Conjunction, NormalForm, conjunction, disjunction
 
 MAX_CELLS: Final = 12  # The maximum number of parts into which a range is cut
@@ -83,7 +83,7 @@ class PlanBuilder:
     def build(self) -> Plan:
         """Return the finished plan, without hyperparameters that are never active."""
         active = self.activity.items()
-        conditions = {name: self.order_independent(ways) if ways != ALWAYS else ways for name, ways in active}
+        conditions = {name: self.make_order_independent(ways) if ways != ALWAYS else ways for name, ways in active}
         while never := {name for name, ways in conditions.items() if ways == NEVER}:
             left = ((name, ways) for name, ways in conditions.items() if name not in never)
             conditions = {name: tuple(way for way in ways if not dnf.tested_names(way) & never) for name, ways in left}
@@ -94,7 +94,7 @@ class PlanBuilder:
         lists = (tuple(self.writers), tuple(self.coded), tuple(self.unfolded))
         return Plan(parameters, needed, kept, self.readers, *lists)
 
-    def reached_form(self, context: Context) -> NormalForm:
+    def context_reached_condition(self, context: Context) -> NormalForm:
         """Return where a context is reached."""
         if not context:
             return ALWAYS
@@ -115,9 +115,9 @@ class PlanBuilder:
         try:
             several = parts(domain)
             is_cut = len(several) > 1 and domain != node.domain
-            shares = tuple(cs.draw_share(part, node.domain) for part in several) if is_cut else None
+            shares = tuple(cs.piece_probability(part, node.domain) for part in several) if is_cut else None
             name = self.preferred_name(node)
-            found = cs.encode_domain(domain, name, self.names.make_unique, cs.normal_of(node), shares)
+            found = cs.encode_domain(domain, name, self.names.make_unique, cs.normal_prior_parameters(node), shares)
         except cs.UnsupportedRangeError as error:
             raise UnsupportedHyperparameterError(node) from error
         self.add_hyperparameter(found.parameters[0], active)
@@ -129,7 +129,7 @@ class PlanBuilder:
         self.coded.append((node, found))
         return found
 
-    def order_independent(self, ways: NormalForm) -> NormalForm:
+    def make_order_independent(self, ways: NormalForm) -> NormalForm:
         """Return an equivalent condition that does not depend on the order in which ConfigSpace checks conditions.
 
         ConfigSpace sorts conditions by the shallowest hyperparameter that each of them names. Until the condition of an
@@ -192,7 +192,7 @@ class DirectNetworkConverter:
         for owner, _ in member.owners:
             if owner in self.members:
                 self._add_variable(owner)
-        active = self.plan.reached_form(member.owners)
+        active = self.plan.context_reached_condition(member.owners)
         node = member.node
         if isinstance(node, Choice):
             self._add_decision(node, active)
@@ -215,7 +215,7 @@ class DirectNetworkConverter:
     def _add_decision(self, choice: Choice, active: NormalForm) -> None:
         plan = self.plan
         owners = self.members[choice.address].owners
-        total = plan.structures.existence_solver.total
+        total = plan.structures.existence_solver.total_weight
         living = [each for each in choice.branches if total((*owners, (choice.address, each.name)))]
         if not living:
             plan.clauses.extend(active)
@@ -248,7 +248,7 @@ class DirectNetworkConverter:
             case expr.And() | expr.Or():
                 ways = [self.normal_form(term, truth) for term in expression.terms]
                 return conjunction(*ways) if isinstance(expression, expr.And) is truth else disjunction(*ways)
-            case expr.Is():
+            case expr.BranchTest():
                 return self._branch_test(expression, truth)
             case expr.Active():
                 active = self._where_active(expression.address)
@@ -260,7 +260,7 @@ class DirectNetworkConverter:
         named = expr.references(atom)
         if not named:
             return ALWAYS if expr.is_true(atom, lambda _: expr.INACTIVE) is truth else NEVER
-        if any(isinstance(node, expr.Is | expr.Active) for node in expr.nodes(atom)):
+        if any(isinstance(node, expr.BranchTest | expr.Active) for node in expr.nodes(atom)):
             raise dnf.InexpressibleError
         for address in named:
             self._add_variable(address)
@@ -268,7 +268,7 @@ class DirectNetworkConverter:
         inactive = () if truth else (self._negation(self._where_active(address)) for address in named)
         return found if truth else disjunction(*inactive, found)
 
-    def _branch_test(self, test: expr.Is, truth: bool) -> NormalForm:
+    def _branch_test(self, test: expr.BranchTest, truth: bool) -> NormalForm:
         self._add_variable(test.address)
         parameter = self.plan.decisions[test.address]
         branches = [branch for branch in parameter.choices if (branch in test.branches) is truth]

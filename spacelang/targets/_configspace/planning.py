@@ -17,14 +17,14 @@ from spacelang.ir.expr import InactiveValue, Lookup, Reference, references
 from spacelang.ir.space import Choice, Context, Hyperparameter
 from spacelang.ir.value import Value, identity_key
 from spacelang.reductions import unfolding
-from spacelang.reductions.questions import VariableNames
+from spacelang.reductions.space_questions import VariableNames
 from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts, RangeComparison, UnfoldedPart
-from spacelang.solver.cells import probability_of_cell
 from spacelang.solver.counting import CountWeights, Structures
+from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver
 from spacelang.solver.network import Network, TooManyConnectedVariablesError
+from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace import normal_form as dnf
-from spacelang.targets._configspace import pieces as cs
 from spacelang.targets._configspace.normal_form import NEVER, InexpressibleError, NormalForm, disjunction
 from spacelang.targets._configspace.plan import DirectNetworkConverter, Plan, PlanBuilder
 
@@ -96,7 +96,7 @@ class Planner:
         try:
             DirectNetworkConverter(self.plan, network).add_to_plan()
             for name in [*self.plan.parameters][len(before.parameters) :]:
-                self.plan.order_independent(self.plan.activity[name])
+                self.plan.make_order_independent(self.plan.activity[name])
         except InexpressibleError:
             self.plan = before
             return False
@@ -173,7 +173,7 @@ class ForkConverter:
         if id(part) in self._activity:
             return self._activity[id(part)]
         is_root = any(part is root for root in self.roots)
-        leading: list[NormalForm] = [self.plan.reached_form(self.context)] if is_root else []
+        leading: list[NormalForm] = [self.plan.context_reached_condition(self.context)] if is_root else []
         is_said = False
         for fork, place in self.references.get(id(part), ()):
             self._add_part(fork)
@@ -216,7 +216,9 @@ class ForkConverter:
 
     def _selector_of_pieces(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
         labels = [NOT_ACTIVE if case.domain is None else domains.describe(case.domain) for case in fork.cases]
-        weights = [1.0 if case.domain is None else cs.draw_share(case.domain, node.domain) for case in fork.cases]
+        weights = [
+            1.0 if case.domain is None else cs.piece_probability(case.domain, node.domain) for case in fork.cases
+        ]
         first = next((p for p, c in enumerate(fork.cases) if c.domain and contains(c.domain, node.default)), 0)
         name = self.plan.names.make_unique(f"{self.plan.preferred_name(node)}:part")
         return _labelled_categorical(name, labels, None, first, weights)
@@ -228,7 +230,7 @@ class ForkConverter:
         is_optional = any(case.domain is None for case in fork.cases)
         ordered = not isinstance(node.domain, Categorical) or isinstance(node.domain, Ordinal)
         is_alone = len(parts(node.domain)) == 1 and not is_optional
-        choices = (NOT_ACTIVE, *map(domains.literal, values)) if is_optional else cs.distinct_choices(values)
+        choices = (NOT_ACTIVE, *map(domains.literal, values)) if is_optional else cs.distinguishable_choices(values)
         table = dict(zip(choices[is_optional:], values, strict=True))
 
         def covered(domain: Domain | None) -> list[cs.FlatValue]:

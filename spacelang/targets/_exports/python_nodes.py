@@ -188,7 +188,7 @@ def expression_source(code: Code, indent: int = 0, before: int = 0) -> str:
     return _format(code, {}, indent, before, top=True)
 
 
-def one_line(words: str) -> str:
+def docstring_safe_line(words: str) -> str:
     """Return text of a user in a form that is safe in a one-line docstring."""
     return " ".join(words.split()).replace("\\", "/").replace('"', "'")
 

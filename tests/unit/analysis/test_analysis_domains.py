@@ -6,7 +6,7 @@ from spelled import decision, default, found, hyperparameter, one, space
 from spacelang.analysis.domains import common_value
 from spacelang.ir.domain import NOT_FOUND, Categorical, Grid, Ordinal, Real, Union
 from spacelang.ir.prior import Normal
-from spacelang.ir.space import NamedObject, operators
+from spacelang.ir.space import CatalogueObject, operators
 
 FOREST = "stage estimator = RandomForestClassifier {{ {} }}"
 PATH = "estimator.RandomForestClassifier"
@@ -48,7 +48,7 @@ def test_functions_are_named() -> None:
     assert node.default == "f_classif"
     assert [fixed for operator in operators(space(text).root) for fixed in operator.fixed] == [
         ("k", "all"),
-        ("score_func", NamedObject("chi2")),
+        ("score_func", CatalogueObject("chi2")),
     ]
 
 

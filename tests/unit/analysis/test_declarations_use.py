@@ -200,7 +200,7 @@ def test_a_step_that_can_only_be_anothers_operator(text: str, name: str, expecte
     (stage,) = items(f"stage s = {name}")
     assert isinstance(stage, ast.Stage)
     assert isinstance(stage.structure, ast.OperatorReference)
-    problem = OperatorFinder(catalogues, report).foreign_diagnostic(stage.structure.name)
+    problem = OperatorFinder(catalogues, report).other_catalogue_diagnostic(stage.structure.name)
     assert (None if problem is None else problem.code) == expected
 
 

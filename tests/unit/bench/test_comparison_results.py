@@ -24,7 +24,7 @@ from spacelang.bench.comparison.results import (
     incumbent_curve,
     logarithmic_times,
     loss_before_first_score,
-    sample_curves,
+    losses_at_times,
     winner_losses,
 )
 from spacelang.bench.comparison.text import print_comparison
@@ -322,7 +322,7 @@ def brute(scores: list[tuple[float, float]], second: float, before: float, until
 def test_a_curve_is_the_running_minimum(scores: list[tuple[float, float]], until: float) -> None:
     curve = incumbent_curve(scores, until)
     moments = np.array(sorted({*(seconds for seconds, _ in scores), 0.0, until, 101.0}))
-    (found,) = sample_curves([curve], moments, before=9.0)
+    (found,) = losses_at_times([curve], moments, before=9.0)
     assert found.tolist() == [brute(scores, second, 9.0, until) for second in moments]
     assert list(curve.seconds) == sorted(curve.seconds)
     assert all(left > right for left, right in zip(curve.losses, curve.losses[1:], strict=False))
@@ -332,14 +332,14 @@ def test_a_curve_is_the_running_minimum(scores: list[tuple[float, float]], until
 def test_curves_never_rise(runs: list[list[tuple[float, float]]]) -> None:
     curves = [incumbent_curve(scores) for scores in runs]
     before = loss_before_first_score(curves)
-    found = sample_curves(curves, np.linspace(0, 101, 57), before)
+    found = losses_at_times(curves, np.linspace(0, 101, 57), before)
     assert (np.diff(found, axis=1) <= 0).all()
     assert (found <= before).all()
     assert before >= 1
 
 
 def test_two_scores_at_the_same_time_count_as_the_better_one() -> None:
-    assert sample_curves([incumbent_curve([(1.0, 0.5), (1.0, 0.3)])], np.array([0.9, 1.0]), 1.0).tolist() == [
+    assert losses_at_times([incumbent_curve([(1.0, 0.5), (1.0, 0.3)])], np.array([0.9, 1.0]), 1.0).tolist() == [
         [1.0, 0.3]
     ]
 

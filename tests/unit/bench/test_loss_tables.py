@@ -24,11 +24,11 @@ from spacelang.bench import search_table
 from spacelang.bench.table_search import LossTableData, SimulatedExecutor, tabulation_search
 from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct
 from spacelang.bench.tables.objective import TableObjective
-from spacelang.bench.tables.reading import check_writable, read_table, write_table
-from spacelang.bench.tables.tabulation import MAX_TRIALS, build_table, check_size
+from spacelang.bench.tables.table_files import check_writable, read_table, write_table
+from spacelang.bench.tables.tabulation import MAX_TRIALS, build_table_or_count_missing, check_size
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
-from spacelang.ir.expr import Is
+from spacelang.ir.expr import BranchTest
 from spacelang.ir.search_protocol import Search, ask_all
 from spacelang.ir.space import Branch, Operator, Space
 from spacelang.ir.task import Bound, Limits, Measure, Task
@@ -283,7 +283,7 @@ def test_a_part_of_the_space_is_enough(tmp_path: Path) -> None:
 
 
 def restricted(space: Space) -> Space:
-    return replace(space, constraints=(*space.constraints, forbid(Is("b", ("q",)))))
+    return replace(space, constraints=(*space.constraints, forbid(BranchTest("b", ("q",)))))
 
 
 def definition(space: Space) -> str:
@@ -483,8 +483,8 @@ def test_missing_trials_are_counted() -> None:
     space = constrained_space()
     answered = [recorded(request) for request in trials(space)]
     facts = table_of(space).metadata
-    assert build_table(Structures(space), answered[:-5], SIZES, facts) == 5
-    assert build_table(Structures(space), [], SIZES, facts) == len(answered)
+    assert build_table_or_count_missing(Structures(space), answered[:-5], SIZES, facts) == 5
+    assert build_table_or_count_missing(Structures(space), [], SIZES, facts) == len(answered)
 
 
 def test_costs_are_those_of_a_trial_alone() -> None:
@@ -498,7 +498,7 @@ def test_costs_are_those_of_a_trial_alone() -> None:
         (continuous_space(), "all", r"`continuous` cannot be listed \(4 pipelines, but `e\.f\.rate` is continuous\)"),
         (plain_space(*[10] * 6), "all", r"has 1,000,000 pipelines: 2,000,000 trials on 2 rungs"),
         (plain_space(*[10] * 30), "default", r"000 trials on 2 rungs"),
-        (replace(plain_space(2, 2), constraints=(forbid(Is("s0", ("a0", "a1"))),)), "all", "is empty"),
+        (replace(plain_space(2, 2), constraints=(forbid(BranchTest("s0", ("a0", "a1"))),)), "all", "is empty"),
     ],
 )
 def test_a_space_that_cannot_be_tabulated_is_refused(space: Space, hyperparameters: Any, message: str) -> None:
@@ -691,7 +691,7 @@ def test_other_files_and_none(tmp_path: Path) -> None:
 
 
 def test_a_file_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.bench.tables.reading.MAX_BYTES", 10_000)
+    monkeypatch.setattr("spacelang.bench.tables.table_files.MAX_BYTES", 10_000)
     path = npz(tmp_path / "t.npz", unknown=np.zeros(10_000))
     with pytest.raises(DataError, match="is too large"):
         read_table(path)

@@ -17,11 +17,11 @@ from sklearn.utils._param_validation import (
 
 from spacelang.catalog import Catalogue, Parameter, load, parameter_restrictions
 from spacelang.catalog.catalogue import TUPLE_PARAMETERS, installed_version, join_elements
-from spacelang.catalog.constraints import UnknownConstraintError, translate
 from spacelang.catalog.history import deprecated_class, deprecated_parameters
 from spacelang.catalog.introspect import introspect_sklearn, refresh
 from spacelang.catalog.packages import operator_class
 from spacelang.catalog.rules import AllowedValues, Interval
+from spacelang.catalog.sklearn_constraints import UnknownConstraintError, translate_constraints
 from spacelang.catalog.snapshot import dump, read
 from spacelang.ir.value import Value
 
@@ -203,7 +203,7 @@ def test_only_known_libraries_are_introspected() -> None:
 
 def test_an_unknown_constraint_is_an_error() -> None:
     with pytest.raises(UnknownConstraintError, match="`complex`"):
-        translate([1j])
+        translate_constraints([1j])
 
 
 DOCSTRING = """An operator.

@@ -7,13 +7,13 @@ from spacelang.ir.expr import (
     INACTIVE,
     And,
     Arithmetic,
+    BranchTest,
     Call,
     Compare,
     Constant,
     Expr,
     ExpressionValue,
     In,
-    Is,
     Not,
     Or,
     Reference,
@@ -57,9 +57,9 @@ def test_an_atom_over_an_inactive_hyperparameter_is_false(relation: str) -> None
 
 
 def test_a_decision_that_is_not_reached_takes_no_branch() -> None:
-    assert true(Is("s", ("B", "A")))
-    assert not true(Is("s", ("B",)))
-    assert not true(Is("unreached", ("A",)))
+    assert true(BranchTest("s", ("B", "A")))
+    assert not true(BranchTest("s", ("B",)))
+    assert not true(BranchTest("unreached", ("A",)))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_functions_and_operations() -> None:
 
 
 def test_connectives() -> None:
-    true_, false = Is("s", ("A",)), Is("s", ("B",))
+    true_, false = BranchTest("s", ("A",)), BranchTest("s", ("B",))
     assert true(And(()))
     assert not true(Or(()))
     assert true(And((true_, Not(false))))
@@ -156,7 +156,12 @@ def test_connectives() -> None:
 
 def test_names_are_listed_once_in_the_order_of_mention() -> None:
     expression = And(
-        (Compare("<", ONE, Arithmetic("+", HALF, ONE)), Is("s", ("A",)), Not(In(ZERO, (1,))), Is("s", ("B",)))
+        (
+            Compare("<", ONE, Arithmetic("+", HALF, ONE)),
+            BranchTest("s", ("A",)),
+            Not(In(ZERO, (1,))),
+            BranchTest("s", ("B",)),
+        )
     )
     assert references(expression) == ("one", "half", "zero")
     assert decisions_in_tests(expression) == ("s",)

@@ -12,10 +12,10 @@ from spacelang.ir.search_protocol import Search
 from spacelang.ir.trial import Request
 from spacelang.minimizers import MINIMIZERS, Box, Dimension, Point, direct
 from spacelang.plugins import OptionError, PluginRegistry
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.in_process import InProcessExecutor
 from spacelang.testing.driving import SearchLog, drive
 from spacelang.testing.memory_storage import MemoryTrialStorage
-from spacelang.testing.minimizers import QuadraticBowl, memos, points_of, with_result
+from spacelang.testing.minimizers import QuadraticBowl, memos, points_from_memo, search_appending_result
 from spacelang.testing.search_tests import run_search
 
 FULL = bool(os.environ.get("SPACELANG_FULL"))
@@ -28,7 +28,7 @@ def found(
     """The best point, and what was asked for."""
     best: list[Point] = []
     asking = MINIMIZERS.load(name)(**options).minimise(value, value.box, calls, start)
-    driven = drive(with_result(asking, best), value.loss, 10 * calls, workers=workers)
+    driven = drive(search_appending_result(asking, best), value.loss, 10 * calls, workers=workers)
     return best[0], driven
 
 
@@ -54,7 +54,7 @@ def test_tpe_finds_the_best_of_categories() -> None:
 def test_idle_workers_are_given_points_of_their_own(name: str) -> None:
     value = QuadraticBowl((RANGE, RANGE), idle_workers=4)
     _, driven = found(name, value, 24, (0.5, 0.5), 4)
-    points = [point for trial in driven.trials for point in points_of(trial, 2)]
+    points = [point for trial in driven.trials for point in points_from_memo(trial, 2)]
     assert len(set(points)) == len(driven.trials) == 24
     assert driven.idle_count == 3 + 2 + 1, "at the end, when no call is left"
 
@@ -73,7 +73,7 @@ def test_simplex_is_the_one_of_scipy() -> None:
     options = {"initial_simplex": corners, "maxfev": 20}
     minimize(number, start, method="Nelder-Mead", bounds=[(0, 1), (0, 1)], options=options)
     _, driven = found("direct", value, 20, start)
-    assert [points_of(trial, 2)[-1] for trial in driven.trials] == asked[: len(driven.trials)]
+    assert [points_from_memo(trial, 2)[-1] for trial in driven.trials] == asked[: len(driven.trials)]
 
 
 def test_where_all_numbers_are_alike_a_search_without_model_goes_on_elsewhere() -> None:
@@ -99,7 +99,7 @@ def test_what_is_known_serves_as_data() -> None:
     known = tuple(((each,), (each - 0.3) ** 2) for each in np.linspace(0, 1, 12).tolist())
     for name in ("bo", "rbf"):
         _, driven = found(name, QuadraticBowl((RANGE,), known=known), 2, (1.0,))
-        assert points_of(driven.trials[0], 1)[0][0] == pytest.approx(0.3, abs=0.15)
+        assert points_from_memo(driven.trials[0], 1)[0][0] == pytest.approx(0.3, abs=0.15)
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_many_trials_are_resumed_to_the_last_bit_with_any_number_of_threads(name
 
     def search() -> Search:
         value = QuadraticBowl(box, 1)
-        yield from with_result(MINIMIZERS.load(name)().minimise(value, box, calls, value.start), [])
+        yield from search_appending_result(MINIMIZERS.load(name)().minimise(value, box, calls, value.start), [])
 
     whole = MemoryTrialStorage()
     with threadpool_limits(2):
-        run_search(search(), Here(QuadraticBowl(box).evaluate), calls, journal=whole)
+        run_search(search(), InProcessExecutor(QuadraticBowl(box).evaluate), calls, journal=whole)
     later = whole.killed_after(calls // 2)
     with threadpool_limits(1):
-        run_search(search(), Here(QuadraticBowl(box).evaluate), calls, journal=later)
+        run_search(search(), InProcessExecutor(QuadraticBowl(box).evaluate), calls, journal=later)
     assert len(whole.appended) > 0.9 * calls, "few of them are repeated"
     assert memos(each.trial for each in later.appended) == memos(each.trial for each in whole.appended[calls // 2 :])

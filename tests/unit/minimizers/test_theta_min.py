@@ -11,13 +11,13 @@ import pytest
 import spacelang
 from spacelang.ir.membership import first_exclusion
 from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, PointObjective
-from spacelang.optimizers._admm.algebra import Residuals, Splitting
+from spacelang.optimizers._admm.algebra import ConstraintResiduals, Splitting
 from spacelang.optimizers._admm.theta_min import ThetaSubproblem
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
 from spacelang.testing.driving import SearchLog, drive, flaky_loss
-from spacelang.testing.minimizers import points_of, with_result
+from spacelang.testing.minimizers import points_from_memo, search_appending_result
 
 STRUCTURES = Structures(spacelang.load("admm_table_a3").checked)
 CALLS = 14
@@ -33,7 +33,7 @@ def sub_problem(seed: int | None) -> ThetaSubproblem:
     drawn = () if seed is None else tuple(Sampler(STRUCTURES).configurations(1, np.random.default_rng(seed)))
     point = form().encode(drawn[0]) if drawn else form().default
     splitting = Splitting.from_box(form().theta_d, 1.0)
-    residuals = Residuals.from_bounds((), 1.0)
+    residuals = ConstraintResiduals.from_bounds((), 1.0)
     return ThetaSubproblem(form(), splitting, residuals, splitting.initial_state(point), np.random.default_rng(0))
 
 
@@ -41,8 +41,8 @@ def minimised(minimizer: Minimizer, value: ThetaSubproblem) -> tuple[Point, Sear
     """The best point, and what was asked for; a third of all trials fail."""
     asked: PointObjective = value
     best: list[Point] = []
-    asking = minimizer.minimise(asked, (Dimension(),) * value.cube.width, CALLS, value.start)
-    driven = drive(with_result(asking, best), flaky_loss, 10 * CALLS)
+    asking = minimizer.minimise(asked, (Dimension(),) * value.cube.variable_count, CALLS, value.start_point)
+    driven = drive(search_appending_result(asking, best), flaky_loss, 10 * CALLS)
     return best[0], driven
 
 
@@ -50,7 +50,7 @@ def minimised(minimizer: Minimizer, value: ThetaSubproblem) -> tuple[Point, Sear
 @pytest.mark.parametrize("seed", range(4))
 def test_it_evaluates_members_with_the_same_z_and_is_never_worse_than_the_start(name: str, seed: int) -> None:
     value = sub_problem(seed)
-    first = value.request(value.start)
+    first = value.request(value.start_point)
     assert first is not None
     best, driven = minimised(MINIMIZERS.load(name)(), value)
     assert len(driven.trials) <= CALLS
@@ -60,11 +60,11 @@ def test_it_evaluates_members_with_the_same_z_and_is_never_worse_than_the_start(
             assert request.configuration.get(stage.key) == first.configuration.get(stage.key)
     again, points, numbers = sub_problem(seed), [], []
     for trial in driven.trials:
-        *refused, last = points_of(trial, again.cube.width)
+        *refused, last = points_from_memo(trial, again.cube.variable_count)
         for point, told in (*((each, None) for each in refused), (last, trial)):
             points.append(point)
             numbers.append(again.value(point, told, numbers))
-    assert points[0] == value.start
+    assert points[0] == value.start_point
     assert best == points[int(np.argmin(numbers))]
 
 

@@ -18,7 +18,7 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
-from spacelang.optimizers._admm.algebra import Iterate, Residuals, Splitting
+from spacelang.optimizers._admm.algebra import ConstraintResiduals, Iterate, Splitting
 from spacelang.optimizers._admm.iterations import CallSchedule
 from spacelang.optimizers._admm.points import ThetaCube, nearest_members
 from spacelang.solver.counting import Structures
@@ -64,13 +64,13 @@ def numbers(found: Iterate) -> tuple[float, float, float]:
 
 def test_the_algebra_of_two_iterations() -> None:
     splitting, first = Splitting.from_box(TEN, 1.0, "raw"), state(3, 0)
-    assert splitting.target(first).item() == 3
+    assert splitting.theta_with_least_penalty(first).item() == 3
     second = iterated(splitting, first, 3.4)
     assert numbers(second) == pytest.approx((3.4, 3, 0.4))
-    assert splitting.target(second).item() == pytest.approx(2.6)
+    assert splitting.theta_with_least_penalty(second).item() == pytest.approx(2.6)
     third = iterated(splitting, second, 2.6)
     assert numbers(third) == pytest.approx((2.6, 3, 0), abs=1e-12)
-    assert splitting.target(third).item() == pytest.approx(3)
+    assert splitting.theta_with_least_penalty(third).item() == pytest.approx(3)
 
 
 @pytest.mark.parametrize(("a", "delta"), [(11.7, 10), (-3, 0), (2.5, 3), (2.49, 2)])
@@ -125,7 +125,7 @@ def test_the_dual_identity_holds(
     before = splitting.initial_state(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), box.default))
     counts = Mask(np.zeros(0, bool), np.array(owned[:count]))
     for shares in found:
-        b = splitting.target(before)
+        b = splitting.theta_with_least_penalty(before)
         theta = box.from_unit(np.array(shares[:count]))
         moved = splitting.with_theta(before, replace(before.point, theta_d=theta), counts)
         after = splitting.with_multipliers(splitting.with_delta(moved))
@@ -150,7 +150,7 @@ def test_unit_is_raw_on_the_grid_in_0_to_1(
         splitting.initial_state(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([7.0 + code]))),
         multipliers=np.array([multiplier]),
     )
-    b = splitting.target(before)
+    b = splitting.theta_with_least_penalty(before)
     assert (b - 7) / length == pytest.approx(code / length - multiplier / rho)
     theta = 7 + place * length
     penalty = splitting.penalty(np.array([theta]), b, np.ones(1, bool))
@@ -226,7 +226,7 @@ def test_what_a_condition_switches_off_is_moved_and_costs() -> None:
     theta = form.theta_d.default.copy()
     theta[form.theta_d.names.index("e.f.leaves")] = 6.5
     found = replace(form.default, theta_d=theta)
-    assert splitting.penalty(theta, splitting.target(before), owned.theta_d) == pytest.approx(0.125)
+    assert splitting.penalty(theta, splitting.theta_with_least_penalty(before), owned.theta_d) == pytest.approx(0.125)
     assert (splitting.with_theta(before, found, owned).relaxed_integers == theta).all()
     first, second = nearest_members(form, [found, form.default])
     assert first == second
@@ -246,7 +246,7 @@ class Toy:
     form: AdmmForm
     loss: Loss
     splitting: Splitting
-    residuals: Residuals
+    residuals: ConstraintResiduals
 
     def run(self, iterations: int) -> list[tuple[float, ...]]:
         """The loss and the measurements after each iteration from the default."""
@@ -267,9 +267,12 @@ class Toy:
         return found
 
     def theta_min(self, state: Iterate) -> Iterate:
-        owned, b = self.form.variables_of_selected_alternatives(state.point), self.splitting.target(state)
+        owned, b = (
+            self.form.variables_of_selected_alternatives(state.point),
+            self.splitting.theta_with_least_penalty(state),
+        )
         cube = ThetaCube.from_mask(self.form, owned)
-        assert cube.width == 1
+        assert cube.variable_count == 1
         points = [state.point, *(cube.decode(np.array([place]), state.point) for place in np.linspace(0, 1, PLACES))]
         told, theta = self.told(points), np.array([point.theta_d for point in points])
         excess = self.residuals.excess(told[:, 1:])
@@ -286,7 +289,7 @@ class Toy:
 
 
 def losses(form: AdmmForm, loss: Loss, rho: float, weighed: Any, iterations: int) -> list[float]:
-    toy = Toy(form, loss, Splitting.from_box(form.theta_d, rho, weighed), Residuals.from_bounds((), rho))
+    toy = Toy(form, loss, Splitting.from_box(form.theta_d, rho, weighed), ConstraintResiduals.from_bounds((), rho))
     return [found[0] for found in toy.run(iterations)]
 
 
@@ -335,7 +338,7 @@ def limited(unit: float) -> Loss:
 
 def constrained(counted: Any, unit: float, epsilon: float, iterations: int) -> list[tuple[float, ...]]:
     form = separable()
-    residuals = Residuals.from_bounds([FunctionBound("g", epsilon * unit)], 0.1, counted)
+    residuals = ConstraintResiduals.from_bounds([FunctionBound("g", epsilon * unit)], 0.1, counted)
     return Toy(form, limited(unit), Splitting.from_box(form.theta_d, 0.1), residuals).run(iterations)
 
 

@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.optimizers._admm.algebra import Residuals, ResidualUnits, constraint_values
+from spacelang.optimizers._admm.algebra import ConstraintResiduals, ResidualUnits, constraint_values
 
 BOTH = pytest.mark.parametrize("counted", ["raw", "scaled"])
 RHO = st.floats(1e-3, 10)
@@ -25,11 +25,11 @@ EPSILON = st.floats(1e-3, 50)
 VALUE = st.floats(-1, 100)
 
 
-def one(epsilon: float, counted: Any, rho: float = 1.0) -> Residuals:
-    return Residuals.from_bounds([FunctionBound("g", epsilon)], rho, counted)
+def one(epsilon: float, counted: Any, rho: float = 1.0) -> ConstraintResiduals:
+    return ConstraintResiduals.from_bounds([FunctionBound("g", epsilon)], rho, counted)
 
 
-def step(residuals: Residuals, g: float, mu: float) -> tuple[float, float, float]:
+def step(residuals: ConstraintResiduals, g: float, mu: float) -> tuple[float, float, float]:
     """The slack, the penalty and the next multiplier."""
     excess, before = residuals.excess(np.array([g])), np.array([mu])
     slack = residuals.best_slack(excess, before)
@@ -144,7 +144,7 @@ def test_many_constraints_and_points_at_once(
     counted: ResidualUnits, drawn: list[tuple[float, float, float]], rho: float, count: int
 ) -> None:
     bounds = [FunctionBound("g", epsilon) for epsilon, _, _ in drawn]
-    residuals = Residuals.from_bounds(bounds, rho, counted)
+    residuals = ConstraintResiduals.from_bounds(bounds, rho, counted)
     values = np.tile([g for _, g, _ in drawn], (count, 1)).reshape(count, len(drawn))
     mu = np.array([mu for _, _, mu in drawn])
     excess = residuals.excess(values)
@@ -158,7 +158,7 @@ def test_many_constraints_and_points_at_once(
 
 def test_a_bound_below_0_is_refused() -> None:
     with pytest.raises(ValueError, match=r"`predict_latency` is below 0: -1\.0"):
-        Residuals.from_bounds([FunctionBound("leaves", 3.0), Bound(Measure.LATENCY, -1.0)], 1.0)
+        ConstraintResiduals.from_bounds([FunctionBound("leaves", 3.0), Bound(Measure.LATENCY, -1.0)], 1.0)
 
 
 def test_measurements_are_those_of_trials() -> None:
@@ -168,7 +168,7 @@ def test_measurements_are_those_of_trials() -> None:
     values = (2e-5, nan)
     found = tuple(Measurement(bound, value) for bound, value in zip(bounds, values, strict=True))
     trial = Trial(request, 0.25, constraints=found)
-    residuals = Residuals.from_bounds([measurement.bound for measurement in trial.constraints], rho=1.0)
+    residuals = ConstraintResiduals.from_bounds([measurement.bound for measurement in trial.constraints], rho=1.0)
     assert constraint_values(trial) == pytest.approx(values, nan_ok=True)
     assert residuals.trial_residuals(trial, np.zeros(2)) == pytest.approx([1, 1])
     assert residuals.trial_penalty(trial, np.zeros(2), np.zeros(2)) == pytest.approx(1)
@@ -179,7 +179,7 @@ def test_measurements_are_those_of_trials() -> None:
 
 
 def test_without_constraints_there_is_no_penalty() -> None:
-    residuals = Residuals.from_bounds((), rho=1.0)
+    residuals = ConstraintResiduals.from_bounds((), rho=1.0)
     trial = Trial(Request(Configuration({})), 0.25)
     assert len(residuals) == 0
     assert residuals.penalty(residuals.trial_residuals(trial, residuals.zeros), residuals.zeros) == 0

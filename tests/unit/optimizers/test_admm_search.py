@@ -20,7 +20,7 @@ from trying import IS_FULL
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real
-from spacelang.ir.expr import And, Compare, Constant, Is, Reference
+from spacelang.ir.expr import And, BranchTest, Compare, Constant, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine, ask_all
 from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Operator, Product, ProductKind, Space
@@ -28,14 +28,14 @@ from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.minimizers import Box, Point, PointObjective
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._admm.algebra import Residuals, Splitting
+from spacelang.optimizers._admm.algebra import ConstraintResiduals, Splitting
 from spacelang.optimizers._admm.iterations import Iterations
 from spacelang.optimizers._admm.points import ThetaCube, nearest_members
 from spacelang.optimizers._admm.z_min import PipelineChoiceTree
 from spacelang.optimizers._selection import SelectionProblem, Selector
 from spacelang.optimizers.admm import PRESETS, Admm
 from spacelang.plugins import NestedPlugin, OptionError
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.in_process import InProcessExecutor
 from spacelang.runtime.history import Outcome
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
@@ -262,7 +262,9 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
     states, problem = [], Problem(table_space(), 100, np.random.default_rng(0), bounds=bounds)
     form = Target(conditions).lower(Structures(problem.space)).form
     splitting = Splitting.from_box(form.theta_d, rho, chosen.penalty)
-    iterations = Iterations(chosen.iteration_settings(), problem, form, splitting, Residuals.from_bounds(bounds, rho))
+    iterations = Iterations(
+        chosen.iteration_settings(), problem, form, splitting, ConstraintResiduals.from_bounds(bounds, rho)
+    )
 
     def search() -> Search:
         for iterations.iteration in range(ITERATIONS):
@@ -277,7 +279,7 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
         f, g = looked_up(z, values)  # type: ignore[arg-type]
         return Trial(request, f, constraints=(Measurement(BOUND, g),) if bounded else ())
 
-    run_search(search(), Here(evaluate), FOREVER)
+    run_search(search(), InProcessExecutor(evaluate), FOREVER)
     schedule = [min(128, i0 + factor * t) for t in range(ITERATIONS)]
     twin = admm_of_few_lines(rho, raw=raw, bounded=bounded, first=first, schedule=schedule, seed=3, often=often)
     moved = {(0, 0, 0)}
@@ -336,7 +338,7 @@ def least(optimizer: Admm, space: Space, loss: Callable[[Request], float]) -> fl
         return Trial(request, losses[-1])
 
     with suppress(OverError):
-        run_search(started(optimizer, space), Here(evaluate), FOREVER)
+        run_search(started(optimizer, space), InProcessExecutor(evaluate), FOREVER)
     return min(losses)
 
 
@@ -394,7 +396,7 @@ BO = "bo(initial=1000)"
 def tied() -> Space:
     """A constraint ties an alternative to an integer that another one has: some z has no member at some theta."""
     low = hyperparameter("e.f.low", Grid(0, 3), 0, key="low")
-    rule = forbid(And((Is("s", ("scale",)), Compare("<", Reference("e.f.low"), Constant(2)))))
+    rule = forbid(And((BranchTest("s", ("scale",)), Compare("<", Reference("e.f.low"), Constant(2)))))
     return make_space("tied", choice("s", "none", "scale"), choice("e", branch("f", low), "g"), constraints=(rule,))
 
 
@@ -424,8 +426,10 @@ def test_z_without_a_member_at_the_present_theta_is_as_bad_as_a_failure() -> Non
 # ---- constraints
 
 
-def measuring(values: Callable[[Request], float], loss: Callable[[Request], float]) -> Here:
-    return Here(lambda request: Trial(request, loss(request), constraints=(Measurement(BOUND, values(request)),)))
+def measuring(values: Callable[[Request], float], loss: Callable[[Request], float]) -> InProcessExecutor:
+    return InProcessExecutor(
+        lambda request: Trial(request, loss(request), constraints=(Measurement(BOUND, values(request)),))
+    )
 
 
 def shares(outcome: Outcome) -> tuple[float, float]:
@@ -458,7 +462,7 @@ def test_a_constraint_leads_to_what_keeps_to_it() -> None:
     bounded = [found((BOUND,), seed) for seed in range(10)]
     free = []
     for seed in range(10):
-        outcome = run_search(started(admm(i0=8, factor=0, theta="tpe"), space, seed), Here(alone), 60)
+        outcome = run_search(started(admm(i0=8, factor=0, theta="tpe"), space, seed), InProcessExecutor(alone), 60)
         free.append(sum(measured(each.trial.request) <= 0.5 for each in outcome.records) / 60)
     assert median(share for share, _ in bounded) > median(free)
     assert median(best for _, best in bounded) == pytest.approx(0.16, abs=0.03)
@@ -466,11 +470,11 @@ def test_a_constraint_leads_to_what_keeps_to_it() -> None:
 
 @pytest.mark.parametrize("slack", ["exact", "bo"])
 def test_a_bound_that_nothing_comes_near_changes_nothing(slack: str) -> None:
-    def requests(bounds: tuple[FunctionBound, ...], executor: Here) -> list[Request]:
+    def requests(bounds: tuple[FunctionBound, ...], executor: InProcessExecutor) -> list[Request]:
         outcome = run_search(started(admm(i0=8, slack=slack), table_space(), bounds=bounds), executor, 100)
         return [record.trial.request for record in outcome.records]
 
-    free = requests((), Here(lambda request: Trial(request, hash_loss(request))))
+    free = requests((), InProcessExecutor(lambda request: Trial(request, hash_loss(request))))
     bounded = requests((BOUND,), measuring(lambda _: 0.0, hash_loss))
     assert (bounded == free) == (slack == "exact")
     assert len(bounded) == 100
@@ -572,7 +576,7 @@ def permuted() -> Space:
         ProductKind.PERMUTATION, (own, Operator("c", "toy.c", (low,)), Operator("d", "toy.d")), labels=("c", "d")
     )
     steps = Product(ProductKind.PERMUTATION, (free, choice("a", "x", "y"), Operator("b", "toy.b")), labels=("a", "b"))
-    rule = forbid(And((Is("order", ("b, a",)), Is("a", ("y",)))))
+    rule = forbid(And((BranchTest("order", ("b, a",)), BranchTest("a", ("y",)))))
     return make_space("permuted", steps, choice("e", Branch("f", inside), "g"), constraints=(rule,))  # type: ignore[arg-type]
 
 
@@ -677,19 +681,21 @@ def test_with_models_it_goes_on_where_it_was_killed(options: dict[str, str]) -> 
     """A third fails, and failures are worth what was told before them: that is told again, too."""
     chosen = admm(theta="bo", i0=8, factor=4, **options)
 
-    def run(crew: Here | SimulatedExecutor, journal: MemoryTrialStorage) -> list[tuple[Request, Any, float | None]]:
+    def run(
+        crew: InProcessExecutor | SimulatedExecutor, journal: MemoryTrialStorage
+    ) -> list[tuple[Request, Any, float | None]]:
         search = started(chosen, tied_and_tuned(), bounds=(BOUND,))
         records = run_search(search, crew, 30 if IS_FULL else 20, journal=journal).records
         return [(each.trial.request, each.trial.request.memo, each.trial.loss) for each in records]
 
-    for crew in (Here(measured_moodily), SimulatedExecutor(measured_moodily, workers=2)):
+    for crew in (InProcessExecutor(measured_moodily), SimulatedExecutor(measured_moodily, workers=2)):
         first = MemoryTrialStorage()
         whole = run(crew, first)
         assert any(memo for _, memo, _ in whole)
         for stop in (7, 19) if IS_FULL else (13,):
-            resumed = run(Here(measured_moodily), first.killed_after(stop))
+            resumed = run(InProcessExecutor(measured_moodily), first.killed_after(stop))
             assert resumed[:stop] == whole[:stop]
-            assert resumed == whole or not isinstance(crew, Here)
+            assert resumed == whole or not isinstance(crew, InProcessExecutor)
 
 
 @pytest.mark.parametrize("scope", ["algorithm", "pipeline"])
@@ -702,7 +708,7 @@ def test_what_is_known_of_a_pipeline_is_what_was_evaluated(scope: str) -> None:
         problem,
         form,
         Splitting.from_box(form.theta_d, chosen.rho),
-        Residuals.from_bounds((), 1.0),
+        ConstraintResiduals.from_bounds((), 1.0),
     )
     drive(iterations.run(), flaky_loss, 150)
     choosing, looked_at = PipelineChoiceTree(form), 0
@@ -724,7 +730,7 @@ def measured_moodily(request: Request) -> Trial:
 def tied_and_tuned() -> Space:
     rate = hyperparameter("e.g.rate", Real(1e-3, 1.0, log=True), 0.1, key="rate")
     low = hyperparameter("e.f.low", Grid(0, 30), 10, key="low")
-    rule = forbid(And((Is("s", ("scale",)), Compare("<", Reference("e.f.low"), Constant(12)))))
+    rule = forbid(And((BranchTest("s", ("scale",)), Compare("<", Reference("e.f.low"), Constant(12)))))
     return make_space(
         "both", choice("s", "none", "scale"), choice("e", branch("f", low), branch("g", rate)), constraints=(rule,)
     )

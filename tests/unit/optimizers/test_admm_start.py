@@ -6,7 +6,7 @@ from spacelang.analysis import CheckContext, check
 from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
-from spacelang.ir.expr import And, Is
+from spacelang.ir.expr import And, BranchTest
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import SKIPPED_STEP, Branch, Space
 from spacelang.optimizers._admm.iterations import first_point
@@ -39,7 +39,7 @@ def test_the_papers_first_pipeline_is_naive_bayes(name: str) -> None:
 def test_constraints_are_kept_and_all_else_is_at_its_default() -> None:
     scaler = choice("scaler", "Std", Branch("none", SKIPPED_STEP), "MinMax")
     neighbours = branch("KNN", hyperparameter("estimator.KNN.k", Grid(1, 9), 5))
-    rule = forbid(And((Is("scaler", ("none",)), Is("estimator", ("GaussianNB",)))))
+    rule = forbid(And((BranchTest("scaler", ("none",)), BranchTest("estimator", ("GaussianNB",)))))
     space = make_space(
         "first", scaler, choice("estimator", neighbours, "GaussianNB"), choice("last", "a", "b", default=1)
     )

@@ -7,13 +7,13 @@ import pytest
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real
-from spacelang.ir.expr import And, Compare, Constant, Is, Reference
+from spacelang.ir.expr import And, BranchTest, Compare, Constant, Reference
 from spacelang.ir.search_protocol import Search
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.minimizers import MINIMIZERS, Minimizer
-from spacelang.optimizers._admm.algebra import Iterate, Residuals, Splitting
+from spacelang.optimizers._admm.algebra import ConstraintResiduals, Iterate, Splitting
 from spacelang.optimizers._admm.theta_min import ThetaSubproblem
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
@@ -45,7 +45,7 @@ def begun(form: AdmmForm, rho: float = 1.0, *bounds: FunctionBound, taken: dict[
 def theta_min(
     form: AdmmForm, state: Iterate, *bounds: FunctionBound, rho: float = 1.0, **options: object
 ) -> ThetaSubproblem:
-    splitting, residuals = Splitting.from_box(form.theta_d, rho), Residuals.from_bounds(bounds, rho)
+    splitting, residuals = Splitting.from_box(form.theta_d, rho), ConstraintResiduals.from_bounds(bounds, rho)
     return ThetaSubproblem(form, splitting, residuals, state, np.random.default_rng(0), **options)  # type: ignore[arg-type]
 
 
@@ -59,10 +59,10 @@ def ended(minimised: ThetaSubproblem, place: tuple[float, ...], loss: float | No
 def test_the_start_is_the_present_theta_and_costs_nothing() -> None:
     form = toy()
     minimised = theta_min(form, begun(form))
-    assert minimised.start == pytest.approx((0.5, 0.3))
-    assert minimised.request(minimised.start) == Request(form.decode(form.default))
-    trial = ended(minimised, minimised.start, 0.25)
-    assert minimised.value(minimised.start, trial, ()) == pytest.approx(0.25)
+    assert minimised.start_point == pytest.approx((0.5, 0.3))
+    assert minimised.request(minimised.start_point) == Request(form.decode(form.default))
+    trial = ended(minimised, minimised.start_point, 0.25)
+    assert minimised.value(minimised.start_point, trial, ()) == pytest.approx(0.25)
 
 
 def test_between_integers_the_nearest_is_evaluated_and_the_distance_costs() -> None:
@@ -81,9 +81,9 @@ def test_what_a_condition_switches_off_costs_too() -> None:
     form = toy()
     state = begun(form, taken={"s": "none", "e": "g", "e.g.kernel": "rbf"})
     minimised = theta_min(form, state)
-    assert minimised.start == (0.0, 0.25)
+    assert minimised.start_point == (0.0, 0.25)
     trial = ended(minimised, (0.2, 0.75), 0.25)
-    assert trial.request == ended(minimised, minimised.start, 0.25).request
+    assert trial.request == ended(minimised, minimised.start_point, 0.25).request
     assert minimised.value((0.2, 0.75), trial, ()) == pytest.approx(0.25 + (0.2**2 + 0.5**2) / 2)
 
 
@@ -91,7 +91,7 @@ def test_a_pipeline_without_hyperparameters_has_nothing_to_move() -> None:
     form = toy()
     state = begun(form, taken={"s": "none", "e": "h"})
     minimised = theta_min(form, state)
-    assert (minimised.cube.width, minimised.start) == (0, ())
+    assert (minimised.cube.variable_count, minimised.start_point) == (0, ())
     minimised.value((), ended(minimised, (), 0.5), ())
     after = minimised.state_after(())
     assert (after.relaxed_integers == state.relaxed_integers).all()
@@ -110,19 +110,19 @@ def test_a_failure_is_behind_every_success() -> None:
 
 
 def test_a_place_whose_z_no_member_has_has_no_request() -> None:
-    form = toy(forbid(And((Is("s", ("none",)), Is("e", ("f",))))))
+    form = toy(forbid(And((BranchTest("s", ("none",)), BranchTest("e", ("f",))))))
     z = np.array([1, 0, 1, 0, 0], np.int8)
     state = begun(form)
     minimised = theta_min(form, replace(state, point=replace(state.point, z=z)))
-    assert minimised.request(minimised.start) is None
-    assert minimised.value(minimised.start, None, ()) == 1
+    assert minimised.request(minimised.start_point) is None
+    assert minimised.value(minimised.start_point, None, ()) == 1
 
 
 def test_constraints_cost_by_their_best_slack_and_leave_it() -> None:
     form = toy()
     state = replace(begun(form, 1.0, BOUND), mu=np.array([0.9]))
     minimised = theta_min(form, state, BOUND)
-    start = minimised.start
+    start = minimised.start_point
     near = minimised.value(start, ended(minimised, start, 0.25, 0.04), ())
     assert near == pytest.approx(0.25 + (-0.6 + 0.9) ** 2 / 2)
     assert minimised.state_after(start).slack.tolist() == [0]
@@ -165,7 +165,7 @@ def test_minimizers_take_it(name: str) -> None:
     found: list[tuple[float, ...]] = []
 
     def search() -> Search:
-        found.append((yield from minimizer.minimise(minimised, minimised.box, 12, minimised.start)))
+        found.append((yield from minimizer.minimise(minimised, minimised.box, 12, minimised.start_point)))
 
     def loss(request: Request) -> float:
         trees = request.configuration["e.f.trees"]

@@ -25,7 +25,7 @@ from spacelang.optimizers._improvement_per_second import (
     ImprovementPerSecond,
     clip_losses,
     encode_for_distances,
-    transform_losses,
+    log_transform_losses,
 )
 from spacelang.optimizers._portfolio import load_portfolio, suggested_members
 from spacelang.optimizers._race import MIN_ROWS, CostByRows, Race, race_rungs
@@ -33,7 +33,7 @@ from spacelang.optimizers.auto import Auto
 from spacelang.plugins import OptionError
 from spacelang.runtime.archives.portfolio import Evaluation, choose_portfolio
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.in_process import InProcessExecutor
 from spacelang.runtime.loop import run
 from spacelang.serialization.portfolio import Portfolio, read_portfolio, write_portfolio
 from spacelang.solver.counting import Structures
@@ -110,23 +110,23 @@ def test_costs_grow_with_the_power_that_was_measured() -> None:
 
 def test_a_rung_on_which_trainings_are_overhead_is_not_used() -> None:
     race = Race((1_000, 3_000, 9_000), 3.0, TotalBudget(1e-3))
-    assert race.first_rung() == 0
+    assert race.rung_for_new_configuration() == 0
     for each in numbered(3):
         for rung, cost in enumerate((1.0, 1.05, 3.0)):
             race.record(rung, trial(each, 0.5, cost))
-    assert race.first_rung() == 1
+    assert race.rung_for_new_configuration() == 1
 
 
 @pytest.mark.parametrize(("seconds", "rung"), [(2_000.0, 2), (150.0, 1), (10.0, 0)])
 def test_a_larger_budget_begins_with_more_rows(seconds: float, rung: int) -> None:
     race = Race((1_000, 3_000, 9_000), 3.0, TotalBudget(seconds))
     race.record(0, trial(numbered(1)[0], 0.5, 2.0))
-    assert race.first_rung() == rung
+    assert race.rung_for_new_configuration() == rung
 
 
 def test_trials_that_are_counted_are_all_on_all_rows() -> None:
-    assert Race((1_000, 9_000), 3.0, TotalBudget(None, 10)).first_rung() == 1
-    assert Race((1_000, 9_000), 3.0, TotalBudget()).first_rung() == 0
+    assert Race((1_000, 9_000), 3.0, TotalBudget(None, 10)).rung_for_new_configuration() == 1
+    assert Race((1_000, 9_000), 3.0, TotalBudget()).rung_for_new_configuration() == 0
 
 
 # ---- promotions
@@ -191,11 +191,11 @@ def test_no_evaluation_is_hopeless_before_some_results() -> None:
 
 
 def test_losses_are_spread_near_the_best_one() -> None:
-    found = transform_losses([0.1, 0.2, 0.3, None])
+    found = log_transform_losses([0.1, 0.2, 0.3, None])
     assert np.all(np.diff(found[:3]) > 0)
     assert found[3] == found[2]
     assert found[1] - found[0] > found[2] - found[1]
-    assert np.isfinite(transform_losses([1.0, 1.0])).all()
+    assert np.isfinite(log_transform_losses([1.0, 1.0])).all()
 
 
 def test_only_losses_far_above_the_median_are_clipped() -> None:
@@ -275,7 +275,7 @@ def test_the_model_proposes_until_the_end(budget: dict[str, float]) -> None:
         return trial(request.configuration, float(str(request.configuration["Ridge.tol"])), 1e-4)
 
     search = Auto(model="forest").search(given)
-    records = run(search, Here(evaluate), Budget(trials=600), clock=lambda: 0.0, seed=0).records
+    records = run(search, InProcessExecutor(evaluate), Budget(trials=600), clock=lambda: 0.0, seed=0).records
     parts = [each.trial.request.memo[0] for each in records]
     assert parts[100:].count("chance") > parts[100:].count("model") / 3 - 3, "a quarter is drawn at least"
     assert min(parts[start : start + 200].count("model") for start in (0, 200, 400)) >= 60

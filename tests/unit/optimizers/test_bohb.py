@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 from trying import few
 
-from spacelang.encodings.rows import VectorEncoding
+from spacelang.encodings.row_encodings import VectorEncoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import Compare, Reference

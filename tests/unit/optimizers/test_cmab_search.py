@@ -39,9 +39,9 @@ def test_rewards(loss: float, f_hat: float, expected: float) -> None:
 def test_the_posterior_counts_successes_and_failures() -> None:
     bandit = bandit_over(plain_space(2, 3))
     assert bandit.posterior_parameters(0, 1) == (10.0, 10.0), "its mean is 10/20"
-    bandit.pull((1, 2), standing=0.0)
+    bandit.pull((1, 2), normalized_loss=0.0)
     assert bandit.posterior_parameters(0, 1) == bandit.posterior_parameters(1, 2) == (11.0, 10.0), "its mean is 11/21"
-    bandit.pull((1, 0), standing=1.0)
+    bandit.pull((1, 0), normalized_loss=1.0)
     assert bandit.posterior_parameters(0, 1) == (11.0, 11.0)
     assert bandit.posterior_parameters(1, 0) == (10.0, 11.0)
     assert bandit.posterior_parameters(0, 0) == bandit.posterior_parameters(1, 1) == (10.0, 10.0)
@@ -60,7 +60,7 @@ def test_a_pull_is_one_success_or_one_failure_of_every_arm_of_the_pipeline() -> 
     bandit = bandit_over(plain_space(*sizes))
     for number in range(300):
         pipeline = bandit.choose(bandit.draw_weights())
-        bandit.pull(pipeline, standing=0.35)
+        bandit.pull(pipeline, normalized_loss=0.35)
         before = [
             sum(bandit.posterior_parameters(layer, place)) for layer, size in enumerate(sizes) for place in range(size)
         ]
@@ -114,7 +114,7 @@ def test_the_better_of_two_arms_gets_most_pulls() -> None:
         bandit = bandit_over(plain_space(2), seed)
         for _ in range(500):
             pipeline = bandit.choose(bandit.draw_weights())
-            bandit.pull(pipeline, standing=0.1 if pipeline == (0,) else 0.6)
+            bandit.pull(pipeline, normalized_loss=0.1 if pipeline == (0,) else 0.6)
         shares.append((sum(bandit.posterior_parameters(0, 0)) - 20) / 500)
     assert sum(share > 0.8 for share in shares) >= 9
 

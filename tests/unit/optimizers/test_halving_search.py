@@ -136,7 +136,7 @@ def test_who_goes_on_for_certain_is_who_would_at_the_end(losses, wanted: int, ra
     race, known, gone_on = BracketRun(range(len(losses)), bracket, 2.0), [], []
     for place in random.sample(range(len(losses)), len(losses)):
         known.append(place)
-        found = race.record(0, place, orders[place])
+        found = race.record_and_promote(0, place, orders[place])
         gone_on += [] if found is None else [found]
         left = len(losses) - len(known)
         ranked = sorted(known, key=lambda each: (orders[each], each))

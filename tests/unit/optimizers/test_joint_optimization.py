@@ -59,7 +59,7 @@ def test_there_is_a_variable_for_each_module_and_for_each_hyperparameter_of_all_
     for name, stages in (("blds_table1", 4), ("admm_table_a3", 3), ("admm_table_a2", 4)):
         space = load(name).checked
         assert len(space.stages) == stages
-        assert JointCube(Structures(space)).width == stages + len(space.hyperparameters)
+        assert JointCube(Structures(space)).variable_count == stages + len(space.hyperparameters)
 
 
 @pytest.mark.parametrize(("place", "taken"), [(0.0, "a0"), (0.24, "a0"), (0.25, "a1"), (0.76, "a3"), (1.0, "a3")])
@@ -73,7 +73,7 @@ def test_every_point_is_a_member_and_every_member_is_where_it_lies(space: Space,
     structures, rng = Structures(space), default_rng(seed)
     assume(structures.count)
     joint = JointCube(structures)
-    for found in joint.decode(rng.random((5, joint.width))):
+    for found in joint.decode(rng.random((5, joint.variable_count))):
         assert first_exclusion(space, found) is None
     drawn = list(Sampler(structures).configurations(5, rng))
     assert joint.decode(np.array([joint.encode(each) for each in drawn])) == drawn
@@ -84,7 +84,7 @@ def test_what_is_not_active_may_be_anywhere(space: Space, seed: int) -> None:
     structures, rng = Structures(space), default_rng(seed)
     assume(structures.count)
     joint = JointCube(structures)
-    place, other = rng.random((2, joint.width))
+    place, other = rng.random((2, joint.variable_count))
     assert joint.decode(joint.replace_inactive(place, other)[None]) == joint.decode(place[None])
 
 

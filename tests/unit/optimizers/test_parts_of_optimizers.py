@@ -33,9 +33,9 @@ from spacelang.testing.selectors import (
     CallArguments,
     SelectorConformance,
     exactly_summable_penalty,
-    first_hyperparameters,
-    mixed_hyperparameters,
-    other_hyperparameters,
+    theta_always_one,
+    theta_always_zero,
+    theta_differing_for_some_pipelines,
 )
 from spacelang.testing.small_spaces import plain_space
 
@@ -118,7 +118,7 @@ def posterior(persistent: bool) -> list[tuple[int, ...]]:
     made = of.run_calls(
         plain_space(5, 5),
         CallArguments(iterations=200),
-        CallArguments(other_hyperparameters, iterations=1),
+        CallArguments(theta_always_one, iterations=1),
         objective=loss,
     )
     return [made.pipeline(request) for request in made.requests(1)]
@@ -146,7 +146,7 @@ def test_after_tuning_a_pipeline_its_bounds_begin_anew_and_all_others_are_as_the
     """The next run never uses the stale value of what was tuned, and uses all others."""
     leaves = list(product(range(3), range(3), range(2)))
     tuned = leaves[place % len(leaves)]
-    theta = [lambda leaf: int(leaf == tuned), mixed_hyperparameters(1), first_hyperparameters][changed]
+    theta = [lambda leaf: int(leaf == tuned), theta_differing_for_some_pipelines(1), theta_always_zero][changed]
     made = Of(Blds()).run_calls(
         plain_space(3, 3, 2), CallArguments(iterations=None), CallArguments(theta, iterations=None), seed=seed
     )

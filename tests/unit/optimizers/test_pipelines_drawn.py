@@ -14,7 +14,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS, _draws
-from spacelang.optimizers._draws import PipelineConfigurations, RandomLeaves, unfinished_leaves
+from spacelang.optimizers._draws import ConfigurationPerPipeline, RandomLeaves, repeat_unfinished_leaves
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
@@ -53,7 +53,7 @@ def test_a_drawn_configuration_is_a_member_of_its_structure_whenever_it_is_asked
     tree = tree_of(space)
     if not tree.leaf_count:
         return
-    forth, back = (PipelineConfigurations(tree, "sample", default_rng(seed)) for _ in range(2))
+    forth, back = (ConfigurationPerPipeline(tree, "sample", default_rng(seed)) for _ in range(2))
     leaves = list(tree.iter_leaves())
     drawn = [forth.configuration_of(leaf) for leaf in leaves]
     assert [back.configuration_of(leaf) for leaf in reversed(leaves)] == drawn[::-1], "in any order of asking"
@@ -67,7 +67,7 @@ def test_drawn_hyperparameters_differ_from_pipeline_to_pipeline_and_from_seed_to
     rates = {
         configuration["e.f.rate"] if configuration["e"] == "f" else configuration["e.g.rate"]
         for seed in range(3)
-        for completion in [PipelineConfigurations(tree, "sample", default_rng(seed))]
+        for completion in [ConfigurationPerPipeline(tree, "sample", default_rng(seed))]
         for configuration in map(completion.configuration_of, tree.iter_leaves())
     }
     assert len(rates) == 18
@@ -77,7 +77,7 @@ def test_values_are_uniform_over_their_range() -> None:
     tree = tree_of(ranged())
     (leaf, *_) = tree.iter_leaves()
     rates = [
-        PipelineConfigurations(tree, "sample", default_rng(seed)).configuration_of(leaf)["e.f.rate"]
+        ConfigurationPerPipeline(tree, "sample", default_rng(seed)).configuration_of(leaf)["e.f.rate"]
         for seed in range(400)
     ]
     assert all(70 < sum(part / 4 <= rate < (part + 1) / 4 for rate in rates) < 130 for part in range(4))
@@ -89,7 +89,7 @@ def test_values_that_are_too_rare_to_be_drawn_are_the_defaults(monkeypatch: pyte
 
     monkeypatch.setattr(Sampler, "batch", never)
     tree = tree_of(ranged())
-    drawn = PipelineConfigurations(tree, "sample", default_rng(0))
+    drawn = ConfigurationPerPipeline(tree, "sample", default_rng(0))
     assert all(drawn.configuration_of(leaf) == tree.complete(leaf) for leaf in tree.iter_leaves())
     random = OPTIMIZERS.load("random")()
     requests = drive(random.search(Problem(ranged(), 100, default_rng(0))), hash_loss, 6).requests
@@ -144,7 +144,7 @@ def test_drawn_leaves_are_different_and_uniform(is_large: bool, monkeypatch: pyt
 def test_the_first_unfinished_leaf_comes_until_it_is_finished() -> None:
     tree = tree_of(plain_space(2, 2))
     done: set[tuple[int, ...]] = {(0, 1)}
-    found = unfinished_leaves(tree, done.__contains__)
+    found = repeat_unfinished_leaves(tree, done.__contains__)
     assert [next(found), next(found)] == [(0, 0), (0, 0)]
     done.add((0, 0))
     assert next(found) == (1, 0)

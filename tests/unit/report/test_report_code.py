@@ -21,9 +21,9 @@ from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Re
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
+    CatalogueObject,
     Choice,
     Hyperparameter,
-    NamedObject,
     Node,
     Operator,
     Product,
@@ -237,7 +237,9 @@ def test_an_object_without_code_is_refused():
 
 
 def test_functions_are_imported():
-    text = source(simple(operator("SelectKBest", score_func=NamedObject("chi2")), operator("SVC")), Configuration({}))
+    text = source(
+        simple(operator("SelectKBest", score_func=CatalogueObject("chi2")), operator("SVC")), Configuration({})
+    )
     assert "from sklearn.feature_selection import SelectKBest, chi2\n" in text
 
 
@@ -278,15 +280,15 @@ def test_the_line_that_fits_reads_the_same_table(name, tmp_path, monkeypatch):
     made = simple(operator("LogisticRegression"))
     built = build(made, Configuration({}), preparation=plan_preparation(made, table.features), n_jobs=None)
     names: dict[str, object] = {}
-    exec(f"{code_writer.pipeline_source(built)}\n{code_writer.fit_line(name, label)}", names)
+    exec(f"{code_writer.pipeline_source(built)}\n{code_writer.fit_statement(name, label)}", names)
     wanted = built.fit(table.features, table.target).predict_proba(table.features)
     assert np.array_equal(names["pipeline"].predict_proba(table.features), wanted)
 
 
 def test_what_pandas_does_not_read_as_we_do_has_no_line():
-    assert code_writer.fit_line("table.arff", "target") is code_writer.fit_line("openml:31", "target") is None
-    assert code_writer.fit_line("sklearn:iris", "sepal length (cm)") is None
-    assert code_writer.fit_line("sklearn:iris", "target").startswith("from sklearn.datasets import load_iris; ")
+    assert code_writer.fit_statement("table.arff", "target") is code_writer.fit_statement("openml:31", "target") is None
+    assert code_writer.fit_statement("sklearn:iris", "sepal length (cm)") is None
+    assert code_writer.fit_statement("sklearn:iris", "target").startswith("from sklearn.datasets import load_iris; ")
 
 
 @pytest.mark.parametrize("module", [configured, one_hot_probability_classifier])

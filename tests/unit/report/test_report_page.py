@@ -90,7 +90,7 @@ def test_a_run_is_told_in_all_its_sections(tmp_path: Path) -> None:
 
 
 def test_counts_of_the_tree_failures_and_bounds_are_those_of_the_trials(tmp_path: Path) -> None:
-    from spacelang.report.page.measures import alternative_costs, constraint_charts, failure_reasons
+    from spacelang.report.page.constraints_costs_failures import alternative_costs, constraint_charts, failure_reasons
     from spacelang.report.page.structure_tree import tree_of_decisions
 
     with Store.read(full(tmp_path / "run.db")) as run:

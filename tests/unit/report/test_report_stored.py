@@ -15,7 +15,7 @@ from spacelang.api.run_options import ResumeOptions, options_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions, TotalBudget
 from spacelang.ir.task import Bound, CrossValidation, Measure
-from spacelang.ir.trial import Measurement, Status, TestScore, UnseenMeasurement
+from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
 from spacelang.report.stored_runs import MAX_LENGTH, document, text
 from spacelang.runtime.history import History, NullTrialStorage
 from spacelang.runtime.storage.header import UNNAMED_SPACE
@@ -50,7 +50,7 @@ def path(tmp_path: Path) -> Path:
         store.append(trial(index, **said))
     store.end_session("budget", 12.5)
     save_unseen_score(
-        place, StoredUnseenScore(11, TestScore(0.1, 0.05, 0.2, 40, "", (UnseenMeasurement(LIMIT, 3.5, 3.0, 4.5),)))
+        place, StoredUnseenScore(11, TestScore(0.1, 0.05, 0.2, 40, "", (UnseenRowsMeasurement(LIMIT, 3.5, 3.0, 4.5),)))
     )
     return place
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacelang.ir import trial
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
-from spacelang.ir.trial import Measurement, Request, Trial, UnseenMeasurement
+from spacelang.ir.trial import Measurement, Request, Trial, UnseenRowsMeasurement
 from spacelang.report.trial_results import describe_constraints, score_document
 
 FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="sex")
@@ -20,15 +20,17 @@ numbers = st.floats(0, 1e7)
 
 
 @st.composite
-def reaching(draw: st.DrawFn) -> UnseenMeasurement:
+def reaching(draw: st.DrawFn) -> UnseenRowsMeasurement:
     """Something that was measured on test rows, or could not be."""
     bound: AnyBound = draw(st.sampled_from([FAIR, SMALL, LEAVES, FAST]))
     near = st.floats(0, 3).map(lambda times: times * bound.limit)
     value = draw(st.none() | near)
     if value is None:
-        return UnseenMeasurement(bound, None, reason="ValueError: no")
+        return UnseenRowsMeasurement(bound, None, reason="ValueError: no")
     low, high = sorted((draw(near), draw(near)))
-    return UnseenMeasurement(bound, value, low, high) if draw(st.booleans()) else UnseenMeasurement(bound, value)
+    return (
+        UnseenRowsMeasurement(bound, value, low, high) if draw(st.booleans()) else UnseenRowsMeasurement(bound, value)
+    )
 
 
 def searched(bound: AnyBound, *, held: bool) -> Trial:
@@ -37,7 +39,7 @@ def searched(bound: AnyBound, *, held: bool) -> Trial:
 
 
 @given(reaching(), st.booleans())
-def test_a_line_says_breaks_exactly_where_it_does(each: UnseenMeasurement, held: bool) -> None:
+def test_a_line_says_breaks_exactly_where_it_does(each: UnseenRowsMeasurement, held: bool) -> None:
     score = trial.TestScore(0.1, None, None, 9, "", (each,))
     (line,) = describe_constraints(score, searched(each.bound, held=held))
     breaks = each.value is not None and not each.bound.is_satisfied_by(each.value)
@@ -52,25 +54,25 @@ def test_a_line_says_breaks_exactly_where_it_does(each: UnseenMeasurement, held:
 
 
 def test_the_lines() -> None:
-    def line(each: UnseenMeasurement, *, held: bool = True) -> str:
+    def line(each: UnseenRowsMeasurement, *, held: bool = True) -> str:
         return next(
             describe_constraints(trial.TestScore(0.1, 0.0, 0.2, 9, "", (each,)), searched(each.bound, held=held))
         )
 
     assert (
-        line(UnseenMeasurement(FAIR, 0.05, 0.01, 0.08))
+        line(UnseenRowsMeasurement(FAIR, 0.05, 0.01, 0.08))
         == "disparity(accuracy, sex) <= 0.1 on the test set: 0.05 [0.01, 0.08]"
     )
-    assert line(UnseenMeasurement(FAIR, 0.05, 0.01, 0.2)).endswith("0.05 [0.01, 0.2]; this may be chance")
-    assert line(UnseenMeasurement(FAIR, 0.15, 0.12, 0.2)).endswith(
+    assert line(UnseenRowsMeasurement(FAIR, 0.05, 0.01, 0.2)).endswith("0.05 [0.01, 0.2]; this may be chance")
+    assert line(UnseenRowsMeasurement(FAIR, 0.15, 0.12, 0.2)).endswith(
         "0.15 [0.12, 0.2], which violates the bound, unlike in the search"
     )
-    assert line(UnseenMeasurement(SMALL, 3e6), held=False) == (
+    assert line(UnseenRowsMeasurement(SMALL, 3e6), held=False) == (
         "pickled_size < 2MB on the test set: 3MB, which violates the bound, as in the search"
     )
     slow = "no interval: slow"
-    assert line(UnseenMeasurement(LEAVES, 4.0, reason=slow)) == f"leaves <= 10 on the test set: 4; {slow}"
-    assert line(UnseenMeasurement(LEAVES, 12.0, reason="no interval: slow"), held=False) == (
+    assert line(UnseenRowsMeasurement(LEAVES, 4.0, reason=slow)) == f"leaves <= 10 on the test set: 4; {slow}"
+    assert line(UnseenRowsMeasurement(LEAVES, 12.0, reason="no interval: slow"), held=False) == (
         "leaves <= 10 on the test set: 12, which violates the bound, as in the search; no interval: slow"
     )
 

@@ -19,7 +19,7 @@ from spacelang.report.run_facts import RunFacts
 from spacelang.report.search_coverage import coverage_of
 from spacelang.report.summary import print_summary
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.in_process import InProcessExecutor
 from spacelang.runtime.history import EndReason, Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.scoring.metric import named_metric
@@ -44,7 +44,7 @@ def outcome(configuration: Configuration = BEST) -> Outcome:
     def search():  # type: ignore[no-untyped-def]
         yield from ask_all([Request(configuration)])
 
-    return run(search(), Here(lambda request: Trial(request, 0.25)), Budget(), clock=lambda: 0.0)
+    return run(search(), InProcessExecutor(lambda request: Trial(request, 0.25)), Budget(), clock=lambda: 0.0)
 
 
 def printed(found: Outcome, facts: RunFacts) -> str:
@@ -83,7 +83,7 @@ def test_what_is_searched_is_not_marked(name: str) -> None:
     searched = coverage_of(OPTIMIZERS.load(name)(), ranges())
     facts = replace(FACTS, searched=searched)
     text = printed(outcome(), facts)
-    assert searched.sentence == searched.remedy == ""
+    assert searched.unsearched_hyperparameters_sentence == searched.remedy == ""
     assert "\n  e  f  f.n=6, f.x=0.5\n" in text
     assert "the optimizer has nothing left to try" in text
     assert document(outcome(), facts)["hyperparameters"] == "searched"
@@ -94,7 +94,7 @@ def test_what_is_searched_is_not_marked(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_space_without_hyperparameters_has_nothing_to_be_said(name: str) -> None:
     searched = coverage_of(OPTIMIZERS.load(name)(), plain_space(2, 2))
-    assert searched.sentence == ""
+    assert searched.unsearched_hyperparameters_sentence == ""
     assert searched.end_reason_text(EndReason.EXHAUSTED) == "the optimizer has nothing left to try"
 
 
@@ -107,5 +107,5 @@ def test_other_endings_are_what_they_are() -> None:
 def test_a_single_hyperparameter_and_a_table_of_defaults() -> None:
     space = make_space("one", hyperparameter("x", Real(0.0, 1.0), 0.5))
     searched = coverage_of(OPTIMIZERS.load("blds")(), space, has_defaults_only=True)
-    assert searched.sentence == "the only hyperparameter of `one` is kept at its default"
+    assert searched.unsearched_hyperparameters_sentence == "the only hyperparameter of `one` is kept at its default"
     assert searched.remedy == "", "nothing else is known"

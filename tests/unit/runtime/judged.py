@@ -9,7 +9,7 @@ from handmade import space, stage
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.ir.trial import Request, Status, Trial
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -33,11 +33,11 @@ def data(name: str) -> Dataset:
         case "two":
             table = load_dataset("sklearn:breast_cancer")
             words = np.where(table.target == table.target.max(), "harmless", "grave")
-            return check_labels(make_table(table.features.iloc[:, :6], words), "classification")
+            return check_and_encode_labels(make_table(table.features.iloc[:, :6], words), "classification")
         case "three":
-            return check_labels(load_dataset("sklearn:wine"), "classification")
+            return check_and_encode_labels(load_dataset("sklearn:wine"), "classification")
         case _:
-            return check_labels(load_dataset("sklearn:diabetes"), "regression")
+            return check_and_encode_labels(load_dataset("sklearn:diabetes"), "regression")
 
 
 NAMES = {"two": TWO, "three": MORE, "numbers": NUMBERS}

@@ -15,7 +15,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Operator, Product, ProductKind, Space
 from spacelang.ir.trial import Request
-from spacelang.runtime.evaluation.contents import identity_of
+from spacelang.runtime.evaluation.identities_and_copies import identity_of
 from spacelang.runtime.executors import Job
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.request_queue import AffinityQueue, PrefixKey, PrefixKeys

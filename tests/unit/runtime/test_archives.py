@@ -14,8 +14,8 @@ from spacelang.runtime.archives import Norm
 from spacelang.runtime.archives.archive import (
     ArchiveError,
     distances,
+    identify_space,
     read_archive,
-    space_facts,
     suggest,
     write_archive,
 )
@@ -153,9 +153,9 @@ def test_ranges_and_constraints_are_no_words_of_a_space() -> None:
     """They may depend on the data: a space that is bound is the same one to an archive."""
     text = "space s\nstage estimator = KNeighborsClassifier { n_neighbors : int[1, min(50, n_samples)] = 1 }\n"
     free = parse(text)
-    assert space_facts(free.checked) == space_facts(free.bind(n_samples=9).checked)
+    assert identify_space(free.checked) == identify_space(free.bind(n_samples=9).checked)
     more = parse(text.replace("= 1 }", "= 1, weights : {uniform, distance} = uniform }"))
-    assert space_facts(free.checked).vocabulary != space_facts(more.checked).vocabulary
+    assert identify_space(free.checked).vocabulary != identify_space(more.checked).vocabulary
 
 
 # ---- the file

@@ -6,7 +6,7 @@ import pytest
 from storing import LIMIT, SMALL, broken, header, stored, trial
 
 from spacelang.ir.space import Space
-from spacelang.runtime.archives.archive import ArchiveError, space_facts
+from spacelang.runtime.archives.archive import ArchiveError, identify_space
 from spacelang.runtime.archives.creation import make_archive
 from spacelang.runtime.storage.header import DataFacts, from_texts, to_texts
 from spacelang.runtime.storage.store import Store
@@ -32,7 +32,7 @@ def test_of_each_data_set_there_is_the_best_run(tmp_path: Path) -> None:
     assert (first.data, first.loss, first.metric) == ("wine.csv", 1 / 4, "1 - roc_auc")
     assert first.configuration == trial(4).trial.request.configuration
     assert first.meta_features == LIKE
-    assert first.space == space_facts(SMALL)
+    assert first.space == identify_space(SMALL)
     assert (second.data, second.loss) == ("iris.csv", 1 / 5)
     assert made.left_out == ("one of several runs on `wine.csv`: only the smallest loss is used",)
     alone = make_archive([tmp_path / "b.db", tmp_path / "a.db"], "a.json", nobody)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spacelang.api import load
-from spacelang.ir.membership import Exclusion, member_or_exclusion
+from spacelang.ir.membership import ExclusionReason, member_or_exclusion
 from spacelang.runtime.archives.auto_sklearn import UntranslatableError, is_auto_sklearn, read_auto_sklearn, translate
 from spacelang.runtime.errors import DataError
 
@@ -176,7 +176,7 @@ def test_of_their_own_archive_most_can_be_said() -> None:
     }
     assert sum(int(each.partition(" ")[0]) for each in found.left_out) == 4 * 205 - len(found.rows)
     reasons = [member_or_exclusion(MOSAIC, row.configuration) for row in found.rows]
-    outside = [each for each in reasons if isinstance(each, Exclusion)]
+    outside = [each for each in reasons if isinstance(each, ExclusionReason)]
     # All words are those of the space; some preprocessors are kept from what makes them fail, with so many columns.
     assert {each.key for each in outside} <= {"", "preprocessor.degree", "preprocessor.n_components"}
     assert len(outside) < len(reasons) / 4

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from storing import header
 
-from spacelang.runtime.data.read_options import DataOptions, ReadOptions, read_options
+from spacelang.runtime.data.read_options import DataOptions, ReadOptions, parse_data_options
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.header import from_texts, to_texts
 
@@ -24,7 +24,7 @@ OPTIONS = st.builds(DataOptions, NAMES, st.none() | SHARES, READINGS, NAMES, NAM
 @given(OPTIONS)
 def test_a_store_gives_back_how_the_data_was_given(said: DataOptions) -> None:
     kept = from_texts(to_texts(header(data_options=said.as_texts)))
-    assert read_options(kept.data_options) == said
+    assert parse_data_options(kept.data_options) == said
     assert kept == header(), "runs are told apart by their data, not by how it was given"
 
 
@@ -35,4 +35,4 @@ NO_NAMES = ({"drop_columns": text} for text in ("1", "[1]", "x", '{"a": "b"}'))
 @pytest.mark.parametrize("texts", [*WRONG, *NO_NAMES])
 def test_what_no_run_has_written_is_refused(texts: dict[str, str]) -> None:
     with pytest.raises(InputError, match="the store has invalid data options"):
-        read_options(texts)
+        parse_data_options(texts)

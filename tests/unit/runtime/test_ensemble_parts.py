@@ -30,7 +30,7 @@ from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotPro
 from spacelang.runtime.ensembles.voting import make_vote
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.in_process import InProcessExecutor
 from spacelang.runtime.final_fit import FinalWork, RefitWork, SkippedTrial, WorkResult
 from spacelang.runtime.history import EndReason, Outcome, TrialRecord
 
@@ -157,13 +157,13 @@ def test_the_fitted_vote_is_the_one_that_fit_makes(name: str) -> None:
     asked = EvaluationSettings(goal=Goal("maximize", scorer), validation=CrossValidation(3), predictions=True)
     run, objective = searched(name, asked)
     choice = chosen(run, objective, 12)
-    found = fit_ensemble(choice, run, objective, Here(objective.evaluate), is_wanted=True)
+    found = fit_ensemble(choice, run, objective, InProcessExecutor(objective.evaluate), is_wanted=True)
     assert math.isclose(sum(found.weights), 1)
     assert [each.votes for each in found.members] == [*choice.models.votes.values()]
     assert all(each.seconds > 0 for each in found.members)
     assert found.seconds == pytest.approx(sum(each.seconds for each in found.members))
     assert found.loss == pytest.approx(choice.models.loss, abs=1e-12)
-    features, labels = objective.dataset.features, objective.dataset.labels
+    features, labels = objective.dataset.features, objective.dataset.original_labels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         again = clone(found.estimator).fit(features, labels)
@@ -198,7 +198,7 @@ class TestWhoCannotBeFitted:
             choice,
             run,
             objective,
-            Here(self.failing(objective, 1, of=run)),
+            InProcessExecutor(self.failing(objective, 1, of=run)),
             is_wanted=True,
             announce=lambda some, left_out: seen.append(([each.record.index for each in some], len(left_out))),
         )
@@ -214,7 +214,9 @@ class TestWhoCannotBeFitted:
         run, objective = searched("two", ASKED)
         choice = chosen(run, objective, 2)
         every = range(1, len(run.records) + 1)
-        found = fit_ensemble(choice, run, objective, Here(self.failing(objective, *every, of=run)), is_wanted=True)
+        found = fit_ensemble(
+            choice, run, objective, InProcessExecutor(self.failing(objective, *every, of=run)), is_wanted=True
+        )
         assert (found.members, found.estimator, found.loss, found.weights) == ((), None, None, ())
         assert len(found.left_out) == len(choice.members)
 

@@ -13,11 +13,11 @@ import pytest
 from spacelang.ir.task import UNLIMITED
 from spacelang.runtime import executors
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors._dask.event_loop import silence_thread
+from spacelang.runtime.executors._dask.event_loop import silence_dask_loggers
 from spacelang.runtime.executors._dask.worker_plugin import (
     EvaluationPlugin,
     PickledEvaluation,
-    difference,
+    describe_version_difference,
     installed_versions,
     make_slots,
     worker_label,
@@ -137,7 +137,7 @@ def test_a_laboratory_can_be_sent() -> None:
 
 
 def test_the_same_versions_do_not_differ() -> None:
-    assert difference(installed_versions(), installed_versions(), "elsewhere") == ""
+    assert describe_version_difference(installed_versions(), installed_versions(), "elsewhere") == ""
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_the_same_versions_do_not_differ() -> None:
 )
 def test_versions_that_decide_a_score_must_be_the_same(name: str, theirs: str | None, words: str) -> None:
     here = {"python": "3.11.9.final.0", "spacelang": "1", "scikit-learn": "1.8", "numpy": "2", "scipy": None}
-    assert difference(here, {**here, name: theirs}, "w") == words
+    assert describe_version_difference(here, {**here, name: theirs}, "w") == words
 
 
 def test_there_are_as_many_seats_as_trials_in_flight() -> None:
@@ -179,7 +179,7 @@ def test_only_one_thread_is_quiet() -> None:
     logger, listener = logging.getLogger("distributed"), Listener()
     logger.addHandler(listener)
     try:
-        with silence_thread(threading.get_ident()):
+        with silence_dask_loggers(threading.get_ident()):
             logger.critical("mine")
             logging.getLogger("distributed.of_this_test").critical("mine, with a logger that is new")
             other = threading.Thread(target=lambda: logger.critical("another's"))

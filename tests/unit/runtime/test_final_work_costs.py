@@ -14,7 +14,7 @@ from spacelang.runtime.final_work_costs import (
     PRIOR_EXPONENT,
     SCORING_SHARE,
     FinalWorkCosts,
-    LossSeconds,
+    LossComputationTime,
     WorkSizes,
     expected_members,
 )
@@ -81,35 +81,37 @@ def test_what_is_measured_corrects_what_follows() -> None:
 
 
 def test_scores_take_time_by_their_rows() -> None:
-    costs = FinalWorkCosts(replace(SIZES, test_rows=250, resamples=4, loss_seconds=LossSeconds(0.0, 0.001)))
+    costs = FinalWorkCosts(replace(SIZES, test_rows=250, resamples=4, loss_seconds=LossComputationTime(0.0, 0.001)))
     assert costs.score_seconds(trial(4.0), kept(score_seconds=2.0)) == pytest.approx(1.0)
     assert costs.score_seconds(trial(4.0), None) == pytest.approx(4 * SCORING_SHARE / 2)
-    assert costs.best_score_seconds([Candidate(trial(4.0), kept(2.0))]) == pytest.approx(2.0)
+    assert costs.best_pipeline_score_seconds([Candidate(trial(4.0), kept(2.0))]) == pytest.approx(2.0)
     short = FinalWorkCosts(costs.sizes, 10.0)
-    assert short.interval_seconds == pytest.approx(0.5), "a twentieth of the time"
-    slow = FinalWorkCosts(replace(SIZES, loss_seconds=LossSeconds(0.01, 0.001)))
+    assert short.confidence_interval_seconds == pytest.approx(0.5), "a twentieth of the time"
+    slow = FinalWorkCosts(replace(SIZES, loss_seconds=LossComputationTime(0.01, 0.001)))
     assert slow.selection_seconds(32, 4) == pytest.approx(32 * (0.01 + 4 * 500 * 0.001))
-    assert FinalWorkCosts(SIZES).best_score_seconds([Candidate(trial(4.0))]) == 0.0, "no test rows"
+    assert FinalWorkCosts(SIZES).best_pipeline_score_seconds([Candidate(trial(4.0))]) == 0.0, "no test rows"
 
 
 def test_the_reserve_is_that_of_the_formula() -> None:
     costs = FinalWorkCosts(SIZES, 1000.0)
-    assert costs.reserve([], votes=None, workers=2) == FIXED_SECONDS
+    assert costs.seconds_to_reserve([], votes=None, workers=2) == FIXED_SECONDS
     best = [Candidate(trial(1.0), kept()), Candidate(trial(3.0), kept())]
     fits = [costs.fit_seconds(each.trial, each.model) for each in best]
-    assert costs.reserve(best, votes=None, workers=2) == pytest.approx(FIXED_SECONDS + fits[0])
+    assert costs.seconds_to_reserve(best, votes=None, workers=2) == pytest.approx(FIXED_SECONDS + fits[0])
     of_members = sum(fits) / 2  # two members on two workers
-    assert costs.reserve(best, votes=9, workers=2) == pytest.approx(FIXED_SECONDS + fits[0] + of_members, rel=1e-6)
+    assert costs.seconds_to_reserve(best, votes=9, workers=2) == pytest.approx(
+        FIXED_SECONDS + fits[0] + of_members, rel=1e-6
+    )
 
 
 def test_a_fit_that_takes_too_long_is_not_reserved_if_there_is_a_model() -> None:
     costs, slow = FinalWorkCosts(SIZES, 60.0), trial(50.0)
-    assert costs.reserve([Candidate(slow, kept())], workers=1, votes=None) == pytest.approx(FIXED_SECONDS)
-    without = costs.reserve([Candidate(slow)], workers=1, votes=None)
+    assert costs.seconds_to_reserve([Candidate(slow, kept())], workers=1, votes=None) == pytest.approx(FIXED_SECONDS)
+    without = costs.seconds_to_reserve([Candidate(slow)], workers=1, votes=None)
     assert without == pytest.approx(FIXED_SECONDS + costs.fit_seconds(slow, None)), "else there would be no answer"
-    assert costs.reserve([Candidate(slow, kept())] * 9, workers=1, votes=32) == pytest.approx(FIXED_SECONDS)
+    assert costs.seconds_to_reserve([Candidate(slow, kept())] * 9, workers=1, votes=32) == pytest.approx(FIXED_SECONDS)
     members = [Candidate(trial(1.0), kept()), *[Candidate(trial(3.0), kept())] * 9]
-    assert costs.reserve(members, workers=1, votes=32) == pytest.approx(MAX_SHARE * 60)
+    assert costs.seconds_to_reserve(members, workers=1, votes=32) == pytest.approx(MAX_SHARE * 60)
 
 
 def test_votes_are_distributed_among_fewer_members() -> None:

@@ -10,7 +10,7 @@ import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Validation
 from spacelang.ir.trial import Request
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -24,7 +24,9 @@ SPACE = sl.parse("stage e = GaussianNB | DummyClassifier\n")
 
 @pytest.fixture
 def objective() -> DataObjective:
-    dataset = check_labels(make_table(pd.DataFrame(ROWS, columns=["x", "y"]), pd.Series(LABELS)), "classification")
+    dataset = check_and_encode_labels(
+        make_table(pd.DataFrame(ROWS, columns=["x", "y"]), pd.Series(LABELS)), "classification"
+    )
     validation = parse_validation("cv(5)")
     assert isinstance(validation, Validation)
     return DataObjective(SPACE.checked, dataset, EvaluationSettings(validation=validation, predictions=True))

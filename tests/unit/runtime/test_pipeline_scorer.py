@@ -27,12 +27,12 @@ from spacelang.ir.task import Bound, CrossValidation, Goal, Holdout, Measure
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import MetricError
 from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.in_process import InProcessExecutor
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.scoring.constraints import Constraint
@@ -146,7 +146,7 @@ def test_the_held_out_rows_are_asked_once_a_question(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(GaussianNB, question, counting)
     fair = Bound(Measure.DISPARITY, 1.0, scorer="accuracy", column="kind")
     frame = data("two").features.assign(kind=["a", "b", "c"] * 189 + ["a", "b"])
-    dataset = check_labels(make_table(frame, data("two").labels), "classification")
+    dataset = check_and_encode_labels(make_table(frame, data("two").original_labels), "classification")
     objective = DataObjective(CLASSIFIERS, dataset, EvaluationSettings(metrics=TWO, predictions=True, bounds=(fair,)))
     trial = succeeded(objective.evaluate(wish("GaussianNB")))
     assert asked == {"predict": 1, "predict_proba": 1}
@@ -322,7 +322,7 @@ def searched(objective: DataObjective, optimizer: str, trials: int, journal: Sto
     budget, clock = Budget(trials=trials), count().__next__
     return run(
         search,
-        Here(objective.evaluate),
+        InProcessExecutor(objective.evaluate),
         budget,
         clock=clock,
         training_size=objective.training_size,
@@ -393,16 +393,16 @@ def is_of_numbers(name: str) -> bool:
 
 def test_it_is_known_of_which_class_a_score_is() -> None:
     features = pd.DataFrame({"x": range(8)})
-    two = check_labels(make_table(features, ["no", "yes"] * 4), "classification")
+    two = check_and_encode_labels(make_table(features, ["no", "yes"] * 4), "classification")
     assert positive_class_scorers(("f1", "roc_auc", "f1_macro", "recall", "f1"), two) == ("f1", "recall")
-    three = check_labels(make_table(features[:6], ["a", "b", "c"] * 2), "classification")
+    three = check_and_encode_labels(make_table(features[:6], ["a", "b", "c"] * 2), "classification")
     assert positive_class_scorers(("f1",), three) == ()
 
 
 @pytest.mark.parametrize(("labels", "last"), [(["+", "-"], "-"), (["no", "yes"], "yes"), ([1, 0], 1)])
 def test_what_is_judged_recorded_or_bounded_by_one_class_says_which(labels: list[Any], last: object) -> None:
     features = pd.DataFrame({"x": range(60), "group": ["a", "b", "c"] * 20})
-    dataset = check_labels(make_table(features, labels * 30), "classification")
+    dataset = check_and_encode_labels(make_table(features, labels * 30), "classification")
     bound = Bound(Measure.DISPARITY, 0.2, scorer="precision", column="group")
     alone = space(stage("estimator", operator("GaussianNB")))
     goal, metrics, bounded = (

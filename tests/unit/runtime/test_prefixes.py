@@ -28,9 +28,10 @@ from spacelang.ir.domain import Grid, Real
 from spacelang.ir.space import Operator
 from spacelang.ir.task import CrossValidation
 from spacelang.ir.trial import Request, Status, Trial
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
-from spacelang.runtime.evaluation.contents import (
+from spacelang.runtime.evaluation.folds import EvaluationSettings
+from spacelang.runtime.evaluation.identities_and_copies import (
     NoIdentityError,
     arrays_of,
     copy_table,
@@ -38,7 +39,6 @@ from spacelang.runtime.evaluation.contents import (
     memory_footprint,
     table_bytes,
 )
-from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.prefix_cache import ENTRY_BYTES, OVERHEAD_SECONDS, FittedStep, PrefixCache
 from spacelang.runtime.pipelines.columns import StringColumnSelector
@@ -63,7 +63,7 @@ ESTIMATORS = ("GaussianNB", "KNeighborsClassifier", "DecisionTreeClassifier", "E
 
 @cache
 def iris() -> Dataset:
-    return check_labels(load_dataset("sklearn:iris"), "classification")
+    return check_and_encode_labels(load_dataset("sklearn:iris"), "classification")
 
 
 def objective(made=COMMON, settings: EvaluationSettings | None = None, **options: Any) -> DataObjective:
@@ -128,9 +128,9 @@ def test_without_room_nothing_is_shared(fits):
 def test_an_objective_over_other_domains_shares_the_cache_and_another_process_has_an_empty_one(fits):
     evaluating = objective()
     evaluating.evaluate(wish("GaussianNB"))
-    evaluating.with_domains(COMMON).evaluate(wish("KNeighborsClassifier"))
+    evaluating.with_bound_space(COMMON).evaluate(wish("KNeighborsClassifier"))
     assert len(fits) == 1
-    assert evaluating.cached_bytes == evaluating.with_domains(COMMON).cached_bytes > 105 * 4 * 8
+    assert evaluating.cached_bytes == evaluating.with_bound_space(COMMON).cached_bytes > 105 * 4 * 8
     elsewhere = pickle.loads(pickle.dumps(evaluating))
     assert elsewhere.cached_bytes == 0
     assert elsewhere._prefixes.limit == evaluating._prefixes.limit
@@ -178,7 +178,7 @@ def test_tables_of_mixed_columns_and_sparse_matrices():
     )
     labels = ["yes" if age > 41 else "no" for age in table["age"]]
     made = spacelang.parse(MIXED)
-    dataset = check_labels(make_table(table, labels), "classification")
+    dataset = check_and_encode_labels(make_table(table, labels), "classification")
     alone, shared = (DataObjective(made.checked, dataset, EvaluationSettings()) for _ in range(2))
     alone._prefixes, shared._prefixes = PrefixCache(0), PrefixCache(1e9, thrifty=False)
     drawn = made.sample(12 if IS_FULL else 6, seed=2)
@@ -226,7 +226,7 @@ def test_the_reason_of_a_repeated_failure_names_the_step_as_this_pipeline_calls_
     first = objective(made[0])
     keys = ("reducer", "smaller")
     trials = [
-        first.with_domains(each).evaluate(Request(Configuration({key: "PCA", "last": "GaussianNB"})))
+        first.with_bound_space(each).evaluate(Request(Configuration({key: "PCA", "last": "GaussianNB"})))
         for each, key in zip(made, keys, strict=True)
     ]
     assert [trial.reason.rpartition(" (")[2] for trial in trials] == ["step `reducer`)", "step `smaller`)"]
@@ -306,10 +306,10 @@ def test_what_a_users_function_does_to_a_pipeline_stays_there():
 def test_the_least_recently_used_go_first_and_what_others_go_on_from_goes_last():
     store, table = PrefixCache(8 * ENTRY_BYTES, thrifty=False), np.zeros(ENTRY_BYTES // 8)  # an entry is two of these
     for key in "abcd":
-        assert store.store(key, [], table, None, None, 1.0) is not None
+        assert store.store_if_worthwhile(key, [], table, None, None, 1.0) is not None
     store.find_longest(["a", "b"])
     for key, left in (("e", "dbae"), ("f", "baef")):
-        store.store(key, [], table, None, None, 1.0)
+        store.store_if_worthwhile(key, [], table, None, None, 1.0)
         assert "".join(store._entries) == left
         assert store.bytes == store.peak == store.limit
 
@@ -318,9 +318,9 @@ def test_all_that_is_dropped_is_counted_off():
     store = PrefixCache(1e9, thrifty=False)
     scaler, reducer = StandardScaler().fit(TABLE), KernelPCA().fit(TABLE)
     parts = [FittedStep(scaler, 1.0), FittedStep(reducer, 1.0)]
-    store.store("one", parts[:1], TABLE + 1, None, None, 1.0)
+    store.store_if_worthwhile("one", parts[:1], TABLE + 1, None, None, 1.0)
     alone = store.bytes
-    store.store("both", parts, TABLE + 2, LABELS, None, 1.0)
+    store.store_if_worthwhile("both", parts, TABLE + 2, LABELS, None, 1.0)
     assert store.bytes > alone + TABLE.nbytes + LABELS.nbytes + reducer.X_fit_.nbytes
     store.store_held_out("both", parts, TABLE[:9])
     store.store_held_out("both", [*parts[:1], FittedStep(reducer, 1.0)], TABLE[:9])
@@ -332,7 +332,7 @@ def test_all_that_is_dropped_is_counted_off():
 
 def test_what_is_larger_than_the_room_is_not_kept():
     store = PrefixCache(TABLE.nbytes, thrifty=False)
-    assert store.store("one", [FittedStep(None, 1.0)], TABLE, None, None, 1.0) is None
+    assert store.store_if_worthwhile("one", [FittedStep(None, 1.0)], TABLE, None, None, 1.0) is None
     assert store.bytes == 0
 
 
@@ -469,8 +469,11 @@ def test_what_changes_or_is_unknown_has_no_identity(value):
 def test_what_is_fitted_faster_than_it_is_copied_is_not_kept():
     store = PrefixCache(1e9)
     store.work_seconds = 1e9
-    assert store.store("cheap", [FittedStep(None, 0.0)], TABLE, None, None, OVERHEAD_SECONDS) is None
-    assert store.store("dear", [FittedStep(None, 0.0)], TABLE, None, None, 100 * OVERHEAD_SECONDS) is not None
+    assert store.store_if_worthwhile("cheap", [FittedStep(None, 0.0)], TABLE, None, None, OVERHEAD_SECONDS) is None
+    assert (
+        store.store_if_worthwhile("dear", [FittedStep(None, 0.0)], TABLE, None, None, 100 * OVERHEAD_SECONDS)
+        is not None
+    )
 
 
 def test_a_search_in_which_nothing_ever_comes_again_stops_paying():

@@ -461,12 +461,12 @@ def test_an_objective_gives_in_workers_what_it_gives_here(make: Make) -> None:
     # Imported here: what this module imports is in every idle worker of its tests.
     from handmade import space, stage
 
-    from spacelang.runtime.data.labels import check_labels
+    from spacelang.runtime.data.labels import check_and_encode_labels
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.evaluation.objective import DataObjective
 
     made = space(stage("estimator", "LogisticRegression", "RandomForestClassifier", "GaussianNB"))
-    objective = DataObjective(made, check_labels(load_dataset("sklearn:wine"), "classification"))
+    objective = DataObjective(made, check_and_encode_labels(load_dataset("sklearn:wine"), "classification"))
     names = ["LogisticRegression", "RandomForestClassifier", "GaussianNB"]
     requests = [Request(Configuration({"estimator": name}), fidelity) for name in names for fidelity in (60, None)]
     executor = make(objective.evaluate, limits=Limits(trial_seconds=60, trial_bytes=2e9))

@@ -24,7 +24,7 @@ from spacelang.runtime.errors import (
     memory_failure,
     timeout_failure,
 )
-from spacelang.runtime.executors._processes import kernel, worker
+from spacelang.runtime.executors._processes import operating_system, worker
 from spacelang.runtime.executors._processes.communication import (
     Channel,
     ConfigureWorkers,
@@ -200,7 +200,7 @@ def test_kills_for_memory_are_those_since_they_were_noted(monkeypatch: pytest.Mo
     number = 3
     monkeypatch.setattr(kernel, "_oom_kill_count", lambda: number)
     monkeypatch.setattr(kernel, "COUNT_LIFETIME", 0)
-    kills = kernel.OomKillCounter()
+    kills = operating_system.OomKillCounter()
     assert not kills.has_increased()
     number = 4
     assert kills.has_increased()

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.report.code_writer import fit_line
+from spacelang.report.code_writer import fit_statement
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.profile import Suspicion, warnings_of
 from spacelang.runtime.data.read_options import (
     DEFAULT_OPTIONS,
     ReadOptions,
     ReadOptionsError,
-    format_columns,
+    format_drop_columns_option,
     make_read_options,
 )
 from spacelang.runtime.errors import DataError
@@ -127,7 +127,7 @@ def test_test_rows_are_read_like_the_others(tmp_path: Path) -> None:
 def test_the_line_that_fits_reads_the_file_so(tmp_path: Path) -> None:
     said = make_read_options(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
     path = european(tmp_path)
-    line = fit_line(path, "target", reading=said)
+    line = fit_statement(path, "target", reading=said)
     assert line is not None
     seen: list[Any] = []
     pipeline = type("Pipeline", (), {"fit": staticmethod(lambda *given: seen.extend(given))})
@@ -154,7 +154,7 @@ def test_commas_between_thousands_are_no_decimal_ones(written: list[str]) -> Non
 def test_names_are_listed_such_that_they_are_read_again(names: list[str]) -> None:
     import csv
 
-    assert next(csv.reader([format_columns(names)]), []) == names
+    assert next(csv.reader([format_drop_columns_option(names)]), []) == names
 
 
 @given(st.lists(st.lists(st.sampled_from(["", "1", "x", '"a,b"']), min_size=1, max_size=3), min_size=1, max_size=4))

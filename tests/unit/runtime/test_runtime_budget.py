@@ -1,7 +1,7 @@
 import pytest
 
 from spacelang.ir.task import Limits
-from spacelang.runtime.budget import Budget, parse_duration, parse_limits
+from spacelang.runtime.budget import Budget, parse_duration, parse_trial_limits
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_budget_is_exhausted_by_whichever_limit_comes_first():
     ],
 )
 def test_limits_of_a_trial(text, seconds, size):
-    assert parse_limits(text) == Limits(seconds, size)
+    assert parse_trial_limits(text) == Limits(seconds, size)
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_limits_of_a_trial(text, seconds, size):
 )
 def test_what_is_no_limit_of_a_trial(text):
     with pytest.raises(ValueError, match=r"is not a (positive, finite )?limit"):
-        parse_limits(text)
+        parse_trial_limits(text)

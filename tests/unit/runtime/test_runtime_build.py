@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union
-from spacelang.ir.space import Choice, NamedObject, Space
+from spacelang.ir.space import CatalogueObject, Choice, Space
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.preparation import plan_preparation
@@ -86,7 +86,7 @@ def test_a_value_beside_operators_in_a_nested_decision():
 
 
 def test_fixed_functions_and_lists():
-    pipeline = built(space(operator("SelectKBest", score_func=NamedObject("chi2"), k=3), operator("GaussianNB")))
+    pipeline = built(space(operator("SelectKBest", score_func=CatalogueObject("chi2"), k=3), operator("GaussianNB")))
     assert pipeline["selectkbest"].score_func is chi2
 
 
@@ -185,7 +185,7 @@ def test_the_preparation_comes_first():
         ),
         (space(stage("estimator", "none")), {"estimator": "none"}, "every step of the pipeline is left out"),
         (space(operator("Mystery")), {}, "`Mystery` is not in the catalogue `sklearn`"),
-        (space(operator("SVC", kernel=NamedObject("nothing"))), {}, "`nothing` is not listed"),
+        (space(operator("SVC", kernel=CatalogueObject("nothing"))), {}, "`nothing` is not listed"),
         (space(among("a", 1)), {"a": 1}, "is a hyperparameter where a step should be"),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.errors import DataError
 
@@ -53,7 +53,7 @@ def test_compressed_files_byte_order_marks_blank_lines_and_other_line_ends_are_r
 def test_the_sets_of_scikit_learn(name):
     table = load_dataset(f"sklearn:{name}")
     kind = "regression" if name == "diabetes" else "classification"
-    assert len(check_labels(table, kind).target) == len(table.features) >= 150
+    assert len(check_and_encode_labels(table, kind).target) == len(table.features) >= 150
 
 
 def test_a_missing_file_names_the_nearest_one(tmp_path):
@@ -206,15 +206,15 @@ def table_of(labels: list[object]) -> Table:
     ],
 )
 def test_classes_are_coded_in_sorted_order_and_kept(labels, classes, codes):
-    dataset = check_labels(table_of(labels), "classification")
+    dataset = check_and_encode_labels(table_of(labels), "classification")
     assert dataset.classes == classes
     assert dataset.target.tolist() == codes
-    assert dataset.labels.tolist() == labels
+    assert dataset.original_labels.tolist() == labels
 
 
 def test_regression_keeps_its_numbers():
-    dataset = check_labels(table_of([1, 2, 4]), "regression")
-    assert dataset.target.tolist() == dataset.labels.tolist() == [1.0, 2.0, 4.0]
+    dataset = check_and_encode_labels(table_of([1, 2, 4]), "regression")
+    assert dataset.target.tolist() == dataset.original_labels.tolist() == [1.0, 2.0, 4.0]
     assert dataset.classes == ()
 
 
@@ -234,16 +234,16 @@ def test_regression_keeps_its_numbers():
 )
 def test_labels_that_cannot_be_learnt(labels, kind, message):
     with pytest.raises(DataError) as caught:
-        check_labels(table_of(labels), kind)
+        check_and_encode_labels(table_of(labels), kind)
     assert message in caught.value.message
     assert caught.value.help
 
 
 def test_fewer_rows_than_folds():
     table = table_of(["a"] * 10 + ["b"] * 4)
-    check_labels(table, "classification", folds=4)
+    check_and_encode_labels(table, "classification", folds=4)
     with pytest.raises(DataError, match="4 rows, but the split needs at least 5"):
-        check_labels(table, "classification", folds=5)
+        check_and_encode_labels(table, "classification", folds=5)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="../shared/data is absent")
@@ -251,4 +251,4 @@ def test_fewer_rows_than_folds():
 def test_real_data(name, rows, columns):
     table = load_dataset(str(REAL / f"{name}.csv.gz"))
     assert table.features.shape == (rows, columns)
-    assert len(check_labels(table, "classification").classes) == 2
+    assert len(check_and_encode_labels(table, "classification").classes) == 2

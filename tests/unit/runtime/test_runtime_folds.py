@@ -18,7 +18,7 @@ from trying import IS_FULL, few
 
 from spacelang.catalog import Role
 from spacelang.ir.task import CrossValidation, Holdout, PredefinedSplits, describe_validation, describe_validation_rows
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import COPY_PARAMETERS, Fold, default_validation, make_folds, writes_in_place
@@ -33,7 +33,7 @@ def rows_of(*numbers: int) -> np.ndarray:
 
 def dataset(labels, splits=(), kind="classification") -> Dataset:
     features = pd.DataFrame({"row": np.arange(len(labels), dtype=float)})
-    return check_labels(Table("mine", features, pd.Series(labels, name="y"), tuple(splits), kind), kind)
+    return check_and_encode_labels(Table("mine", features, pd.Series(labels, name="y"), tuple(splits), kind), kind)
 
 
 def folds_of(made: Dataset, seed: int = 0, validation=None) -> tuple[Fold, ...]:
@@ -142,9 +142,9 @@ def test_splits_that_judge_nothing(training, held_out, message):
 def test_data_that_is_for_another_kind_of_task():
     table = Table("mine", pd.DataFrame({"x": [1.0, 2.0]}), pd.Series([1, 2], name="y"), kind="regression")
     with pytest.raises(DataError, match="`mine` is a regression task, but the space is for classification") as caught:
-        check_labels(table, "classification")
+        check_and_encode_labels(table, "classification")
     assert caught.value.help == "use a space that ends in regressors"
-    assert check_labels(table, "regression").kind == "regression"
+    assert check_and_encode_labels(table, "regression").kind == "regression"
 
 
 # ---- rows are shared

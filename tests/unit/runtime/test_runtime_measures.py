@@ -20,7 +20,7 @@ from trying import few
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, CrossValidation, Goal, Measure
 from spacelang.ir.trial import Measurement, Request, Status
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.folds import EvaluationSettings
@@ -206,7 +206,7 @@ def people(rows: int = 200) -> Dataset:
     x = np.where(group == "a", labels + rng.normal(0, 0.1, rows), rng.normal(0, 1, rows))
     holes = np.where(np.arange(rows) % 5 == 0, None, group)
     frame = pd.DataFrame({"x": x, "group": group, "holes": holes, "same": 1, "id": [f"p{n}" for n in range(rows)]})
-    return check_labels(make_table(frame, labels), "classification")
+    return check_and_encode_labels(make_table(frame, labels), "classification")
 
 
 @pytest.mark.parametrize("validation", [None, CrossValidation(3)], ids=["holdout", "folds"])

@@ -15,12 +15,12 @@ from spacelang.ir.space import Space
 from spacelang.ir.task import CrossValidation, Goal, Holdout
 from spacelang.ir.trial import Request, Status
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.errors import BuildError, DataError, MetricError
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.in_process import InProcessExecutor
 from spacelang.runtime.loop import run
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.catalogue_access import task_kind
@@ -36,7 +36,7 @@ RMSE = Goal("maximize", "neg_root_mean_squared_error")
 
 @cache
 def shipped(name: str, kind: str = "classification") -> Dataset:
-    return check_labels(load_dataset(f"sklearn:{name}"), kind)
+    return check_and_encode_labels(load_dataset(f"sklearn:{name}"), kind)
 
 
 def wish(estimator: str = "GaussianNB", scaler: str = "none", fidelity: int | None = None, **more: object) -> Request:
@@ -196,7 +196,7 @@ def test_the_same_seed_gives_exactly_the_same_losses_and_another_seed_does_not()
 
 def test_operators_without_a_random_state_are_repeatable_and_leave_the_global_generator_alone():
     frame = pd.DataFrame({"a": list("xyzw") * 50, "b": list("pq") * 100})
-    dataset = check_labels(make_table(frame, np.random.default_rng(0).integers(0, 2, 200)), "classification")
+    dataset = check_and_encode_labels(make_table(frame, np.random.default_rng(0).integers(0, 2, 200)), "classification")
     made = space(operator("TargetEncoder"), operator("DecisionTreeClassifier"))
     objective = DataObjective(made, dataset)
     before = np.random.get_state()[1].copy()
@@ -287,7 +287,7 @@ def test_a_run_goes_on_after_failures():
             yield from ask_all([wish(reducer="PCA", **{"reducer.n_components": components})])
 
     objective = DataObjective(CLASSIFIERS, shipped("iris"))
-    outcome = run(search(), Here(objective.evaluate), Budget(), clock=iter(range(10_000)).__next__)
+    outcome = run(search(), InProcessExecutor(objective.evaluate), Budget(), clock=iter(range(10_000)).__next__)
     assert [record.trial.status for record in outcome.records] == ["error", "success", "success"]
     assert outcome.answered_from_memory == 1
 
@@ -302,7 +302,7 @@ MIXED = pd.DataFrame({"size": [1.0, None, 3.0, 4.0] * 20, "town": ["a", "b", Non
 )
 def test_the_refitted_pipeline_takes_the_table_and_predicts_the_labels_as_written(made):
     labels = ["yes" if town == "b" else "no" for town in MIXED["town"]]
-    objective = DataObjective(made, check_labels(make_table(MIXED, labels), "classification"))
+    objective = DataObjective(made, check_and_encode_labels(make_table(MIXED, labels), "classification"))
     request = wish("LogisticRegression") if made is CLASSIFIERS else Request(Configuration({}))
     assert loss(objective, request) == 0
     pipeline = objective.refit(request.configuration)
@@ -340,7 +340,7 @@ def test_an_impossible_holdout(test_size):
 
 def test_too_few_rows():
     with pytest.raises(DataError, match="has 3 rows; a validation needs at least 4"):
-        DataObjective(REGRESSORS, check_labels(make_table(np.ones((3, 1)), [1.0, 2.0, 3.0]), "regression"))
+        DataObjective(REGRESSORS, check_and_encode_labels(make_table(np.ones((3, 1)), [1.0, 2.0, 3.0]), "regression"))
 
 
 def test_a_space_with_an_operator_that_cannot_be_run_is_refused_at_once():

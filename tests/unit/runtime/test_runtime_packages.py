@@ -29,7 +29,7 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.space import Hyperparameter, Node, Operator, Space
 from spacelang.ir.trial import Request, Status
 from spacelang.report.code_writer import pipeline_source
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -38,7 +38,7 @@ from spacelang.runtime.pipelines.build import (
     WEIGHTING_CLASSIFIERS,
     adapt_to_labels,
     build,
-    is_single_vote,
+    is_vote_of_one_classifier,
 )
 from spacelang.runtime.pipelines.catalogue_access import catalogue, runtime_arguments, settable_by_runtime
 from spacelang.runtime.pipelines.columns import flatten_for_resampling, pipeline_class
@@ -135,7 +135,7 @@ def test_labels_of_any_kind(labels: list[Any]) -> None:
     features, codes = load_breast_cancer(return_X_y=True)
     wanted = np.asarray(labels)[codes]
     pipeline = adapt_to_labels(build(space(SCALER, XGBOOST), Configuration({})), tuple(labels))
-    assert is_single_vote(pipeline[-1])
+    assert is_vote_of_one_classifier(pipeline[-1])
     pipeline.fit(features, wanted)
     assert list(pipeline.classes_) == labels
     assert pipeline.predict(features).dtype == wanted.dtype
@@ -154,7 +154,7 @@ def test_only_classifiers_of_codes_vote() -> None:
     plain = build(space(SCALER, LIGHTGBM), Configuration({}))
     assert isinstance(adapt_to_labels(plain, ("a", "b"))[-1], LGBMClassifier)
     nested = Pipeline([("scaler", StandardScaler()), ("inner", Pipeline([("model", XGBClassifier())]))])
-    assert is_single_vote(adapt_to_labels(nested, ("a", "b"))["inner"]["model"])
+    assert is_vote_of_one_classifier(adapt_to_labels(nested, ("a", "b"))["inner"]["model"])
     assert isinstance(adapt_to_labels(Pipeline([("model", XGBRegressor())]), ())[-1], XGBRegressor)
 
 
@@ -183,7 +183,7 @@ def test_classifiers_that_give_weights_vote_themselves(name: str) -> None:
     kind = getattr(imblearn.ensemble if hasattr(imblearn.ensemble, name) else sklearn.ensemble, name)
     made = kind(XGBClassifier(n_estimators=2, min_child_weight=0, n_jobs=1), n_estimators=3, random_state=0)
     voting = adapt_to_labels(Pipeline([("e", made)]), ("no", "yes")).fit(features, np.asarray(["no", "yes"])[codes])
-    assert is_single_vote(voting[-1])
+    assert is_vote_of_one_classifier(voting[-1])
     assert np.array_equal(voting.predict(features) == "yes", made.fit(features, codes).predict(features) == 1)
 
 
@@ -208,7 +208,7 @@ def table() -> pd.DataFrame:
 def test_a_run_with_words_as_labels(operator: Operator, capfd: pytest.CaptureFixture[str]) -> None:
     features = table()
     labels = np.where(features["a"].fillna(0) > 0.7, "yes", "no")
-    dataset = check_labels(make_table(features, labels), "classification")
+    dataset = check_and_encode_labels(make_table(features, labels), "classification")
     objective = DataObjective(space(SAMPLER, stage("estimator", operator)), dataset)
     chosen = Configuration({"estimator": operator.name})
     trial = objective.evaluate(Request(chosen))

@@ -10,7 +10,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import ColumnSelector, Product, ProductKind
 from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure
 from spacelang.ir.trial import Request, Status
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.data.tables import SparseTable, canonical, data_facts, fingerprint
 from spacelang.runtime.errors import DataError
@@ -119,7 +119,7 @@ def test_what_does_not_fit(features, message):
 @pytest.mark.parametrize("validation", [Holdout(0.3), CrossValidation(4)])
 def test_folds_are_those_of_the_same_numbers_in_a_table(validation):
     made = [
-        make_folds(check_labels(table(features), "classification"), validation, 3, Preparation())
+        make_folds(check_and_encode_labels(table(features), "classification"), validation, 3, Preparation())
         for features in (sparse.csr_array(DENSE), DENSE)
     ]
     for kept, dense in zip(*made, strict=True):
@@ -131,10 +131,10 @@ def test_folds_are_those_of_the_same_numbers_in_a_table(validation):
 
 
 def test_trials_take_sparse_rows_and_fail_with_a_reason_where_they_cannot():
-    dataset = check_labels(table(), "classification")
+    dataset = check_and_encode_labels(table(), "classification")
     objective = DataObjective(CLASSIFIERS, dataset, EvaluationSettings())
     columns = {"n_numeric": 40, "n_categorical": 0, "n_text": 0, "n_datetime": 0, "n_missing": 0}
-    assert objective.symbols == {"n_samples": 42, "n_features": 40, "n_classes": 2, **columns}
+    assert objective.size_symbols == {"n_samples": 42, "n_features": 40, "n_classes": 2, **columns}
     assert objective.preparation.is_empty
     trials = {
         (scaler, estimator): objective.evaluate(Request(Configuration({"scaler": scaler, "estimator": estimator})))
@@ -173,12 +173,14 @@ def test_what_sparse_features_cannot_be_prepared_for():
 def test_groups_need_a_table():
     bound = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="age")
     with pytest.raises(DataError, match="is sparse and has no column `age`"):
-        DataObjective(CLASSIFIERS, check_labels(table(), "classification"), EvaluationSettings(bounds=(bound,)))
+        DataObjective(
+            CLASSIFIERS, check_and_encode_labels(table(), "classification"), EvaluationSettings(bounds=(bound,))
+        )
 
 
 def test_side_by_side_takes_sparse_rows():
     both = space(side_by_side(operator("MaxAbsScaler"), operator("TruncatedSVD")), stage("e", "LogisticRegression"))
-    objective = DataObjective(both, check_labels(table(), "classification"), EvaluationSettings())
+    objective = DataObjective(both, check_and_encode_labels(table(), "classification"), EvaluationSettings())
     assert objective.evaluate(Request(Configuration({"e": "LogisticRegression"}))).status is Status.SUCCESS
 
 

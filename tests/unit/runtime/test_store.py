@@ -168,14 +168,14 @@ def test_a_session_that_is_refused_leaves_the_store_as_it_was(tmp_path: Path, en
     with Store.read(path) as run:
         before = (run.state, run.sessions, list(run.records()))
     with Store.open(path, made) as store:
-        refused = store.close_as_refused(2)
+        refused = store.undo_session_and_make_error(2)
     assert refused.message == f"trial 2 of `{path}` was not requested by this search"
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.db"]
     with Store.read(path) as run:
         assert (run.state, run.sessions, list(run.records())) == before
     moved = replace(made, versions={**made.versions, "numpy": "0.1"})
     with Store.create(tmp_path / "old.db", moved) as store:
-        assert "versions have changed since (numpy 0.1 before, " in store.close_as_refused(1).help
+        assert "versions have changed since (numpy 0.1 before, " in store.undo_session_and_make_error(1).help
 
 
 def test_a_session_without_an_end_took_as_long_as_its_last_trial(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_session_that_was_refused_has_asked_for_nothing(tmp_path: Path) -> Non
     stored(path)
     store = Store.open(path, header())
     store.store_ensemble_request(20)
-    store.close_as_refused(1)
+    store.undo_session_and_make_error(1)
     assert votes(path) is None
     Store.open(path, header()).end_session("budget", 1.0)
 

@@ -12,13 +12,13 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from spacelang.ir.task import CrossValidation, Goal, Holdout
 from spacelang.ir.trial import Request, Status
-from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.ensembles.construction import Member, make_unfitted
 from spacelang.runtime.ensembles.voting import make_fitted_vote
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.final_fit import TrialModelWork
+from spacelang.runtime.final_fit import LoadTrialModelWork
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.kept_models import KeptModels, read_models
 from spacelang.runtime.pipelines import PipelineInput
@@ -32,7 +32,7 @@ def evaluated(objective: DataObjective, request: Request, models: KeptModels) ->
     """The trial of a request, and the file of its models."""
     objective.keep_models(models.folder)
     trial = objective.evaluate(request)
-    models.add(TrialRecord(1, trial, 0.0, 1.0))
+    models.update_predicted_seconds(TrialRecord(1, trial, 0.0, 1.0))
     found = models.find(trial)
     assert found is not None
     assert found.fit_seconds > 0
@@ -41,7 +41,7 @@ def evaluated(objective: DataObjective, request: Request, models: KeptModels) ->
 
 
 def model_of(objective: DataObjective, request: Request, path: Path, form: PipelineInput, is_member: bool) -> Any:
-    found = objective.evaluate(TrialModelWork(request.configuration, form, str(path), is_member))
+    found = objective.evaluate(LoadTrialModelWork(request.configuration, form, str(path), is_member))
     assert found.status is Status.SUCCESS, found.reason
     assert found.value is not None
     return found.value.open()
@@ -106,7 +106,7 @@ def test_rows_are_prepared_as_for_the_trial() -> None:
     number = rng.normal(size=200)
     table = pd.DataFrame({"number": np.where(rng.random(200) < 0.2, np.nan, number), "word": rng.choice([*"abc"], 200)})
     labels = np.where(number + (table["word"] == "a") > 0.3, "yes", "no")
-    dataset = check_labels(make_table(table, labels), "classification")
+    dataset = check_and_encode_labels(make_table(table, labels), "classification")
     asked = EvaluationSettings(Goal("maximize", "roc_auc"), Holdout(0.3), predictions=True)
     objective = DataObjective(CLASSIFIERS, dataset, asked)
     with KeptModels(objective.training_size, 5) as models:
@@ -132,7 +132,7 @@ def test_a_vote_of_refitted_pipelines_and_models_of_trials_predicts() -> None:
     refitted = objective.refit(requests[0].configuration, is_member=True)
     members = [Member(TrialRecord(number, trial, 0.0, 1.0), 1) for number, trial in enumerate(trials, start=1)]
     vote = make_fitted_vote(make_unfitted(objective, members), [refitted, taken], objective.held_out.classes)
-    assert np.mean(vote.predict(data("two").features) == data("two").labels) > 0.85
+    assert np.mean(vote.predict(data("two").features) == data("two").original_labels) > 0.85
 
 
 def test_nothing_is_kept_of_a_trial_that_fails_or_of_a_run_without_a_folder() -> None:
@@ -165,7 +165,7 @@ class TestDecodingLabels:
         assert decode_labels(pipeline, (False, True)) is not pipeline
 
     def test_it_is_an_estimator_of_scikit_learn(self) -> None:
-        features, labels = data("two").features.to_numpy(), np.asarray(data("two").labels)
+        features, labels = data("two").features.to_numpy(), np.asarray(data("two").original_labels)
         unfitted = LabelDecodingClassifier(RidgeClassifier(), ("grave", "harmless"))
         found = clone(unfitted).fit(features, labels)
         plain = RidgeClassifier().fit(features, labels)

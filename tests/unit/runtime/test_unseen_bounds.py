@@ -15,8 +15,8 @@ from trying import IS_FULL, few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, Measure
-from spacelang.ir.trial import Request, UnseenMeasurement
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.ir.trial import Request, UnseenRowsMeasurement
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -62,7 +62,7 @@ def judge(*bounds: Bound, constraints: tuple[Constraint, ...] = (), clock: Any =
     return PipelineScorer(named_metric("accuracy"), bounds, clock, constraints)
 
 
-def only(found: tuple[UnseenMeasurement, ...]) -> UnseenMeasurement:
+def only(found: tuple[UnseenRowsMeasurement, ...]) -> UnseenRowsMeasurement:
     (each,) = found
     return each
 
@@ -205,7 +205,7 @@ TABLE = pd.DataFrame({"town": np.array(["a", "b"])[np.arange(120) % 2], "x": np.
 def objective(*constraints: Constraint) -> DataObjective:
     """One over a table that has to be prepared, whose labels are words, with some rows for testing."""
     table, tested = split_off_test_rows(make_table(TABLE, WORDS), 0.25, "classification", 0)
-    data: Dataset = check_labels(table, "classification")
+    data: Dataset = check_and_encode_labels(table, "classification")
     assert tested is not None
     asked = EvaluationSettings(bounds=(FAIR, SIZE), constraints=constraints)
     made = space(stage("estimator", "DecisionTreeClassifier"))

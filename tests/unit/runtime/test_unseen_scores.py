@@ -22,8 +22,8 @@ from trying import few
 import spacelang as sl
 from spacelang.ir import trial
 from spacelang.ir.task import Bound, FunctionBound, Measure
-from spacelang.ir.trial import UnseenMeasurement
-from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.ir.trial import UnseenRowsMeasurement
+from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, InputError, MetricError
 from spacelang.runtime.scoring import unseen_scores
@@ -42,7 +42,7 @@ TABLE = pd.DataFrame({"a": (WORDS == "yes") + RNG.normal(0, 0.6, 80), "b": RNG.n
 
 
 def held(labels: Any = WORDS) -> Dataset:
-    return check_labels(make_table(TABLE, labels), "classification")
+    return check_and_encode_labels(make_table(TABLE, labels), "classification")
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +115,7 @@ class TestScores:
         for seed in range(20):
             labels = rng.integers(0, 2, 120)
             said = np.where(rng.random(120) < 0.3, 1 - labels, labels)[:, None]  # wrong in 30 of 100
-            data = check_labels(make_table(said, labels), "classification")
+            data = check_and_encode_labels(make_table(said, labels), "classification")
             found = score_with_interval(_Saying().fit(said, labels), said, data, named_metric("accuracy"), seed)
             assert found.low is not None
             assert found.high is not None
@@ -213,9 +213,9 @@ BOUNDS = [
 ]
 
 
-def reaching() -> st.SearchStrategy[UnseenMeasurement]:
+def reaching() -> st.SearchStrategy[UnseenRowsMeasurement]:
     number = st.none() | st.floats(0)
-    return st.builds(UnseenMeasurement, st.sampled_from(BOUNDS), number, number, number, st.text(max_size=5))
+    return st.builds(UnseenRowsMeasurement, st.sampled_from(BOUNDS), number, number, number, st.text(max_size=5))
 
 
 class TestStores:
@@ -275,7 +275,7 @@ class TestStores:
         save_unseen_score(
             store,
             StoredUnseenScore(
-                7, replace(self.SCORE, constraints=(UnseenMeasurement(FunctionBound("leaves", 3.0), 4.0),))
+                7, replace(self.SCORE, constraints=(UnseenRowsMeasurement(FunctionBound("leaves", 3.0), 4.0),))
             ),
         )
         with sqlite3.connect(store) as connection:

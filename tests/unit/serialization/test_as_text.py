@@ -8,7 +8,7 @@ import pytest
 from spacelang.analysis import CheckContext, check
 from spacelang.files import resource_folder
 from spacelang.ir.domain import BOOLEANS
-from spacelang.ir.expr import Is
+from spacelang.ir.expr import BranchTest
 from spacelang.ir.space import (
     Branch,
     Choice,
@@ -93,7 +93,7 @@ def test_alternatives_of_any_name_come_back() -> None:
     assert f'(| PCA {{ n_components : int[1, 3] = 2 }}) as choice_1 -> SVC ) as "{name}"' in " ".join(written.split())
     assert read(written).root == part.root
     named = Choice("e", "e", "e", (Branch('a "b" \\', Operator("SVC", "sklearn")), Branch("c.d", NOTHING_BUT_SVC)))
-    made = Space("s", Product(ProductKind.SEQUENCE, (named,)), (Constraint(Is("e", ("c.d",)), forbidden=True),))
+    made = Space("s", Product(ProductKind.SEQUENCE, (named,)), (Constraint(BranchTest("e", ("c.d",)), forbidden=True),))
     again = check(Source("read.space", as_text(made)), DATA)
     assert [each.code for each in again.diagnostics] == ["SL505"]  # all is forbidden that `c.d` leads to
     free = replace(made, constraints=())
@@ -195,7 +195,7 @@ def test_a_condition_cannot_name_a_stage_that_is_called_like_a_sibling() -> None
     assert isinstance(operator, Operator)
     (shrinking, cost) = operator.children
     assert isinstance(cost, Hyperparameter)
-    over_stage = replace(operator, children=(shrinking, replace(cost, condition=Is("shrinking", ("PCA",)))))
+    over_stage = replace(operator, children=(shrinking, replace(cost, condition=BranchTest("shrinking", ("PCA",)))))
     changed_stage = replace(second, branches=(replace(second.branches[0], node=over_stage),))
     with pytest.raises(
         UnwritableSpaceError,

@@ -8,16 +8,16 @@ import pytest
 
 from spacelang.analysis import check
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
-from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
+from spacelang.ir.expr import Active, And, Arithmetic, BranchTest, Call, Compare, Constant, Expr, In, Not, Or, Reference
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
+    CatalogueObject,
     Choice,
     ColumnSelector,
     Constraint,
     Hyperparameter,
-    NamedObject,
     Operator,
     Product,
     ProductKind,
@@ -181,7 +181,7 @@ def tree() -> Space:
     inner = Choice("base", "e.base", "e.base", (Branch("B", Operator("B", "made")), Branch("none", SKIPPED_STEP)), 1)
     fixed = (
         ("a", (1, (2.0, None))),
-        ("b", NamedObject("f_classif")),
+        ("b", CatalogueObject("f_classif")),
         ("c", Operator("C", "sklearn", (Hyperparameter("q", "e.c.q", "e.c.q", Categorical(("x",)), "x"),))),
         ("file", "x"),
         ("line", 7),
@@ -511,7 +511,7 @@ def test_alternatives_may_share_keys() -> None:
 
 def test_decisions_are_tested_by_their_alternatives() -> None:
     space = from_json(SMALL)
-    assert space.constraints == (Constraint(Is("s", ("A",)), True),)
+    assert space.constraints == (Constraint(BranchTest("s", ("A",)), True),)
 
 
 def test_ends_that_were_excluded_from_steps_are_drawn_in() -> None:

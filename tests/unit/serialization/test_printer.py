@@ -6,7 +6,7 @@ from printed import show
 
 from spacelang.analysis import check
 from spacelang.ir.domain import Categorical, Grid
-from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
+from spacelang.ir.expr import Active, And, Arithmetic, BranchTest, Call, Compare, Constant, Expr, In, Not, Or, Reference
 from spacelang.ir.space import Branch, Choice, Operator, Product, ProductKind, Space
 from spacelang.serialization.syntax_nodes import show_expression
 from spacelang.testing.small_spaces import SMALL, hyperparameter, make_space, spaces
@@ -85,7 +85,7 @@ def test_shows_everything_that_a_space_holds() -> None:
         (And((And((A, B)), A)), "(a and b) and a"),
         (Compare("==", Compare("<", A, B), Constant(True)), "(a < b) == true"),
         (In(Arithmetic("+", A, ONE), ("x", None, "not")), 'a + 1 in {x, none, "not"}'),
-        (Is("s", ("x", "y")), "s in {x, y}"),
+        (BranchTest("s", ("x", "y")), "s in {x, y}"),
         (Active("a"), "active(a)"),
         (Call("max", (Arithmetic("-", A, ONE), B)), "max(a - 1, b)"),
         (Arithmetic("/", A, Arithmetic("*", B, ONE)), "a / (b * 1)"),

@@ -1,7 +1,7 @@
 """What conditions and constraints say once decisions are taken."""
 
 from spacelang.ir.domain import Categorical, Grid
-from spacelang.ir.expr import Active, And, Compare, Constant, Expr, Is, Not, Or, Reference
+from spacelang.ir.expr import Active, And, BranchTest, Compare, Constant, Expr, Not, Or, Reference
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
@@ -37,7 +37,7 @@ IS_X = Compare("==", Reference("e.A.kind"), Constant("x"))
 
 
 def test_decisions_become_true_or_false() -> None:
-    space = space_of(Constraint(And((Is("s", ("none",)), N_IS_LARGE)), forbidden=True))
+    space = space_of(Constraint(And((BranchTest("s", ("none",)), N_IS_LARGE)), forbidden=True))
     assert left(space, s="none", e="A").constraints == (Constraint(N_IS_LARGE, forbidden=True),)
     assert left(space, s="S", e="A").constraints == ()
     nothing = left(space, s="none", e="B")
@@ -46,13 +46,13 @@ def test_decisions_become_true_or_false() -> None:
 
 
 def test_a_condition_on_a_decision_goes_or_takes_its_hyperparameter_along() -> None:
-    space = space_of(condition=And((Not(Is("s", ("S", "T"))), IS_X)))
+    space = space_of(condition=And((Not(BranchTest("s", ("S", "T"))), IS_X)))
     assert [node.condition for node in left(space, s="none", e="A").hyperparameters] == [None, IS_X]
     assert [node.key for node in left(space, s="T", e="A").hyperparameters] == ["e.kind"]
 
 
 def test_a_constraint_still_applies_only_where_what_it_named_is_active() -> None:
-    said = Or((Is("s", ("S",)), N_IS_LARGE))
+    said = Or((BranchTest("s", ("S",)), N_IS_LARGE))
     space = space_of(Constraint(said, forbidden=True), condition=IS_X)
     # With S it is forbidden wherever n is active, although nothing of it says so any more.
     kept = Or((Not(And((Active("e.A.n"),))), Not(Constant(True))))
@@ -60,7 +60,7 @@ def test_a_constraint_still_applies_only_where_what_it_named_is_active() -> None
 
 
 def test_branches_that_a_component_cannot_tell_apart_are_one_situation() -> None:
-    space = space_of(Constraint(And((Is("s", ("S",)), N_IS_LARGE)), forbidden=True), condition=IS_X)
+    space = space_of(Constraint(And((BranchTest("s", ("S",)), N_IS_LARGE)), forbidden=True), condition=IS_X)
     conditioning = Conditioning(space)
     (component,) = conditioning.by_context[("e", "A"),]
     assert conditioning.relevant_branch_classes(component, {"s": "none"}) == conditioning.relevant_branch_classes(

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
-from spacelang.ir.expr import And, Arithmetic, Call, Compare, Constant, Expr, Is, Not, Or, Reference
+from spacelang.ir.expr import And, Arithmetic, BranchTest, Call, Compare, Constant, Expr, Not, Or, Reference
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
@@ -118,7 +118,10 @@ def random_pairs(
     for _ in range(pairs):
         first, second = random.sample(range(stages_), 2)
         left, right = (random.sample(range(alternatives), 3) for _ in range(2))
-        tests = (Is(f"s{first}", tuple(f"A{k}" for k in left)), Is(f"s{second}", tuple(f"A{k}" for k in right)))
+        tests = (
+            BranchTest(f"s{first}", tuple(f"A{k}" for k in left)),
+            BranchTest(f"s{second}", tuple(f"A{k}" for k in right)),
+        )
         constraints.append(forbid(*tests))
         forbidden.append((first, second, {(a, b) for a in left for b in right}))
     root = stages(*[alternatives] * stages_).root
@@ -153,7 +156,7 @@ def test_forty_stages_of_twenty_alternatives_with_thirty_constraints() -> None:
     first, forbidden_first = random_pairs(1, 20, 20, 15)
     second, forbidden_second = random_pairs(2, 20, 20, 15)
     shifted = tuple(
-        forbid(*(Is(f"s{int(term.address[1:]) + 20}", term.branches) for term in constraint.expression.terms))  # type: ignore[union-attr]
+        forbid(*(BranchTest(f"s{int(term.address[1:]) + 20}", term.branches) for term in constraint.expression.terms))  # type: ignore[union-attr]
         for constraint in second.constraints
     )
     space = Space("all", stages(*[20] * 40).root, (*first.constraints, *shifted))
@@ -181,7 +184,7 @@ def test_a_required_branch_of_a_nested_decision_requires_what_leads_to_it() -> N
     inner = Choice("inner", "s.Boost.inner", "s.inner", tuple(Branch(n, Operator(n, "made")) for n in ("Tree", "Line")))
     branches = (Branch("Boost", Operator("Boost", "made", (inner,))), Branch("Other", Operator("Other", "made")))
     root = Choice("s", "s", "s", branches)
-    tree = Is("s.Boost.inner", ("Tree",))
+    tree = BranchTest("s.Boost.inner", ("Tree",))
     assert Structures(Space("nested", root)).count == 3
     assert Structures(Space("nested", root, (require(tree),))).count == 1
     assert Structures(Space("nested", root, (Constraint(Not(tree), forbidden=True),))).count == 1
@@ -281,6 +284,6 @@ def _crowd(alternatives: int) -> Space:
     first = Choice("s", "s", "s", (Branch("x", SKIPPED_STEP), Branch("y", SKIPPED_STEP)))
     branches = []
     for number in range(alternatives):
-        node = Hyperparameter("p", f"e.a{number}.p", "e.p", Grid(1, 3), 1, Is("s", ("x",)))
+        node = Hyperparameter("p", f"e.a{number}.p", "e.p", Grid(1, 3), 1, BranchTest("s", ("x",)))
         branches.append(Branch(f"a{number}", Operator("A", "none", (node,))))
     return Space("crowd", Product(ProductKind.SEQUENCE, (first, Choice("e", "e", "e", tuple(branches)))))

@@ -16,7 +16,7 @@ from spacelang.solver.elimination import (
     FEWEST,
     Factor,
     FactorGraph,
-    Polynomials,
+    PackedPolynomials,
     TooManyJointStatesError,
     draw_states,
     eliminate,
@@ -126,9 +126,9 @@ def test_what_is_given_is_all_that_counts(problem: Problem, data: st.DataObject)
 
 @given(st.lists(st.integers(0, 15), max_size=6))
 def test_polynomials_are_told_apart(coefficients: list[int]) -> None:
-    polynomials = Polynomials(4)
-    weight = sum(coefficient * polynomials.power(place) for place, coefficient in enumerate(coefficients))
-    found = polynomials.coefficients(weight)
+    polynomials = PackedPolynomials(4)
+    weight = sum(coefficient * polynomials.pack_monomial(place) for place, coefficient in enumerate(coefficients))
+    found = polynomials.unpack_coefficients(weight)
     assert [*found, *[0] * (len(coefficients) - len(found))] == coefficients
 
 

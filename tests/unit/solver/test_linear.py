@@ -12,11 +12,11 @@ from spacelang.solver.linear import (
     Inequality,
     SearchTooLongError,
     difference,
+    find_feasible_values,
     inequalities_for,
     is_feasible_system,
     linear_form,
     solve,
-    witness,
 )
 
 A, B, C = (Reference(name) for name in "abc")
@@ -97,7 +97,7 @@ def test_integers_are_integers() -> None:
 
 
 def test_a_witness_lies_in_its_cells_and_away_from_their_ends() -> None:
-    found = witness({"a": UNIT, "b": Grid(0, 9), "c": Categorical((2,))}, [])
+    found = find_feasible_values({"a": UNIT, "b": Grid(0, 9), "c": Categorical((2,))}, [])
     assert found == {"a": 0.5, "b": 4, "c": 2}
 
 
@@ -132,7 +132,7 @@ def test_witnesses_satisfy_their_system(chosen: list[tuple[str, str, bool, int]]
         Compare("<" if strict else "<=", Reference(p), Arithmetic("+", Reference(q), Constant(shift / 4)))
         for p, q, strict, shift in chosen
     ]
-    found = witness(
+    found = find_feasible_values(
         cells, [inequalities_for(atom.relation, form, True) for atom in atoms if (form := difference(atom))]
     )
     if found is None:

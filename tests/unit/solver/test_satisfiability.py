@@ -3,7 +3,7 @@
 import pytest
 
 from spacelang.ir.domain import BOOLEANS, Categorical, Grid, Real
-from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Reference
+from spacelang.ir.expr import And, BranchTest, Compare, Constant, Expr, In, Not, Reference
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
@@ -19,7 +19,7 @@ from spacelang.ir.space import (
 from spacelang.solver import satisfiability
 from spacelang.solver.model import SolverModel
 from spacelang.solver.network import TooManyConnectedVariablesError
-from spacelang.solver.satisfiability import Statement, possible_truths, possible_truths_of_all
+from spacelang.solver.satisfiability import ExpressionInContext, possible_truths, possible_truths_of_all
 
 Variables = dict[str, Variable]
 
@@ -71,45 +71,54 @@ def compare(relation: str, address: str, value: object) -> Expr:
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        (Statement(DEGREE_CONDITION, owners=INSIDE), (True, True)),
-        (Statement(In(Reference("e.SVC.kernel"), ("rbf", "poly")), owners=INSIDE), (True, False)),
-        (Statement(compare(">", "e.SVC.C", 1000.0), owners=INSIDE), (False, True)),
-        (Statement(compare(">=", "e.SVC.C", 0.01), owners=INSIDE), (True, False)),
-        (Statement(compare(">", "e.SVC.C", 50.0), owners=INSIDE), (True, True)),
+        (ExpressionInContext(DEGREE_CONDITION, owners=INSIDE), (True, True)),
+        (ExpressionInContext(In(Reference("e.SVC.kernel"), ("rbf", "poly")), owners=INSIDE), (True, False)),
+        (ExpressionInContext(compare(">", "e.SVC.C", 1000.0), owners=INSIDE), (False, True)),
+        (ExpressionInContext(compare(">=", "e.SVC.C", 0.01), owners=INSIDE), (True, False)),
+        (ExpressionInContext(compare(">", "e.SVC.C", 50.0), owners=INSIDE), (True, True)),
         # The alternative is not always taken where another stage asks.
-        (Statement(compare(">=", "e.SVC.C", 0.01)), (True, True)),
-        (Statement(compare("==", "e.SVC.size", 77)), (True, True)),
+        (ExpressionInContext(compare(">=", "e.SVC.C", 0.01)), (True, True)),
+        (ExpressionInContext(compare("==", "e.SVC.size", 77)), (True, True)),
         # A dead one, and one that only one value of another makes active.
-        (Statement(compare(">", "e.SVC.degree", 7), active=("e.SVC.degree",)), (False, True)),
+        (ExpressionInContext(compare(">", "e.SVC.degree", 7), active=("e.SVC.degree",)), (False, True)),
         (
-            Statement(
+            ExpressionInContext(
                 And((compare(">", "e.SVC.degree", 2), compare("==", "e.SVC.kernel", "rbf"))),
                 active=("e.SVC.degree", "e.SVC.kernel"),
             ),
             (False, True),
         ),
-        (Statement(compare("==", "e.SVC.kernel", "poly"), active=("e.SVC.degree", "e.SVC.kernel")), (True, False)),
+        (
+            ExpressionInContext(compare("==", "e.SVC.kernel", "poly"), active=("e.SVC.degree", "e.SVC.kernel")),
+            (True, False),
+        ),
         # Never together.
         (
-            Statement(
+            ExpressionInContext(
                 And((compare(">", "e.SVC.C", 1), Reference("e.Tree.pruned"))), active=("e.SVC.C", "e.Tree.pruned")
             ),
             (False, False),
         ),
-        (Statement(Is("s", ("none",))), (True, True)),
-        (Statement(Is("s", ("none", "PCA"))), (True, False)),
-        (Statement(Is("e", ("SVC",)), owners=INSIDE), (True, False)),
-        (Statement(Is("e", ("Tree", "more7")), owners=INSIDE), (False, True)),
-        (Statement(Is("e", tuple(branch.name for branch in SPACE.decisions[1].branches))), (True, False)),
-        (Statement(Not(Is("e", ("more199",)))), (True, True)),
-        (Statement(Compare("<", Reference("e.SVC.C"), Reference("e.SVC.gamma")), owners=INSIDE), (True, True)),
-        (Statement(Constant(True)), (True, False)),
-        (Statement(Constant(False)), (False, True)),
+        (ExpressionInContext(BranchTest("s", ("none",))), (True, True)),
+        (ExpressionInContext(BranchTest("s", ("none", "PCA"))), (True, False)),
+        (ExpressionInContext(BranchTest("e", ("SVC",)), owners=INSIDE), (True, False)),
+        (ExpressionInContext(BranchTest("e", ("Tree", "more7")), owners=INSIDE), (False, True)),
+        (
+            ExpressionInContext(BranchTest("e", tuple(branch.name for branch in SPACE.decisions[1].branches))),
+            (True, False),
+        ),
+        (ExpressionInContext(Not(BranchTest("e", ("more199",)))), (True, True)),
+        (
+            ExpressionInContext(Compare("<", Reference("e.SVC.C"), Reference("e.SVC.gamma")), owners=INSIDE),
+            (True, True),
+        ),
+        (ExpressionInContext(Constant(True)), (True, False)),
+        (ExpressionInContext(Constant(False)), (False, True)),
     ],
 )
 @pytest.mark.parametrize("by_trying", [True, False])
 def test_truths(
-    statement: Statement, expected: tuple[bool, bool], by_trying: bool, monkeypatch: pytest.MonkeyPatch
+    statement: ExpressionInContext, expected: tuple[bool, bool], by_trying: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not by_trying:
         monkeypatch.setattr(satisfiability, "_try_values", lambda *_: None)
@@ -121,7 +130,7 @@ def test_only_what_matters_is_reasoned_about(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         satisfiability, "SolverModel", lambda few, constraints: asked.append(few) or SolverModel(few, constraints)
     )
-    assert possible_truths(SPACE, Statement(compare(">", "e.SVC.degree", 3))) == (True, True)
+    assert possible_truths(SPACE, ExpressionInContext(compare(">", "e.SVC.degree", 3))) == (True, True)
     (few,) = asked
     choice = few["e"].node
     assert isinstance(choice, Choice)
@@ -137,5 +146,5 @@ def test_what_ties_too_much_together_is_reasoned_about_one_by_one(monkeypatch: p
 
     monkeypatch.setattr(satisfiability, "SolverModel", model)
     monkeypatch.setattr(satisfiability, "MIN_SHARED_VARIABLES", 1)
-    asked = [Statement(compare(relation, "e.SVC.degree", 3)) for relation in (">", "<")]
+    asked = [ExpressionInContext(compare(relation, "e.SVC.degree", 3)) for relation in (">", "<")]
     assert possible_truths_of_all(SPACE, asked) == [(True, True), (True, True)]

@@ -79,7 +79,7 @@ def test_no_model_has_more_points_than_it_may(count: int, monkeypatch: pytest.Mo
     points, numbers = data(count)
     growing = IncrementalGaussianProcess()
     growing.model(points, numbers, np.random.default_rng(0).random((200, 2)))
-    latest = growing.rows
+    latest = growing.training_row_indices
     assert len(latest) <= MAX_POINTS
     assert latest[-1] == count - 1
 

@@ -73,7 +73,7 @@ def test_groups_columns_and_permutations() -> None:
     assert group.alias == word("x")
     assert group.annotations[0].span.text == "@weight(0.5)"
     columns = structure('columns(numeric: A -> B, "x.*": none,)')
-    assert isinstance(columns, ast.Columns)
+    assert isinstance(columns, ast.ColumnSplit)
     assert [selector for selector, _ in columns.parts] == [word("numeric"), ast.Text("x.*", NO_SPAN)]
     permute = structure("permute(A, B | C)")
     assert isinstance(permute, ast.Permute)
@@ -114,13 +114,13 @@ def test_ranges(text: str, lower_open: bool, upper_open: bool, log: bool, step: 
 
 
 def test_other_domains() -> None:
-    assert domain("bool") == ast.Booleans(NO_SPAN)
-    assert domain("{}") == ast.Values((), False, NO_SPAN)
-    assert domain("ordered {a, b,}") == ast.Values((dotted("a"), dotted("b")), True, NO_SPAN)
+    assert domain("bool") == ast.BooleanDomain(NO_SPAN)
+    assert domain("{}") == ast.ValueSet((), False, NO_SPAN)
+    assert domain("ordered {a, b,}") == ast.ValueSet((dotted("a"), dotted("b")), True, NO_SPAN)
     assert domain("none") == ast.NoneStep((), NO_SPAN)
     union = domain("{none} | int[2, 50] | A { x = 1 } | (A -> B)")
     assert isinstance(union, ast.UnionDomain)
-    assert [type(part) for part in union.parts] == [ast.Values, ast.Range, ast.OperatorReference, ast.Parenthesised]
+    assert [type(part) for part in union.parts] == [ast.ValueSet, ast.Range, ast.OperatorReference, ast.Parenthesised]
 
 
 def test_a_parameter_with_everything() -> None:
@@ -244,10 +244,16 @@ def test_the_task_block() -> None:
     assert isinstance(task, ast.Task)
     assert [setting.keyword for setting in task.settings] == ["minimize", "subject to", "validate", "fidelity", "limit"]
     _, constraint, validate, fidelity, limit = task.settings
-    assert constraint.arguments == (ast.Binary("<=", dotted("latency"), ast.Quantity(10.5, "us", NO_SPAN), NO_SPAN),)
+    assert constraint.arguments == (
+        ast.Binary("<=", dotted("latency"), ast.NumberWithUnit(10.5, "us", NO_SPAN), NO_SPAN),
+    )
     assert validate.arguments == (word("holdout"), number(0.3))
     assert fidelity.arguments == (word("samples"), number(100), number(2))
-    assert limit.arguments == (word("trial"), ast.Quantity(300, "s", NO_SPAN), ast.Quantity(4, "GB", NO_SPAN))
+    assert limit.arguments == (
+        word("trial"),
+        ast.NumberWithUnit(300, "s", NO_SPAN),
+        ast.NumberWithUnit(4, "GB", NO_SPAN),
+    )
     assert limit.span.text == "limit trial 300s 4GB"
 
 

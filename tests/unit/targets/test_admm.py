@@ -11,7 +11,7 @@ from spacelang.analysis import CheckContext, check
 from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
-from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Is, Reference
+from spacelang.ir.expr import And, Arithmetic, BranchTest, Compare, Constant, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Constraint, Space
 from spacelang.solver.counting import Structures
@@ -104,7 +104,7 @@ def test_units() -> None:
         hyperparameter("b", Grid(4, 4), 4),
         hyperparameter("c", Grid(0, 1), 0),
     )
-    assert form_of(space).theta_d.widths.tolist() == [450, 1, 1]
+    assert form_of(space).theta_d.penalty_scales.tolist() == [450, 1, 1]
 
 
 def test_what_is_moved_between_integers_stays_there_and_stands_for_the_nearest() -> None:
@@ -298,7 +298,7 @@ def test_values_that_no_condition_tells_apart_stay_together() -> None:
 def test_nested_decisions_become_alternatives() -> None:
     inner = choice("e.f.in", branch("x", hyperparameter("e.f.in.x.n", Grid(1, 3), 2, key="e.in.n")), "y", key="e.in")
     space = make_space("nested", choice("s", "a", "b"), choice("e", branch("f", inner), "g"), constraints=(
-        forbid(And((Is("s", ("a",)), Is("e.f.in", ("y",))))),
+        forbid(And((BranchTest("s", ("a",)), BranchTest("e.f.in", ("y",))))),
     ))  # fmt: skip
     masked, flat = lowered(space), lowered(space, "flatten")
     assert [way.name for way in flat.form.blocks[1].alternatives] == ["f[in=x]", "f[in=y]", "g"]
@@ -331,8 +331,8 @@ def test_too_many_alternatives_stay_masks() -> None:
 def test_excluded_combinations_are_linear_constraints() -> None:
     stages = (choice("scaler", "none", "Std", "MinMax"), choice("estimator", "SVC", "KNN", "NB"))
     rules = (
-        forbid(And((Is("scaler", ("none",)), Is("estimator", ("SVC", "KNN"))))),
-        forbid(Is("scaler", ("MinMax",))),
+        forbid(And((BranchTest("scaler", ("none",)), BranchTest("estimator", ("SVC", "KNN"))))),
+        forbid(BranchTest("scaler", ("MinMax",))),
     )
     form = form_of(make_space("rules", *stages, constraints=rules))
     assert [constraint["text"] for constraint in form.to_json()["constraints"]] == [  # type: ignore[attr-defined]
@@ -352,7 +352,7 @@ def test_what_is_tied_too_closely_for_tables_is_still_kept(monkeypatch: pytest.M
     def tangled(*_: object) -> None:
         raise TooManyJointStatesError
 
-    rule = forbid(And((Is("s0", ("a0",)), Is("s1", ("a1",)))))
+    rule = forbid(And((BranchTest("s0", ("a0",)), BranchTest("s1", ("a1",)))))
     space = Space("tangled", plain_space(2, 3).root, (rule,))
     monkeypatch.setattr("spacelang.targets._admm.linear_constraints._block_factors", tangled)
     result = lowered(space)
@@ -476,7 +476,7 @@ def test_numbers_on_the_wrong_side_by_rounding_are_not_taken() -> None:
 @pytest.mark.parametrize("mode", ["mask", "flatten"])
 def test_a_trillion_structures_cost_what_they_are_tied(mode: str) -> None:
     stages = [choice(f"s{n}", *(f"a{k}" for k in range(10))) for n in range(12)]
-    rules = tuple(forbid(And((Is(f"s{n}", ("a1",)), Is(f"s{n + 1}", ("a2",))))) for n in range(11))
+    rules = tuple(forbid(And((BranchTest(f"s{n}", ("a1",)), BranchTest(f"s{n + 1}", ("a2",))))) for n in range(11))
     space = make_space("large", *stages, constraints=rules)
     start = time.process_time()
     form = form_of(space, mode)

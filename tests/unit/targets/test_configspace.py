@@ -11,7 +11,7 @@ from ConfigSpace import Configuration as Theirs
 import spacelang
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, describe
-from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
+from spacelang.ir.expr import And, Arithmetic, BranchTest, Compare, Constant, Expr, Not, Or, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.sampling.sampler import Sampler
@@ -205,7 +205,7 @@ def test_domains_at_the_edges_with_conditions_and_a_constraint(domain: Domain) -
     x = hyperparameter("e.f.x", domain, domain.representative)
     y = hyperparameter("e.f.y", Categorical((1, 2)), 1, Compare("<=", Reference(x.address), middle))
     z = hyperparameter("e.f.z", Categorical((1, 2)), 1, Not(Compare(">", Reference(x.address), middle)))
-    rule = forbid(And((Is("e", ("f",)), Compare("==", Reference(x.address), middle))))
+    rule = forbid(And((BranchTest("e", ("f",)), Compare("==", Reference(x.address), middle))))
     check(make_space("edges", choice("e", branch("f", x, y, z), "g"), constraints=(rule,) if domain.size != 1 else ()))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Real
-from spacelang.ir.expr import And, Compare, Constant, Is, Not, Or, Reference
+from spacelang.ir.expr import And, BranchTest, Compare, Constant, Not, Or, Reference
 from spacelang.ir.space import Branch, Choice, Constraint, Product, ProductKind, Space
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import Blds, DiscrepancyTree, Leaf
@@ -86,10 +86,17 @@ def test_prefixes_without_a_leaf_are_left_at_once() -> None:
     """The last stages exclude all but one of a million prefixes; without pruning this would not end."""
     stages = plain_space(*[2] * 20).stages
     equal = [
-        require(Or((And((Is(f"s{n}", ("a1",)), Is(f"s{n + 1}", ("a1",)))), Not(Is(f"s{n + 1}", ("a1",))))))
+        require(
+            Or(
+                (
+                    And((BranchTest(f"s{n}", ("a1",)), BranchTest(f"s{n + 1}", ("a1",)))),
+                    Not(BranchTest(f"s{n + 1}", ("a1",))),
+                )
+            )
+        )
         for n in range(19)
     ]
-    space = make_space("chained", *stages, constraints=(*equal, require(Is("s19", ("a1",)))))
+    space = make_space("chained", *stages, constraints=(*equal, require(BranchTest("s19", ("a1",)))))
     tree = tree_of(space)
     assert tree.leaf_count == 1
     assert list(tree.iter_leaves()) == [(1,) * 20]
@@ -97,7 +104,9 @@ def test_prefixes_without_a_leaf_are_left_at_once() -> None:
 
 def test_a_default_that_a_constraint_excludes_is_no_leaf() -> None:
     space = make_space(
-        "s", *plain_space(2, 2).stages, constraints=(forbid(And((Is("s0", ("a0",)), Is("s1", ("a0",))))),)
+        "s",
+        *plain_space(2, 2).stages,
+        constraints=(forbid(And((BranchTest("s0", ("a0",)), BranchTest("s1", ("a0",))))),),
     )
     tree = tree_of(space)
     assert not tree.is_leaf(tree.default_pipeline)
@@ -220,7 +229,7 @@ def test_the_report_is_honest() -> None:
         stage,
         rate,
         constraints=(
-            forbid(Is("e", ("a1",)), span_of(text, "forbid x")),
+            forbid(BranchTest("e", ("a1",)), span_of(text, "forbid x")),
             Constraint(Compare("<", Reference("rate"), Constant(0.9)), False, span_of(text, "require y")),
         ),
     )

@@ -11,7 +11,7 @@ from laws import crafted
 
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.expr import And, Is
+from spacelang.ir.expr import And, BranchTest
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.optional_imports import MissingLibraryError, import_optional
@@ -210,7 +210,7 @@ def test_defaults_that_a_constraint_excludes_are_not_the_default(name: str) -> N
     space = crafted.space_of(
         crafted.plain("a", "A", "B"),
         crafted.plain("b", "C", "D"),
-        constraints=[crafted.forbid(And((Is("a", ("A",)), Is("b", ("C",)))))],
+        constraints=[crafted.forbid(And((BranchTest("a", ("A",)), BranchTest("b", ("C",)))))],
     )
     compiled = form_of(name, space)
     assert first_exclusion(space, compiled.decode(compiled.form.default)) is None

@@ -12,7 +12,7 @@ import spacelang as sl
 from spacelang.analysis import check
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union
-from spacelang.ir.expr import And, Compare, Constant, Is, Reference
+from spacelang.ir.expr import And, BranchTest, Compare, Constant, Reference
 from spacelang.ir.space import Choice, Operator, Product, ProductKind, Space
 from spacelang.ir.walk import structure_of
 from spacelang.solver.counting import Structures
@@ -139,8 +139,10 @@ def test_a_node_that_constraints_over_values_empty_is_not_offered() -> None:
     """The values of `a.m` exclude p, those of `b.q` exclude q only together with the third stage."""
     size = hyperparameter("a.m.size", Grid(1, 9), 3)
     rules = (
-        forbid(And((Is("b", ("p",)), Compare(">=", Reference("a.m.size"), Constant(0))))),
-        forbid(And((Is("c", ("k",)), Is("b", ("q",)), Compare("<", Reference("a.m.size"), Constant(99))))),
+        forbid(And((BranchTest("b", ("p",)), Compare(">=", Reference("a.m.size"), Constant(0))))),
+        forbid(
+            And((BranchTest("c", ("k",)), BranchTest("b", ("q",)), Compare("<", Reference("a.m.size"), Constant(99))))
+        ),
     )
     stages = (choice("c", "k", "l"), choice("b", "p", "q"), choice("a", branch("m", size), "n"))
     tree = tree_of(make_space("values", *stages, constraints=rules))
@@ -206,7 +208,7 @@ def test_neighbours_leave_the_prefix_alone() -> None:
 
 def test_an_alternative_is_a_neighbour_also_where_its_inner_default_is_excluded() -> None:
     inner = choice("e.f.inner", "x", "y", "z")
-    rule = forbid(And((Is("s", ("scale",)), Is("e.f.inner", ("x",)))))
+    rule = forbid(And((BranchTest("s", ("scale",)), BranchTest("e.f.inner", ("x",)))))
     tree = tree_of(
         make_space("m", choice("s", "none", "scale"), choice("e", branch("f", inner), "g"), constraints=(rule,))
     )
@@ -251,7 +253,7 @@ def test_vectors_hold_places_numbers_and_minus_one() -> None:
         [1, 0, -1, -1, -1, -1, 6],
     ]
     assert tree.decode_all(vectors) == members
-    features = tree.features(members)
+    features = tree.surrogate_features(members)
     assert np.allclose(features, [[0, 1, 0, 1, 0, 0, -1], [0, 0, 1, 0.75, 0, 0.25, -1], [1, 0, -1, -1, -1, -1, 0.5]])
 
 
@@ -316,7 +318,7 @@ def test_the_text_is_the_tree_along_the_default_path() -> None:
 
 
 def test_the_text_follows_the_nearest_path_where_defaults_are_excluded() -> None:
-    rule = forbid(And((Is("s0", ("a0",)), Is("s1", ("a0",)))))
+    rule = forbid(And((BranchTest("s0", ("a0",)), BranchTest("s1", ("a0",)))))
     space = plain_space(2, 2)
     tree = tree_of(Space(space.name, space.root, (rule,)))
     assert tree.to_text().splitlines()[3:] == [

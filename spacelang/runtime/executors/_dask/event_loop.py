@@ -55,7 +55,7 @@ class _ThreadFilter(logging.Filter):
 
 
 @contextmanager
-def silence_thread(thread: int) -> Iterator[None]:
+def silence_dask_loggers(thread: int) -> Iterator[None]:
     """Silence the loggers of dask for one thread; other uses of dask in the program are logged as before."""
     # The filter of a logger does not apply to its children, and loggers created later share only the handlers.
     known = list(logging.root.manager.loggerDict.items())

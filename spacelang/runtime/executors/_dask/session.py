@@ -30,7 +30,7 @@ from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception
 from spacelang.runtime.executors import FinishedJob, Job
 from spacelang.runtime.executors._dask import worker_plugin
-from spacelang.runtime.executors._dask.event_loop import silence_thread
+from spacelang.runtime.executors._dask.event_loop import silence_dask_loggers
 from spacelang.runtime.executors._dask.local_cluster import LocalCluster
 from spacelang.runtime.executors._dask.worker_plugin import JobReport, Slot
 
@@ -101,7 +101,7 @@ class ClusterSession:
 
     async def open(self, thread: int) -> tuple[Slot, ...]:
         """Connect, prepare everything for trials and return the slots. Raises InputError if that fails."""
-        self._log.enter_context(silence_thread(thread))
+        self._log.enter_context(silence_dask_loggers(thread))
         address = self._address
         if address is None:
             self._local = LocalCluster(self._workers, self._report_error)
@@ -341,7 +341,7 @@ async def _check_versions(client: AnyClient, address: str) -> None:
     known = {name: here[name] for name in worker_plugin.PACKAGES if name != "spacelang"}
     places[f"the scheduler {address}"] = {**found["scheduler"]["packages"], **known}
     for place, packages in places.items():
-        if differing := worker_plugin.difference(here, packages, place):
+        if differing := worker_plugin.describe_version_difference(here, packages, place):
             raise InputError(differing, SAME_VERSIONS_HELP)
 
 

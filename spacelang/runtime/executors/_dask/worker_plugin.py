@@ -84,7 +84,9 @@ class EvaluationPlugin(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         """Initialize the plugin on a dask worker, and compare its versions with those of the search."""
-        self._version_error = difference(self._versions, installed_versions(), f"the dask worker {worker.address}")
+        self._version_error = describe_version_difference(
+            self._versions, installed_versions(), f"the dask worker {worker.address}"
+        )
         self._max_processes = max(worker.state.nthreads, 1)
         self._lock = threading.Lock()
         self._idle: list[_SlotProcess] = []
@@ -244,7 +246,7 @@ def installed_versions() -> Versions:
     return found
 
 
-def difference(here: Versions, there: Versions, place: str) -> str:
+def describe_version_difference(here: Versions, there: Versions, place: str) -> str:
     """Describe the first difference that matters; return an empty string if there is none."""
     for name in ("python", *PACKAGES):
         ours, theirs = (_comparable(name, each.get(name)) for each in (here, there))

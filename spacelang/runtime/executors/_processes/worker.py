@@ -24,7 +24,7 @@ import psutil
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import Failure, InputError, describe_exception, exception_failure
 from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors._processes import communication, kernel
+from spacelang.runtime.executors._processes import communication, operating_system
 from spacelang.runtime.executors._processes.communication import Answer, Channel
 from spacelang.runtime.executors._processes.process_tree import has_children, kill_children, resident_bytes
 
@@ -48,7 +48,7 @@ class GlobalState:
 
     def __init__(self) -> None:
         self._modules = dict(sys.modules)
-        self._threads = kernel.thread_ids()
+        self._threads = operating_system.thread_ids()
         self._before = {name: _read_state(read) for name, read in STATE_READERS.items()}
 
     def first_change(self) -> str | None:
@@ -77,9 +77,9 @@ class GlobalState:
         wants a core is granted CPU time (`IDLE_TIMEOUT`), and not only wall-clock time.
         """
         until, most = time.monotonic() + IDLE_TIMEOUT, time.process_time() + IDLE_TIMEOUT
-        while active := kernel.thread_ids() - self._threads:
-            is_at_work = time.process_time() < most and any(map(kernel.is_runnable_thread, active))
-            if all(map(kernel.is_idle_thread, active)) and len(sys._current_frames()) == 1:
+        while active := operating_system.thread_ids() - self._threads:
+            is_at_work = time.process_time() < most and any(map(operating_system.is_runnable_thread, active))
+            if all(map(operating_system.is_idle_thread, active)) and len(sys._current_frames()) == 1:
                 return True
             if time.monotonic() > until and not is_at_work:
                 return False
@@ -106,12 +106,12 @@ def main(
 ) -> NoReturn:
     """Evaluate jobs, one if it `isolates`, until the coordinator disconnects; `zygote_pid` has forked this process."""
     os.setsid()
-    kernel.die_with_parent()
+    operating_system.die_with_parent()
     if os.getppid() != zygote_pid:
         os._exit(0)
-    kernel.adopt_orphans()
-    kernel.prefer_oom_kill()
-    kernel.disable_core_dumps()
+    operating_system.adopt_orphans()
+    operating_system.prefer_oom_kill()
+    operating_system.disable_core_dumps()
     if "numpy" in sys.modules:
         # Else all workers would draw the same numbers if an evaluation does not seed NumPy's global generator.
         sys.modules["numpy"].random.seed()
@@ -161,7 +161,7 @@ class Worker:
         size = resident_bytes(self._process)
         if size - expected > available / TRIM_DIVISOR:
             gc.collect()
-            kernel.trim_memory()
+            operating_system.trim_memory()
             size = resident_bytes(self._process)
         self._shared.held = max(size - leaving - self._memory.idle, 0)
         return size - expected > available / REPLACE_DIVISOR
@@ -242,7 +242,7 @@ def _patches() -> object:
 def _process_state() -> object:
     limits = [resource.getrlimit(each) for each in _resource_limits()]
     timers = [signal.getitimer(each) for each in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)]
-    return limits, timers, os.getpriority(os.PRIO_PROCESS, 0), kernel.process_settings()
+    return limits, timers, os.getpriority(os.PRIO_PROCESS, 0), operating_system.umask_signal_and_core_settings()
 
 
 @cache
@@ -296,7 +296,7 @@ STATE_READERS: Final[Mapping[str, Callable[[], object]]] = {
     "environment": os.environ.copy,
     "working directory": os.getcwd,
     "locale": lambda: locale.setlocale(locale.LC_ALL),
-    "files": kernel.open_files,
+    "files": operating_system.inodes_by_descriptor,
     "process": _process_state,
     "arithmetic": _arithmetic,
     "numpy": _numpy,

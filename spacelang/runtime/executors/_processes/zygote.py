@@ -26,7 +26,7 @@ from spacelang.ir.trial import Status
 from spacelang.runtime import errors
 from spacelang.runtime.errors import Failure
 from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors._processes import communication, kernel, worker
+from spacelang.runtime.executors._processes import communication, operating_system, worker
 from spacelang.runtime.executors._processes.communication import Channel, SharedWorkerState
 from spacelang.runtime.executors._processes.process_tree import ProcessTrees, kill_children, kill_tree, resident_bytes
 from spacelang.runtime.executors._processes.worker import GlobalState
@@ -173,7 +173,7 @@ class Zygote:
         self._wakeup_reader, self._wakeup_writer = socket.socketpair()
         self._idle_bytes = 0
         self._next_poll = 0.0
-        self._memory_kills = kernel.OomKillCounter()
+        self._memory_kills = operating_system.OomKillCounter()
 
     def serve(self) -> None:
         """Execute the commands of the coordinator until it disconnects; then end all workers."""
@@ -196,7 +196,7 @@ class Zygote:
 
     def _prepare(self) -> None:
         """Adopt orphans, be woken when a child ends, and share all loaded memory with the workers."""
-        kernel.adopt_orphans()
+        operating_system.adopt_orphans()
         self._wakeup_reader.setblocking(False)
         self._wakeup_writer.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)

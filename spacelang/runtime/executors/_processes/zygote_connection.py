@@ -21,7 +21,7 @@ from typing import IO, Final, NoReturn
 
 from spacelang.runtime.errors import InputError, describe_exception, signal_name
 from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors._processes import communication, kernel
+from spacelang.runtime.executors._processes import communication, operating_system
 from spacelang.runtime.executors._processes.communication import Channel
 
 BOOT_SCRIPT: Final = """
@@ -120,7 +120,7 @@ class ZygoteConnection:
             zygote.serve(theirs, reading, evaluate, {MARKER_VARIABLE: self._marker})
 
         # If the zygote is killed, this process adopts its children. The kernel shows no marker for a fork.
-        kernel.adopt_orphans()
+        operating_system.adopt_orphans()
         try:
             return ForkedProcess(serve)
         except OSError as error:

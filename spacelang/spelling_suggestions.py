@@ -33,7 +33,7 @@ def nearest_name(name: str, names: Iterable[str]) -> str | None:
     )
 
 
-def suggestion(name: str, names: Iterable[str]) -> str:
+def format_suggestion(name: str, names: Iterable[str]) -> str:
     """Return the help text ``did you mean `NAME`?`` for the closest known name, or an empty string if there is none."""
     near = nearest_name(name, names)
     return "" if near is None else f"did you mean `{near}`?"

@@ -106,7 +106,7 @@ def alternative_costs(run_data: RunData) -> AlternativeCosts | None:
     members = run_data.trials_in_space
     if run_data.space is None or members is None or not run_data.succeeded:
         return None
-    alone = np.array([each.trial.unshared_seconds for each in members.records])
+    alone = np.array([each.trial.seconds_without_sharing for each in members.records])
     succeeded = ~np.isnan(members.losses)
     whole = succeeded & np.array([run_data.is_on_all_rows(each) for each in members.records])
     counted = whole if whole.any() else succeeded

@@ -18,10 +18,10 @@ import numpy as np
 from spacelang.bench.tables import FAILED_LOSS, ConfigurationList, LossTable, StageProduct, TableMetadata
 from spacelang.files import os_error_text, replace_atomically
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import least_size
+from spacelang.ir.domain import minimum_data_size
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import DataError
-from spacelang.suggest import suggestion
+from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -148,7 +148,7 @@ def _check_file(path: Path) -> None:
         if path.is_dir():
             raise DataError(f"`{path}` is a folder", "give the path of a table in it")
         if not path.exists():
-            near = suggestion(path.name, (other.name for other in path.parent.glob("*.npz")))
+            near = format_suggestion(path.name, (other.name for other in path.parent.glob("*.npz")))
             raise DataError(f"the file `{path}` does not exist", near)
         if not path.is_file():
             raise DataError(f"`{path}` is not a regular file", "give the path of a loss table")
@@ -255,7 +255,7 @@ def _known_metadata(entries: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 good = value is None or (type(value) in (int, float) and isfinite(value))
             case "symbols":
                 good = isinstance(value, dict) and all(
-                    type(each) is int and each >= least_size(name) for name, each in value.items()
+                    type(each) is int and each >= minimum_data_size(name) for name, each in value.items()
                 )
             case "versions":
                 good = isinstance(value, dict) and all(isinstance(each, str) for each in value.values())

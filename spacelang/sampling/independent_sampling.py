@@ -16,12 +16,12 @@ from spacelang.sampling.value_codes import (
     Array,
     CodeSampler,
     ValueCodes,
-    code_of,
     code_type,
     codes_at,
     is_exact_as_floats,
+    part_index_and_code,
 )
-from spacelang.solver.cells import log_length
+from spacelang.solver.domain_cells import log_length
 
 WORD_LIMIT: Final = 2**63
 MAX_VECTORIZED_GRID: Final = 4_096  # The size of the largest grid of floats whose members are drawn in one NumPy call
@@ -53,7 +53,7 @@ class CellSampler:
 
     def __init__(self, domain: Domain, cells: tuple[SimpleDomain, ...], prior: Prior | None = None) -> None:
         self._is_union = len(parts(domain)) > 1
-        first = [code_of(domain, cell.representative) for cell in cells]
+        first = [part_index_and_code(domain, cell.representative) for cell in cells]
         self._parts = np.array([part for part, _ in first], np.int8)
         self._codes = np.array([code for _, code in first], code_type(domain))
         self._cell_samplers = {
@@ -85,7 +85,7 @@ def _cell_code_sampler(cell: SimpleDomain, part: SimpleDomain, prior: Prior | No
         return prior_code_sampler(cell, part, prior)
     if not isinstance(cell, Categorical):
         return _range_sampler(cell)
-    places = np.array([code_of(part, value)[1] for value in cell.values])
+    places = np.array([part_index_and_code(part, value)[1] for value in cell.values])
     return lambda count, rng: places[rng.integers(len(places), size=count)]
 
 

@@ -34,7 +34,7 @@ class UnknownConstraintError(Exception):
     """Exception for a kind of constraint that this version of spacelang does not know."""
 
 
-def translate(declared: Iterable[Any] | str | None) -> tuple[Rule, ...] | None:
+def translate_constraints(declared: Iterable[Any] | str | None) -> tuple[Rule, ...] | None:
     """Return the rules for the constraints of one parameter; None if the library does not validate it.
 
     Hidden constraints are left out, because scikit-learn does not offer them to users. The order of rules is

@@ -24,7 +24,7 @@ class RankedTrial:
     model: KeptModel | None = field(compare=False)
 
 
-class AnswerTime(Closeable):
+class RunDeadline(Closeable):
     """The time of a run with a limit on the seconds until its answer; close it to delete the kept models.
 
     `seconds` is the limit, and `started` the reading of `clock` when the run was started: its command or its function.
@@ -74,11 +74,11 @@ class AnswerTime(Closeable):
         """
         self.is_enforced = trials > 0
 
-    def add(self, record: TrialRecord) -> None:
+    def update_predicted_seconds(self, record: TrialRecord) -> None:
         """Update the predicted seconds by a finished or replayed trial."""
         trial = record.trial
         if self.models is not None:
-            self.models.add(record)
+            self.models.update_predicted_seconds(record)
         self.costs.learn_growth(trial)
         if trial.loss is None:
             return
@@ -89,10 +89,10 @@ class AnswerTime(Closeable):
         self._reserve = None
 
     @property
-    def reserve(self) -> float:
+    def reserved_seconds(self) -> float:
         """The seconds to reserve for the work after the search."""
         if self._reserve is None:
-            self._reserve = self.costs.reserve(self._best, workers=self._workers, votes=self.votes)
+            self._reserve = self.costs.seconds_to_reserve(self._best, workers=self._workers, votes=self.votes)
         return self._reserve
 
     @property
@@ -106,42 +106,42 @@ class AnswerTime(Closeable):
         """Return the kept models of a trial, or None."""
         return None if self.models is None else self.models.find(trial)
 
-    def fit_seconds(self, trial: Trial) -> float:
+    def predicted_fit_seconds(self, trial: Trial) -> float:
         """Return the predicted seconds of fitting the pipeline of a trial on all rows."""
         return self.costs.fit_seconds(trial, self.find_model(trial))
 
-    def admit_fit(self, trial: Trial, seconds: float) -> float | None:
+    def allowed_fit_seconds(self, trial: Trial, seconds: float) -> float | None:
         """Return the seconds that a fit on all rows may take, or None if it is predicted to take more than that."""
-        return seconds if self.fit_seconds(trial) <= seconds else None
+        return seconds if self.predicted_fit_seconds(trial) <= seconds else None
 
-    def learn_fit(self, trial: Trial, measured: float) -> None:
+    def correct_fit_predictions(self, trial: Trial, measured: float) -> None:
         """Use the measured seconds of a final fit to correct those that follow."""
         self.costs.learn_fit(self.costs.uncorrected_fit_seconds(trial, self.find_model(trial)), measured)
 
     @property
-    def seconds_for_fit(self) -> float:
+    def seconds_left_for_fit(self) -> float:
         """The seconds that are left for fitting the best pipeline: all but those of the other work after the search."""
-        return self.seconds_left - self.costs.answer_seconds(self._best, self.votes)
+        return self.seconds_left - self.costs.seconds_without_fits(self._best, self.votes)
 
     @property
-    def seconds_for_best_score(self) -> float:
+    def seconds_left_for_best_score(self) -> float:
         """The seconds that are left for the score of the best pipeline: all but those of the ensemble."""
         if self.votes is None:
             return self.seconds_left - self.costs.fixed_seconds
-        return self.seconds_for_members - self.costs.selection_seconds(self.votes, len(self._best))
+        return self.seconds_left_for_members - self.costs.selection_seconds(self.votes, len(self._best))
 
     @property
-    def seconds_for_ensemble_score(self) -> float:
+    def seconds_left_for_ensemble_score(self) -> float:
         """The seconds that are left for the score of the ensemble, the last work of a run."""
         return self.seconds_left - self.costs.fixed_seconds
 
     @property
-    def seconds_for_members(self) -> float:
+    def seconds_left_for_members(self) -> float:
         """The seconds that are left for selecting and fitting members: all but those of the score of the ensemble."""
         of_score = 0.0 if self.votes is None else self.costs.ensemble_score_seconds(self._best, self.votes)
         return self.seconds_left - self.costs.fixed_seconds - of_score
 
     @property
-    def job_seconds(self) -> float:
+    def job_time_limit(self) -> float:
         """The seconds that a job may take without which the answer is not complete, such as the score."""
         return max(self.seconds_left, 0.0) + GRACE_SECONDS

@@ -11,14 +11,14 @@ from spacelang.ir.domain import describe
 from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.reductions import unfolding
-from spacelang.reductions.questions import DrawnPiece, FixedPiece, Questions
+from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Questions
 from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts, RangeComparison, UnfoldedPart
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._text_and_dot import digraph, quote_dot, wrap_words
 from spacelang.text import count_with_noun
 
 
-class QuestionForm(ABC):
+class LibraryFunctionForm(ABC):
     """A compiled space whose choices and draws are expressed with the functions of a library."""
 
     def __init__(self, named: Questions) -> None:
@@ -168,7 +168,7 @@ def flattened(sample: Mapping[str, object]) -> dict[str, Value]:
     return found
 
 
-class NestedCode:
+class NestedCodeGenerator:
     """A converter of parts into code: an option is a dictionary of what its case adds, or a plain value."""
 
     def __init__(self, named: Questions, choice: ChoiceCode, draw: Callable[[FreeHyperparameter], py.Code]) -> None:
@@ -200,7 +200,7 @@ class NestedCode:
     def _part_code(self, part: Fork | FreeHyperparameter) -> py.Code:
         if id(part) not in self._known and isinstance(part, Fork):
             options = [self._option_code(part, case) for case in part.cases]
-            self._known[id(part)] = self._choice(self._named.forks[id(part)], options, case_shares(part))
+            self._known[id(part)] = self._choice(self._named.forks[id(part)], options, case_probabilities(part))
         elif id(part) not in self._known:
             self._known[id(part)] = self._draw(part)  # type: ignore[arg-type]
         return self._known[id(part)]
@@ -214,7 +214,7 @@ class NestedCode:
                 return option
 
 
-def case_shares(fork: Fork) -> tuple[float, ...] | None:
+def case_probabilities(fork: Fork) -> tuple[float, ...] | None:
     """Return the normalized weights of the cases of a fork, or None if all weights are equal."""
     weights = fork.weights
     return tuple(weight / sum(weights) for weight in weights) if len(set(weights)) > 1 else None

@@ -36,7 +36,7 @@ class ForeignIdiomMatch:
     end: int
 
     @property
-    def instead(self) -> str | None:
+    def replacement(self) -> str | None:
         """The replacement that an editor can offer, or None."""
         if self.idiom.instead is None or self.idiom.everywhere:
             return None
@@ -65,7 +65,7 @@ class ForeignIdiomMatch:
         return found[0] if own is None else own.expand(self.idiom.instead or "").ljust(len(found[0]))
 
 
-def idiom_of(
+def make_idiom(
     pattern: str,
     remedy: _RemedyTemplate = "",
     instead: str | None = None,
@@ -84,39 +84,39 @@ def _joined_names(text: str, sign: str) -> str:
     return sign.join(parts) if parts and all(re.fullmatch(r"[\w.]+", part) for part in parts) else f"…{sign}…"
 
 
-def as_alternatives(match: re.Match[str]) -> str:
+def suggest_alternatives(match: re.Match[str]) -> str:
     """Return a remedy that writes a list as the alternatives of a stage."""
     return f"separate alternatives with `|`: write `{_joined_names(match['list'], ' | ')}`"
 
 
-def as_steps(match: re.Match[str]) -> str:
+def suggest_steps(match: re.Match[str]) -> str:
     """Return a remedy that writes a list as the steps of a pipeline."""
     return f"join steps with `->`: write `{_joined_names(match['list'], ' -> ')}`"
 
 
-def as_set(match: re.Match[str]) -> str:
+def suggest_set(match: re.Match[str]) -> str:
     """Return a remedy that writes a list as a set of values."""
     return f"write `{{{match['list'].strip()}}}`"
 
 
-def as_constraint(match: re.Match[str]) -> str:
+def suggest_constraint(match: re.Match[str]) -> str:
     """Return a remedy that writes a list of forbidden values as a `forbid` constraint."""
     clause = re.sub(r"\s*(?<![=!<>])=(?!=)\s*(?=[A-Z])", " is ", match["list"].strip())
     clause = re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", clause)
     return f"write `forbid {re.sub(r' *, *', ' and ', clause)}`"
 
 
-def as_fraction(match: re.Match[str]) -> str:
+def suggest_fraction(match: re.Match[str]) -> str:
     """Return a remedy that writes a percentage as a fraction."""
     return f"percentages are not supported: write `{float(match[1]) / 100:.6g}`, or `{match[1]}` for a percentile"
 
 
-def as_name(match: re.Match[str]) -> str:
+def suggest_valid_name(match: re.Match[str]) -> str:
     """Return a remedy that replaces the signs in a name by underscores."""
     return f"names consist of letters, digits and `_`: write `{re.sub(r'[-. ]+', '_', match['at'].strip())}`"
 
 
-def as_alternatives_or_set(match: re.Match[str]) -> str:
+def suggest_alternatives_or_set(match: re.Match[str]) -> str:
     """Return a remedy for alternatives after `=`: operators joined by `|`, other values as a set."""
     name, parts = match["name"], [part.strip() for part in match["list"].split("|")]
     is_of_operators = any(part[:1].isupper() for part in parts)
@@ -124,33 +124,33 @@ def as_alternatives_or_set(match: re.Match[str]) -> str:
     return f"`=` fixes one value: write `{name} : {several}`"
 
 
-def with_unit(number: str, unit: str) -> str:
+def shorten_unit(number: str, unit: str) -> str:
     """Return a quantity with the short form of its unit."""
     short = {"h": "h", "m": "min", "s": "s"}.get(unit[0])
     return f"{number}{short or unit.replace('i', '')}"
 
 
-def as_range(match: re.Match[str]) -> str:
+def suggest_range(match: re.Match[str]) -> str:
     """Return a remedy that writes two numbers as the bounds of a range."""
     low, high = match["low"], match["high"]
     is_whole = all(re.fullmatch(r"-?\d+", end) for end in (low, high))
     return f"write `{'int' if is_whole else 'float'}[{low}, {high}]`"
 
 
-def as_range_or_set(match: re.Match[str]) -> str:
+def suggest_range_or_set(match: re.Match[str]) -> str:
     """Return a remedy for two numbers in brackets without a type: a range, a set, or a tuple."""
     ends = f"{match['low']}, {match['high']}"
     or_tuple = f", `{{({ends})}}` for a tuple" if match["at"].startswith("(") else ""
-    return f"{as_range(match)} for a range, `{{{ends}}}` for two values{or_tuple}"
+    return f"{suggest_range(match)} for a range, `{{{ends}}}` for two values{or_tuple}"
 
 
-def as_range_from_configspace(match: re.Match[str]) -> str:
+def suggest_range_for_configspace(match: re.Match[str]) -> str:
     """Return a remedy that writes a hyperparameter of ConfigSpace as a range."""
     kind = "int" if match["kind"].startswith("Int") else "float"
     return f"write `{kind}[{match['low']}, {match['high']}]{' log' if match['log'] else ''}`"
 
 
-def as_union_with_range(match: re.Match[str]) -> str:
+def suggest_union_with_range(match: re.Match[str]) -> str:
     """Return a remedy for a set that contains a range: a union of the set and the range."""
     others = [part.strip() for part in f"{match['before']},{match['after']}".split(",") if part.strip()]
     ordinary = f"{{{', '.join(others)}}} | " if others else ""
@@ -161,6 +161,6 @@ BACKTICK_REMEDY: Final = "write parameter names with other characters in backtic
 """The remedy for parameter names with characters that plain words do not have."""
 
 
-def as_parameter_name(match: re.Match[str]) -> str:
+def suggest_parameter_name(match: re.Match[str]) -> str:
     """Return a remedy for a parameter name with signs: replace them, or write the name in backticks."""
-    return f"{as_name(match)}; {BACKTICK_REMEDY}"
+    return f"{suggest_valid_name(match)}; {BACKTICK_REMEDY}"

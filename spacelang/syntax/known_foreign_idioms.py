@@ -3,24 +3,24 @@
 from collections.abc import Sequence
 from typing import Final
 
-from spacelang.syntax.idiom import (
+from spacelang.syntax.foreign_idiom import (
     BACKTICK_REMEDY,
     ForeignIdiom,
     ForeignIdiomMatch,
-    as_alternatives,
-    as_alternatives_or_set,
-    as_constraint,
-    as_fraction,
-    as_name,
-    as_parameter_name,
-    as_range,
-    as_range_from_configspace,
-    as_range_or_set,
-    as_set,
-    as_steps,
-    as_union_with_range,
-    idiom_of,
-    with_unit,
+    make_idiom,
+    shorten_unit,
+    suggest_alternatives,
+    suggest_alternatives_or_set,
+    suggest_constraint,
+    suggest_fraction,
+    suggest_parameter_name,
+    suggest_range,
+    suggest_range_for_configspace,
+    suggest_range_or_set,
+    suggest_set,
+    suggest_steps,
+    suggest_union_with_range,
+    suggest_valid_name,
 )
 
 _SEARCHED_CHARACTERS: Final = 400
@@ -47,116 +47,118 @@ _BOUND: Final = r"[^\s,()\[\]{}:=|]+"
 _BRACKETED_BOUNDS: Final = r"\[[^\[\](){}\n]*\]"
 _MEMBER_START: Final = r"(?:^|(?<=[{,]))[ \t]*"
 _COMMENTS: Final = (
-    idiom_of(
+    make_idiom(
         r"(?P<at>(?P<one>\b[\w.]+|\([^()\n]*\))[ \t]*//[ \t]*(?P<two>\d[\d.]*))(?=[ \t]*(?:[,}\])]|$))",
         r"write `floor(\g<one> / \g<two>)`; comments begin with `#`",
     ),
-    idiom_of(r"//[^\n]*", "comments begin with `#`", "", everywhere=True),
-    idiom_of(r"/\*(?:[^*]|\*(?!/))*\*/", "comments begin with `#` and end at the end of the line", "", everywhere=True),
-    idiom_of(r"(?:^[ \t]*|(?<=[ \t]))--(?!>)[^\n]*", "comments begin with `#`", "", everywhere=True),
-    idiom_of(r'^[ \t]*(?:%|;|"""|REM\b)[^\n]*', "comments begin with `#`", "", everywhere=True),
+    make_idiom(r"//[^\n]*", "comments begin with `#`", "", everywhere=True),
+    make_idiom(
+        r"/\*(?:[^*]|\*(?!/))*\*/", "comments begin with `#` and end at the end of the line", "", everywhere=True
+    ),
+    make_idiom(r"(?:^[ \t]*|(?<=[ \t]))--(?!>)[^\n]*", "comments begin with `#`", "", everywhere=True),
+    make_idiom(r'^[ \t]*(?:%|;|"""|REM\b)[^\n]*', "comments begin with `#`", "", everywhere=True),
 )
 _QUOTES: Final = (
-    idiom_of(
+    make_idiom(
         r"['‘’‚“”„‟«»]([^'‘’‚“”„‟«»`\"\n]*)['‘’“”„‟«»`]",
         'write strings in double quotes: `"…"`',
         r'"\1"',
         everywhere=True,
     ),
-    idiom_of(
+    make_idiom(
         r"(?:(?<=[{,=])|(?<=[{,=] ))`([^`\"\n]*)`(?=[ \t]*(?:[,}]|$))",
         'write strings in double quotes: `"…"`',
         r'"\1"',
         everywhere=True,
     ),
-    idiom_of(
+    make_idiom(
         r"`[^`\"\n]*`",
         "backticks are for names of parameters: write a plain word, or for an alternative a string in double quotes",
     ),
 )
 _GOAL: Final = r"metric|scoring|score|scorer|objective|goal|optimi[sz]e|target"
 _ITEMS: Final = (
-    idiom_of(r"^(?P<at>steps?|stages|Stage|STAGE|component|node|choice|decision)(?=[ \t]+\w+[ \t]*=)", "", "stage"),
-    idiom_of(r"^stages[ \t]*[{:=]", "declare each decision on its own: `stage name = … | …`"),
-    idiom_of(
+    make_idiom(r"^(?P<at>steps?|stages|Stage|STAGE|component|node|choice|decision)(?=[ \t]+\w+[ \t]*=)", "", "stage"),
+    make_idiom(r"^stages[ \t]*[{:=]", "declare each decision on its own: `stage name = … | …`"),
+    make_idiom(
         r"^(?:let|var|const|define|set|val)[ \t]+\w+[ \t]*:?=",
         "variables are not supported: write the value where it is needed, or a group, `params name { … }`",
     ),
-    idiom_of(r"^from[ \t]+sklearn\b[^\n]*", "remove this: the operators of scikit-learn are always available", ""),
-    idiom_of(r"^from[ \t]+([A-Za-z_]\w*)[^\n]*", r"write `use \1`"),
-    idiom_of(
+    make_idiom(r"^from[ \t]+sklearn\b[^\n]*", "remove this: the operators of scikit-learn are always available", ""),
+    make_idiom(r"^from[ \t]+([A-Za-z_]\w*)[^\n]*", r"write `use \1`"),
+    make_idiom(
         r"^import[ \t]+(?P<path>[\w./-]+\.space)\b(?P<rest>[^\n]*)",
         r'the path is a string: write `import "\g<path>"\g<rest>`',
     ),
-    idiom_of(r"^import[ \t]+sklearn\b[^\n]*", "remove this: the operators of scikit-learn are always available", ""),
-    idiom_of(r"^import[ \t]+(?P<package>[A-Za-z_][\w.]*)[^\n]*", r"write `use \g<package>`"),
-    idiom_of(
+    make_idiom(r"^import[ \t]+sklearn\b[^\n]*", "remove this: the operators of scikit-learn are always available", ""),
+    make_idiom(r"^import[ \t]+(?P<package>[A-Za-z_][\w.]*)[^\n]*", r"write `use \g<package>`"),
+    make_idiom(
         r"^(?P<word>params|abstract)[ \t]+(?P<name>\w+)[ \t]*(?P<at>[=:])(?=[ \t]*\{)",
         r"write `\g<word> \g<name> { … }`",
         "",
     ),
-    idiom_of(r"^space[ \t]+(?P<at>\w+(?:[-. ]+\w+)+)[ \t]*$", as_name),
-    idiom_of(r"^space[ \t]*[:=][ \t]*(\w+)", "", r"space \1"),
-    idiom_of(r"^stage[ \t]+(?P<at>\w+(?:-\w+)+)", as_name),
-    idiom_of(r"^stage[ \t]+(?P<at>\d\w*)", "names begin with a letter or `_`"),
-    idiom_of(r"^stage\b[^{}\n]*[A-Z]\w*[ \t]*(?P<at>:)[ \t]*$", "write hyperparameters in braces: `Operator { … }`"),
-    idiom_of(r"^stage[ \t]+(\w+)[ \t]*(?P<at>:=?)", r"write `stage \1 = …`", "="),
-    idiom_of(r"^stage[ \t]+(\w+)[ \t]*(?P<at>\{|\[)", r"write `stage \1 = …`"),
-    idiom_of(
+    make_idiom(r"^space[ \t]+(?P<at>\w+(?:[-. ]+\w+)+)[ \t]*$", suggest_valid_name),
+    make_idiom(r"^space[ \t]*[:=][ \t]*(\w+)", "", r"space \1"),
+    make_idiom(r"^stage[ \t]+(?P<at>\w+(?:-\w+)+)", suggest_valid_name),
+    make_idiom(r"^stage[ \t]+(?P<at>\d\w*)", "names begin with a letter or `_`"),
+    make_idiom(r"^stage\b[^{}\n]*[A-Z]\w*[ \t]*(?P<at>:)[ \t]*$", "write hyperparameters in braces: `Operator { … }`"),
+    make_idiom(r"^stage[ \t]+(\w+)[ \t]*(?P<at>:=?)", r"write `stage \1 = …`", "="),
+    make_idiom(r"^stage[ \t]+(\w+)[ \t]*(?P<at>\{|\[)", r"write `stage \1 = …`"),
+    make_idiom(
         r"^stage[ \t]+(\w+)(?P<at>\?)", r"to make a stage optional, add `none` to its alternatives: `none | …`", ""
     ),
-    idiom_of(r"^task[ \t]*\{", "give the kind of task: `task classification { … }`"),
-    idiom_of(r"^task[ \t]*[:=][ \t]*(\w+)", r"write `task \1 { … }`"),
-    idiom_of(
+    make_idiom(r"^task[ \t]*\{", "give the kind of task: `task classification { … }`"),
+    make_idiom(r"^task[ \t]*[:=][ \t]*(\w+)", r"write `task \1 { … }`"),
+    make_idiom(
         r"^(?:maximi[sz]e|minimi[sz]e|subject|validate)\b[^\n]*",
         "write goals in a task block: `task classification { … }`",
     ),
-    idiom_of(
+    make_idiom(
         r"^(?:" + _GOAL + r")[ \t]*[:=][ \t]*\"?(?P<what>[a-z]\w*)\"?[ \t]*$",
         r"write goals in a task block: `task classification { maximize \g<what> }`",
     ),
-    idiom_of(r"^(?P<name>[a-z]\w*)[ \t]*=(?!=)", r"write `stage \g<name> = …`"),
-    idiom_of(r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*([^\n]+)", r"write `require not (\1) or \2`"),
-    idiom_of(
+    make_idiom(r"^(?P<name>[a-z]\w*)[ \t]*=(?!=)", r"write `stage \g<name> = …`"),
+    make_idiom(r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*([^\n]+)", r"write `require not (\1) or \2`"),
+    make_idiom(
         r"\bforbid\b[ \t]*(?P<one>[^\n]+?)[ \t]+(?P<at>when|if)[ \t]+(?P<other>[^\n}]+)",
         r"write `forbid (\g<one>) and (\g<other>)`",
     ),
-    idiom_of(
+    make_idiom(
         r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]+(?P<at>when|if)[ \t]+(?P<other>[^\n}]+)",
         r"write `require not (\g<other>) or \g<one>`",
     ),
-    idiom_of(r"\bforbid[ \t]*(?P<at>\{(?P<list>[ \t]*\w[\w.]*[ \t]*=[^{}\n]*)\})", as_constraint),
-    idiom_of(r"^(?P<at>forbidden|prohibit|exclude|disallow|never|deny)\b", "", "forbid"),
-    idiom_of(r"^(?P<at>assert|constraint|ensure|assume|must)\b", "write `require`"),
+    make_idiom(r"\bforbid[ \t]*(?P<at>\{(?P<list>[ \t]*\w[\w.]*[ \t]*=[^{}\n]*)\})", suggest_constraint),
+    make_idiom(r"^(?P<at>forbidden|prohibit|exclude|disallow|never|deny)\b", "", "forbid"),
+    make_idiom(r"^(?P<at>assert|constraint|ensure|assume|must)\b", "write `require`"),
 )
 _PIPELINE: Final = r"^pipeline[ \t]*[:=]"
 _STAGE: Final = r"^stage[ \t]+\w+[ \t]*=[^{}\n]*$"
 _STRUCTURE: Final = r"^(?:pipeline|stage[ \t]+\w+)[ \t]*=[^{}\n]*$"
 _ONE_OF: Final = r"one_?of|OneOf|choice|choose|select|any_?of|either|alternatives?"
 _STRUCTURES: Final = (
-    idiom_of(r"=>|>>|\|>|[-–—][–—-]?>", "write `->`", "->", behind=_PIPELINE),
-    idiom_of(r"(?<!-)[>→⇒+,/–—]", "join steps with `->`", behind=_PIPELINE),
-    idiom_of(
+    make_idiom(r"=>|>>|\|>|[-–—][–—-]?>", "write `->`", "->", behind=_PIPELINE),
+    make_idiom(r"(?<!-)[>→⇒+,/–—]", "join steps with `->`", behind=_PIPELINE),
+    make_idiom(
         r'"([A-Za-z_]\w*)"', r"write names of operators and stages without quotes: `\1`", r"\1", behind=_STRUCTURE
     ),
-    idiom_of(r"^pipeline[ \t]*=[ \t]*(?P<at>\[(?P<list>[^\]\n]*)\])", as_steps),
-    idiom_of(r"^pipeline[ \t]*=[ \t]*(?P<at>(?:make_pipeline|Pipeline)[ \t]*\((?P<list>[^\n]*)\))", as_steps),
-    idiom_of(
+    make_idiom(r"^pipeline[ \t]*=[ \t]*(?P<at>\[(?P<list>[^\]\n]*)\])", suggest_steps),
+    make_idiom(r"^pipeline[ \t]*=[ \t]*(?P<at>(?:make_pipeline|Pipeline)[ \t]*\((?P<list>[^\n]*)\))", suggest_steps),
+    make_idiom(
         r"^stage[ \t]+\w+[ \t]*=[ \t]*(?P<at>(?:" + _ONE_OF + r")?[ \t]*[\[({](?P<list>[^\[\](){}\n]*)[\])}])",
-        as_alternatives,
+        suggest_alternatives,
     ),
-    idiom_of(r",|/|\bor\b|\|\|", "separate alternatives with `|`", "|", behind=_STAGE),
-    idiom_of(r"^stage[ \t]+\w+[ \t]*=[ \t]*(?P<at>optional[ \t]+(\w+))", r"write `none | \2`", r"none | \2"),
-    idiom_of(r"(?<=\})[ \t]*(?P<at>,)[ \t]*\n?[ \t]*(?=[A-Z]\w*)", "separate alternatives with `|`", "|"),
-    idiom_of(r"^[ \t]*(?P<at>-)[ \t]+(?=[A-Z])", "separate alternatives with `|`", "|"),
-    idiom_of(r"\bwith\b[ \t]+(?=\w+[ \t]*[:=])", "write hyperparameters in braces: `Operator { … }`"),
-    idiom_of(
+    make_idiom(r",|/|\bor\b|\|\|", "separate alternatives with `|`", "|", behind=_STAGE),
+    make_idiom(r"^stage[ \t]+\w+[ \t]*=[ \t]*(?P<at>optional[ \t]+(\w+))", r"write `none | \2`", r"none | \2"),
+    make_idiom(r"(?<=\})[ \t]*(?P<at>,)[ \t]*\n?[ \t]*(?=[A-Z]\w*)", "separate alternatives with `|`", "|"),
+    make_idiom(r"^[ \t]*(?P<at>-)[ \t]+(?=[A-Z])", "separate alternatives with `|`", "|"),
+    make_idiom(r"\bwith\b[ \t]+(?=\w+[ \t]*[:=])", "write hyperparameters in braces: `Operator { … }`"),
+    make_idiom(
         r"(?<=\w)[ \t]*(?P<at>\[[ \t]*(\d*\.?\d+)[ \t]*\])",
         r"write `@weight(\2)` to say how promising it is",
         behind=_STAGE,
     ),
-    idiom_of(r"@(?P<name>\w+)[ \t]*[=:][ \t]*(?P<value>[\w.+-]+)", r"write `@\g<name>(\g<value>)`"),
-    idiom_of(r"(?<=\w)[ \t]*\[(?=[ \t]*\w+[ \t]*[:=])", "write hyperparameters in braces: `Operator { … }`"),
+    make_idiom(r"@(?P<name>\w+)[ \t]*[=:][ \t]*(?P<value>[\w.+-]+)", r"write `@\g<name>(\g<value>)`"),
+    make_idiom(r"(?<=\w)[ \t]*\[(?=[ \t]*\w+[ \t]*[:=])", "write hyperparameters in braces: `Operator { … }`"),
 )
 _LOG: Final = (
     r"(?:log10|log2|ln|log_?scale|logarithmic|scale[ \t]*=?[ \t]*\"?log\"?|log[ \t]*=[ \t]*[Tt]rue|log[ \t]*\(\))"
@@ -165,50 +167,50 @@ _INTEGER: Final = r"(?:integer|Integer|Int|INT|long|UniformInteger\w*)"
 _FLOAT: Final = r"(?:real|Real|double|number|numeric|continuous|Float|FLOAT|decimal|UniformFloat\w*)"
 _CHOICE: Final = r"(?:[\w.]*categorical|Categorical\w*|[\w.]*choice|choose|one_?of|OneOf|enum|select|any_?of|set|list)"
 _DOMAINS: Final = (
-    idiom_of(
+    make_idiom(
         r"\b(?:Uniform)?(?P<kind>Float|Real|Integer|Int)\w*\([^\n()]*[(\[][ \t]*(?P<low>"
         + _BOUND
         + r"),[ \t]*(?P<high>"
         + _BOUND
         + r")[ \t]*[)\]](?P<log>[^\n()]*log[ \t]*=[ \t]*True)?[^\n()]*\)",
-        as_range_from_configspace,
+        suggest_range_for_configspace,
     ),
-    idiom_of(
+    make_idiom(
         r":[ \t]*(?P<at>\{[ \t]*\"?(?:type|kind|low(?:er)?|min|bounds?|values|choices|range)\"?[ \t]*:[^{}\n]*\})",
         "write a range, such as `float[0.1, 10] log`, or a set of values, `{…}`",
     ),
-    idiom_of(
+    make_idiom(
         r"(?P<at>\b(?:log|ln|log10)[ \t]+(float|int)[ \t]*(" + _BRACKETED_BOUNDS + r"))",
         r"write `\2\3 log`",
         r"\2\3 log",
     ),
-    idiom_of(
+    make_idiom(
         r"\{(?P<before>[^{}:=\n]*?),?[ \t]*"
         r"(?P<range>\b(?:int|float)[ \t]*[\[(][^\[\](){}\n]*[\])](?:[ \t]*log\b)?)(?P<after>[^{}:=\n]*)\}",
-        as_union_with_range,
+        suggest_union_with_range,
     ),
-    idiom_of(
+    make_idiom(
         r":[ \t]*(?P<at>[\[(][ \t]*(?P<low>" + _NUMBER + r")[ \t]*,[ \t]*(?P<high>" + _NUMBER + r")[ \t]*[\])])",
-        as_range_or_set,
+        suggest_range_or_set,
     ),
-    idiom_of(
+    make_idiom(
         r"\b[A-Za-z_]\w*\.shape[ \t]*\[[ \t]*(?P<axis>[01])[ \t]*\]",
         lambda match: f"write `{('n_samples', 'n_features')[int(match['axis'])]}`",
     ),
-    idiom_of(r"\b(?P<number>\d+\.?\d*)[fFdDlL]\b", r"write numbers without a letter: `\g<number>`", r"\g<number>"),
-    idiom_of(
+    make_idiom(r"\b(?P<number>\d+\.?\d*)[fFdDlL]\b", r"write numbers without a letter: `\g<number>`", r"\g<number>"),
+    make_idiom(
         r"\blog[ \t]*(?P<at>[(_]?[ \t]*base[ \t]*=?[ \t]*(?:\d+|e)[ \t]*\)?)",
         "remove the base: a logarithmic range is the same for any base",
         "",
     ),
-    idiom_of(r":[ \t]*(?P<at>True|False)\b", "`: bool` lets the value vary, `= true` and `= false` fix it", "bool"),
-    idiom_of(r"(?<=[\])])[ \t]*(?P<at>\([ \t]*log[ \t]*\))", "write `log`", " log"),
-    idiom_of(
+    make_idiom(r":[ \t]*(?P<at>True|False)\b", "`: bool` lets the value vary, `= true` and `= false` fix it", "bool"),
+    make_idiom(r"(?<=[\])])[ \t]*(?P<at>\([ \t]*log[ \t]*\))", "write `log`", " log"),
+    make_idiom(
         r"\b(?:log_?(float|int)|(float|int)_?log)[ \t]*(" + _BRACKETED_BOUNDS + ")",
         r"write `\1\2\3 log`",
         r"\1\2\3 log",
     ),
-    idiom_of(
+    make_idiom(
         r"\b(?:trial\.)?suggest_(?P<kind>float|int)\([^\n,]*,[ \t]*(?P<low>"
         + _BOUND
         + r"),[ \t]*(?P<high>"
@@ -216,7 +218,7 @@ _DOMAINS: Final = (
         + r"),[ \t]*log[ \t]*=[ \t]*True[ \t]*\)",
         r"write `\g<kind>[\g<low>, \g<high>] log`",
     ),
-    idiom_of(
+    make_idiom(
         r"\b(?:trial\.)?suggest_(?P<kind>float|int)\((?:\"\w*\",)?[ \t]*(?P<low>"
         + _BOUND
         + r"),[ \t]*(?P<high>"
@@ -224,10 +226,10 @@ _DOMAINS: Final = (
         + r")(?P<log>,[ \t]*log[ \t]*=[ \t]*True)?[ \t]*\)",
         lambda match: f"write `{match['kind']}[{match['low']}, {match['high']}]{' log' if match['log'] else ''}`",
     ),
-    idiom_of(
+    make_idiom(
         r"\bhp\.(?:q?log(?:uniform|normal))\([^\n]*\)", "write `float[…, …] log`; bounds are values, not logarithms"
     ),
-    idiom_of(
+    make_idiom(
         r"\b(?:[a-z]\w*\.)*(?:log_?uniform|reciprocal|suggest_loguniform)\((?:\"\w*\",)?[ \t]*(?P<low>"
         + _BOUND
         + r")[ \t]*,[ \t]*(?P<high>"
@@ -236,22 +238,22 @@ _DOMAINS: Final = (
         r"write `float[\g<low>, \g<high>] log`",
         r"float[\g<low>,\g<high>]log",
     ),
-    idiom_of(
+    make_idiom(
         r"\b(?:[a-z]\w*\.)*(?:suggest_)?q?uniform\([^\n()]*\)", "write `float[…, …]` with the bounds of its values"
     ),
-    idiom_of(
+    make_idiom(
         r"\b(?:[a-z]\w*\.)*(?:randint|uniform_?int|int_?uniform|quniform|range|arange)\([^\n()]*\)",
         "write `int[…, …]`; both bounds are included",
     ),
-    idiom_of(
+    make_idiom(
         r"\b(?:np|numpy)\.(?:log|geom)space\([^\n()]*\)",
         "write a range, such as `float[1e-3, 1e3] log`, or a set of values, `{…}`",
     ),
-    idiom_of(
+    make_idiom(
         r"\b(?:np|numpy)\.linspace\([^\n()]*\)",
         "write a range, such as `float[0, 1] step 0.1`, or a set of values, `{…}`",
     ),
-    idiom_of(
+    make_idiom(
         r"(?P<at>\b(float|int)[ \t]*[\[(][ \t]*("
         + _BOUND
         + r")[ \t]*,[ \t]*("
@@ -261,7 +263,7 @@ _DOMAINS: Final = (
         r"write `\2[\3, \4] log`",
         r"\2[\3,\4] log",
     ),
-    idiom_of(
+    make_idiom(
         r"(?P<at>\b(float|int)[ \t]*[\[(][ \t]*("
         + _BOUND
         + r")[ \t]*,[ \t]*("
@@ -271,91 +273,91 @@ _DOMAINS: Final = (
         + r")[ \t]*[\])])",
         r"write `\2[\3, \4] step \5`",
     ),
-    idiom_of(r"(?<=[\])])[ \t]+(?P<at>" + _LOG + r")(?!\w)", "write `log`", "log"),
-    idiom_of(
+    make_idiom(r"(?<=[\])])[ \t]+(?P<at>" + _LOG + r")(?!\w)", "write `log`", "log"),
+    make_idiom(
         r"(?P<kind>\bfloat|\bint)[ \t]*[\[({]?[ \t]*(?P<low>-?\.?\d[\w]*(?:\.\d+)?)[ \t]*"
         r"(?:\.\.+|:|–|—|\bto\b|-|[ \t])[ \t]*(?P<high>-?\.?\d[\w.]*)[ \t]*(?:[\])]|(?=[ \t]*(?:[,}\n]|$)))",
         r"write `\g<kind>[\g<low>, \g<high>]`",
     ),
-    idiom_of(
+    make_idiom(
         r"\b(?P<kind>float|int)[ \t]*\{(?P<list>[^{}\n]*)\}", r"write `\g<kind>[\g<list>]`", r"\g<kind>[\g<list>]"
     ),
-    idiom_of(
+    make_idiom(
         r":[ \t]*(?P<at>(?P<set>\{[ \t]*)?(?P<low>-?\d*\.?\d+)[ \t]*(?:\.\.+|–)[ \t]*"
         r"(?P<high>-?\d*\.?\d+)(?(set)[ \t]*\}))",
-        as_range,
+        suggest_range,
     ),
-    idiom_of(r"\{[^{}\n]*?(?P<at>\.\.\.|…)[^{}\n]*\}", "write all values, or a range: `int[…, …]`"),
-    idiom_of(r"\b" + _INTEGER + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `int\g<ends>`", r"int\g<ends>"),
-    idiom_of(r"\b" + _FLOAT + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `float\g<ends>`"),
-    idiom_of(
+    make_idiom(r"\{[^{}\n]*?(?P<at>\.\.\.|…)[^{}\n]*\}", "write all values, or a range: `int[…, …]`"),
+    make_idiom(r"\b" + _INTEGER + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `int\g<ends>`", r"int\g<ends>"),
+    make_idiom(r"\b" + _FLOAT + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `float\g<ends>`"),
+    make_idiom(
         r":[ \t]*(?P<at>" + _CHOICE + r"[ \t]*[\[({]+[ \t]*(?:\"\w*\",[ \t]*\[)?(?P<list>[^\[\](){}\n]*?)[\])}]+)",
-        as_set,
+        suggest_set,
     ),
-    idiom_of(r":[ \t]*(?P<at><(?P<list>[^<>\n]*)>)", as_set, r"{\g<list>}"),
-    idiom_of(r":[ \t]*(?P<at>log[ \t]*(?P<ends>" + _BRACKETED_BOUNDS + "))", r"write `float\g<ends> log`"),
-    idiom_of(r"\bbool[ \t]*(?P<at>[\[({][^\n\])}]*[\])}])", "write `bool`", ""),
-    idiom_of(r"\b(?:float|int)[ \t]*(?:[},=\n]|$)", "give the range bounds: `float[…, …]`, `int[…, …]`"),
-    idiom_of(
+    make_idiom(r":[ \t]*(?P<at><(?P<list>[^<>\n]*)>)", suggest_set, r"{\g<list>}"),
+    make_idiom(r":[ \t]*(?P<at>log[ \t]*(?P<ends>" + _BRACKETED_BOUNDS + "))", r"write `float\g<ends> log`"),
+    make_idiom(r"\bbool[ \t]*(?P<at>[\[({][^\n\])}]*[\])}])", "write `bool`", ""),
+    make_idiom(r"\b(?:float|int)[ \t]*(?:[},=\n]|$)", "give the range bounds: `float[…, …]`, `int[…, …]`"),
+    make_idiom(
         r":[ \t]*(?P<at>" + _NUMBER + r"(?:[ \t]*\|[ \t]*" + _NUMBER + r")+)",
         lambda match: f"write `{{{', '.join(part.strip() for part in match['at'].split('|'))}}}`",
     ),
-    idiom_of(r"(?<=[\])])[ \t]*(?P<at>(?:by|every|q[ \t]*=)[ \t]*(" + _NUMBER + r"))", r"write `step \2`"),
-    idiom_of(
+    make_idiom(r"(?<=[\])])[ \t]*(?P<at>(?:by|every|q[ \t]*=)[ \t]*(" + _NUMBER + r"))", r"write `step \2`"),
+    make_idiom(
         r"(?P<at>=?[ \t]*\bdefault(?:[ \t]*(?:=|:|is)?[ \t]*|[ \t]*\([ \t]*)(?P<value>[^\s,(){}=:]+)\)?)",
         r"write `= \g<value>`",
         r"= \g<value>",
     ),
-    idiom_of(
+    make_idiom(
         r"(?<=[\])}])[ \t]*(?P<at>[\[(][ \t]*([^\[\](){},\n]+?)[ \t]*[\])])", r"a default follows `=`: write `= \2`"
     ),
-    idiom_of(r"(?<=[\])])[ \t]*,[ \t]*log[ \t]*[},\n]", "write `log` directly after its range, without a comma"),
-    idiom_of(r"(?<=[\])])[ \t]+" + _LOG + r"[ \t]*[},\n]", "write `log`"),
-    idiom_of(r"(?<==)[ \t]*(?P<at>(\d+),(\d+))(?=[ \t]*(?:[}\n]|$))", r"use a decimal point: write `\2.\3`"),
-    idiom_of(r":=", "write `=`", "="),
+    make_idiom(r"(?<=[\])])[ \t]*,[ \t]*log[ \t]*[},\n]", "write `log` directly after its range, without a comma"),
+    make_idiom(r"(?<=[\])])[ \t]+" + _LOG + r"[ \t]*[},\n]", "write `log`"),
+    make_idiom(r"(?<==)[ \t]*(?P<at>(\d+),(\d+))(?=[ \t]*(?:[}\n]|$))", r"use a decimal point: write `\2.\3`"),
+    make_idiom(r":=", "write `=`", "="),
 )
 _MEMBERS: Final = (
-    idiom_of(
+    make_idiom(
         _MEMBER_START
         + r"(?P<at>(?:\*\*?|\.\.\.|<<[ \t]*:?[ \t]*\*?|(?:use|extends|import|inherit)[ \t]+)(\w+))(?=[ \t]*(?:[,}]|$))",
         r"include a group of hyperparameters with `include \2`",
     ),
-    idiom_of(
+    make_idiom(
         _MEMBER_START
         + r"(?P<at>(\w+)[ \t]+(?:in[ \t]+)?"
         + r"(?:real|double|number|continuous|float|int|integer|categorical|bool|ordinal)\b)",
         r"write `\2 : …`; a domain follows `:`",
     ),
-    idiom_of(_MEMBER_START + r"(?P<at>(\w+)[ \t]+in\b)[ \t]*[\[({]", r"write `\2 : …`; a domain follows `:`"),
-    idiom_of(
+    make_idiom(_MEMBER_START + r"(?P<at>(\w+)[ \t]+in\b)[ \t]*[\[({]", r"write `\2 : …`; a domain follows `:`"),
+    make_idiom(
         _MEMBER_START + r"(?P<at>when\b[ \t]*\w+)", "write a condition after its hyperparameter: `name : domain when …`"
     ),
-    idiom_of(
+    make_idiom(
         r"(?P<at>\|[ \t]*(\w+[ \t]*(?:==|!=|<=?|>=?|in\b)(?:[^,{}\n]|\{[^{}\n]*\})*?))(?=[ \t]*(?:[,}]|$))",
         r"a condition follows `when`: write `when \2`",
     ),
-    idiom_of(r"^[ \t]*(?P<at>\{(?P<list>[ \t]*\w+[ \t]*=[^{}\n]*)\})", as_constraint),
-    idiom_of(_MEMBER_START + r"\w+[ \t]*(?P<at>::|: :)", "write `:`", ":"),
-    idiom_of(_MEMBER_START + r'(?P<at>"(\w+)")[ \t]*(?=:)', r"write `\2`: names have no quotes", r"\2"),
-    idiom_of(_MEMBER_START + r'(?P<at>"([^"`\\\n]+)")[ \t]*(?=:)', BACKTICK_REMEDY, r"`\2`"),
-    idiom_of(_MEMBER_START + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", as_parameter_name),
-    idiom_of(r"(?P<at>\bunless[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when not (\2)`"),
-    idiom_of(
+    make_idiom(r"^[ \t]*(?P<at>\{(?P<list>[ \t]*\w+[ \t]*=[^{}\n]*)\})", suggest_constraint),
+    make_idiom(_MEMBER_START + r"\w+[ \t]*(?P<at>::|: :)", "write `:`", ":"),
+    make_idiom(_MEMBER_START + r'(?P<at>"(\w+)")[ \t]*(?=:)', r"write `\2`: names have no quotes", r"\2"),
+    make_idiom(_MEMBER_START + r'(?P<at>"([^"`\\\n]+)")[ \t]*(?=:)', BACKTICK_REMEDY, r"`\2`"),
+    make_idiom(_MEMBER_START + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", suggest_parameter_name),
+    make_idiom(r"(?P<at>\bunless[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when not (\2)`"),
+    make_idiom(
         _MEMBER_START + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<group>\([^()\n]*->[^()\n]*\)))",
         r"a structure follows `:`: write `\g<name> : \g<group>`",
     ),
-    idiom_of(
+    make_idiom(
         _MEMBER_START + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<list>[\w.]+(?:[ \t]*\|[ \t]*[\w.]+)+))",
-        as_alternatives_or_set,
+        suggest_alternatives_or_set,
     ),
-    idiom_of(
+    make_idiom(
         r"\bwhen\b(?P<condition>[^,{}=\n]*(?:[=!<>]=|\bin[ \t]*\{[^{}\n]*\})?[^,{}=\n]*?)[ \t]*"
         r"(?P<at>(?<![=!<>])=(?!=)[ \t]*(?P<value>[\w.+-]+))(?=[ \t]*(?:[,}@]|$))",
         r"a default comes before the condition: write `= \g<value> when\g<condition>`",
         behind=r"(?:[=!<>]=|[<>]|\bin[ \t]*\{[^{}\n]*\})[^=]*$",
     ),
-    idiom_of(r"(?P<at>\bonly[ \t]+(?:when|if)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"),
-    idiom_of(
+    make_idiom(r"(?P<at>\bonly[ \t]+(?:when|if)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"),
+    make_idiom(
         r"(?P<at>\b(?:if|where|provided|given)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"
     ),
 )
@@ -363,63 +365,63 @@ _NOT_NEXT_SETTING: Final = r"(?!subject|validate|limit|fidelity|maximi|minimi)"
 """A lookahead that excludes the keywords at which the next line of a task begins."""
 _CONSTRAINT_KEYWORD: Final = r"\b(?:forbid|require|when)\b"
 _EXPRESSIONS: Final = (
-    idiom_of(r"<>|≠|=/=|=!=|!==", "write `!=`", "!="),
-    idiom_of(r"≤|=<", "write `<=`"),
-    idiom_of(r"≥", "write `>=`"),
-    idiom_of(r"===", "write `==`", "=="),
-    idiom_of(r"\b10[ \t]*(?:\^|\*\*)[ \t]*(-?\d+)", "", r"1e\1"),
-    idiom_of(r"\b([A-Za-z_][\w.]*)[ \t]*(?:\^|\*\*)[ \t]*2\b", r"powers are not supported: write `\1 * \1`"),
-    idiom_of(r"[\w.)]+[ \t]*(?:\^|\*\*)[ \t]*[\w.(]+", "powers are not supported: multiply instead"),
-    idiom_of(r"\b(\d+(?:\.\d+)?)[ \t]*%(?![ \t]*[\w(])", as_fraction),
-    idiom_of(
+    make_idiom(r"<>|≠|=/=|=!=|!==", "write `!=`", "!="),
+    make_idiom(r"≤|=<", "write `<=`"),
+    make_idiom(r"≥", "write `>=`"),
+    make_idiom(r"===", "write `==`", "=="),
+    make_idiom(r"\b10[ \t]*(?:\^|\*\*)[ \t]*(-?\d+)", "", r"1e\1"),
+    make_idiom(r"\b([A-Za-z_][\w.]*)[ \t]*(?:\^|\*\*)[ \t]*2\b", r"powers are not supported: write `\1 * \1`"),
+    make_idiom(r"[\w.)]+[ \t]*(?:\^|\*\*)[ \t]*[\w.(]+", "powers are not supported: multiply instead"),
+    make_idiom(r"\b(\d+(?:\.\d+)?)[ \t]*%(?![ \t]*[\w(])", suggest_fraction),
+    make_idiom(
         r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|⇒|→|\bimplies\b)[ \t]*(?P<other>[^\n}]+)",
         r"implication is not supported: write `require not (\g<one>) or \g<other>`",
     ),
-    idiom_of(r"&&?", "write `and`", behind=_CONSTRAINT_KEYWORD),
-    idiom_of(r"\|\|?", "write `or`", behind=_CONSTRAINT_KEYWORD),
-    idiom_of(
+    make_idiom(r"&&?", "write `and`", behind=_CONSTRAINT_KEYWORD),
+    make_idiom(r"\|\|?", "write `or`", behind=_CONSTRAINT_KEYWORD),
+    make_idiom(
         r",(?=[ \t]*[\w.]+[ \t]*(?:[=<>!]|is\b|in\b))", "join comparisons with `and`", behind=r"^(?:forbid|require)\b"
     ),
-    idiom_of(
+    make_idiom(
         r"(?P<one>[\w.]+)[ \t]*=(?!=)[ \t]*(?P<other>[A-Z]\w*|none\b)",
         r"write `\g<one> is \g<other>`",
         behind=_CONSTRAINT_KEYWORD,
     ),
-    idiom_of(r"\bin[ \t]*(?P<at>[\[(](?P<list>[^\[\](){}\n]*)[\])])", as_set, r"{\g<list>}"),
+    make_idiom(r"\bin[ \t]*(?P<at>[\[(](?P<list>[^\[\](){}\n]*)[\])])", suggest_set, r"{\g<list>}"),
 )
 _TASKS: Final = (
-    idiom_of(
+    make_idiom(
         r"\b(?:" + _GOAL + r")[ \t]*[:=]?[ \t]*\"?(?P<what>[a-z]\w*)\"?",
         r"write `maximize \g<what>`",
         r"maximize \g<what>",
     ),
-    idiom_of(
+    make_idiom(
         r"\b(?P<way>maximi[sz]e|minimi[sz]e)[ \t]*[:=][ \t]*(?P<what>\w+)",
         lambda match: f"write `{match['way'][:-2]}ze {match['what']}`",
     ),
-    idiom_of(
+    make_idiom(
         r"\b(?:validate[ \t]*[:=]?[ \t]*)?(?:cv|kfold|folds|k_fold)[ \t]*[:=(]?[ \t]*(?P<folds>\d+)\)?",
         r"write `validate cv(\g<folds>)`",
     ),
-    idiom_of(r"\bholdout[ \t]*\([ \t]*(?P<at>(\d\d)[ \t]*%)", r"write a share: `0.\2`", r".\2"),
-    idiom_of(
+    make_idiom(r"\bholdout[ \t]*\([ \t]*(?P<at>(\d\d)[ \t]*%)", r"write a share: `0.\2`", r".\2"),
+    make_idiom(
         r"\b(?P<way>maximize|minimize)[ \t]+(?P<at>(?P<one>[a-z]\w*)[ \t]+" + _NOT_NEXT_SETTING + r"(?P<two>[a-z]\w*))",
         r"write `\g<way> \g<one>_\g<two>`",
         r"\g<one>_\g<two>",
     ),
-    idiom_of(
+    make_idiom(
         r"(?<=[\w)])[ \t]*(?P<at>,)(?=[ \t]*(?:maximi|minimi|subject|validate|limit|fidelity))",
         "lines of a task are not separated by commas",
         " ",
     ),
-    idiom_of(
+    make_idiom(
         r"\blimit[ \t]+\w+[ \t]+(?P<at>(?P<number>\d[\d.]*)[ \t]*"
         r"(?P<unit>hours?|minutes?|mins?|seconds?|secs?|[GMk]i?B))(?=[ \t]*(?:[},\n]|$))",
-        lambda match: f"write the unit directly after the number: `{with_unit(match['number'], match['unit'])}`",
+        lambda match: f"write the unit directly after the number: `{shorten_unit(match['number'], match['unit'])}`",
     ),
-    idiom_of(r"\bvalidate[ \t]*[:=]", "write `validate cv(5)` or `validate holdout(0.3)`", "validate"),
-    idiom_of(r"\blimit[ \t]+(?P<what>[A-Za-z_]\w*)[ \t]*(?P<at>[:=])", r"write `limit \g<what> …`", ""),
-    idiom_of(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"name what is limited: `limit trial \g<at>`"),
+    make_idiom(r"\bvalidate[ \t]*[:=]", "write `validate cv(5)` or `validate holdout(0.3)`", "validate"),
+    make_idiom(r"\blimit[ \t]+(?P<what>[A-Za-z_]\w*)[ \t]*(?P<at>[:=])", r"write `limit \g<what> …`", ""),
+    make_idiom(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"name what is limited: `limit trial \g<at>`"),
 )
 IDIOMS: Final[Sequence[ForeignIdiom]] = (
     *_COMMENTS, *_QUOTES, *_ITEMS, *_STRUCTURES, *_MEMBERS, *_TASKS, *_EXPRESSIONS, *_DOMAINS,

@@ -96,7 +96,9 @@ def _contents(value: Any) -> Iterable[Any] | None:
             return [*value.keys(), *value.values()]
         case tuple() | list() | set() | frozenset():
             return value
-        case _ if has_only_dict(cast(Hashable, type(value))) and not _customizes_pickling(cast(Hashable, type(value))):
+        case _ if has_state_only_in_dict(cast(Hashable, type(value))) and not _customizes_pickling(
+            cast(Hashable, type(value))
+        ):
             return (vars(value),)
         case _:
             return _pickled_contents(value)
@@ -142,13 +144,13 @@ def identity_of(value: Any) -> Hashable:
         return (kind, *map(identity_of, value))
     if kind is dict:
         return (kind, *((identity_of(key), identity_of(held)) for key, held in value.items()))
-    if has_only_dict(cast(Hashable, kind)):
+    if has_state_only_in_dict(cast(Hashable, kind)):
         return (kind, identity_of(vars(value)))
     return (kind, _special_identity(value))
 
 
 @cache
-def has_only_dict(kind: Any) -> bool:
+def has_state_only_in_dict(kind: Any) -> bool:
     """Return True if instances of a class store all of their state in `__dict__`."""
     return (
         kind.__basicsize__ <= _DictOnly.__basicsize__

@@ -99,12 +99,12 @@ def _share_of_members(cell: SimpleDomain, part: SimpleDomain) -> float | None:
         return None
     if isinstance(part, Grid) and part.log:
         lower, upper = (cell.lower, cell.upper) if isinstance(cell, Grid) else (cell.representative,) * 2
-        return log_share(lower, upper, part)  # type: ignore[arg-type]
+        return log_uniform_probability(lower, upper, part)  # type: ignore[arg-type]
     assert part.size is not None
     return cell.size / part.size
 
 
-def log_share(lower: float, upper: float, part: Grid) -> float:
+def log_uniform_probability(lower: float, upper: float, part: Grid) -> float:
     """Return the log-uniform probability of the grid members from `lower` to `upper`, both included."""
     start = 2 * part.lower - min(part.step, part.lower) if lower == part.lower else 2 * lower - part.step
     return log_ratio(start, 2 * upper + part.step) / log_length(part)
@@ -144,7 +144,9 @@ def atoms_of(expression: expr.Expr) -> Iterator[expr.Expr]:
 
 def is_multivariate(atom: expr.Expr) -> bool:
     """Return True if the truth of an atom depends on more than one variable."""
-    return len(expr.references(atom)) > 1 or any(isinstance(node, expr.Is | expr.Active) for node in expr.nodes(atom))
+    return len(expr.references(atom)) > 1 or any(
+        isinstance(node, expr.BranchTest | expr.Active) for node in expr.nodes(atom)
+    )
 
 
 def is_always_decidable(expression: expr.Expr) -> bool:

@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from spacelang.runtime.executors import FinishedJob, Job, PendingJobsError
-from spacelang.runtime.executors.here import JobSlots
+from spacelang.runtime.executors import FinishedJob, Job, UnreportedResultError
+from spacelang.runtime.executors.in_process import JobSlots
 
 
-class Elsewhere(JobSlots):
+class CallerEvaluatedExecutor(JobSlots):
     """An executor with slots "1", "2", ..., at least one (else ValueError), whose jobs the caller evaluates."""
 
     def __init__(self, places: int = 1) -> None:
@@ -24,9 +24,9 @@ class Elsewhere(JobSlots):
         self._queued.append(job)
 
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:  # noqa: ARG002 - it never waits
-        """Return the results since the last call; raise PendingJobsError if there are none and a job is pending."""
+        """Return the results since the last call; raise UnreportedResultError if there are none and a job is pending."""
         if self.busy and not self._finished:
-            raise PendingJobsError
+            raise UnreportedResultError
         finished, self._finished = self._finished, []
         return finished
 

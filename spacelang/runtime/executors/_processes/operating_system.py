@@ -97,7 +97,7 @@ def _c_library() -> Any:
     return ctypes.CDLL(None)
 
 
-def open_files() -> dict[str, tuple[int, int]]:
+def inodes_by_descriptor() -> dict[str, tuple[int, int]]:
     """Return the device and the inode of each open file of this process, by descriptor."""
     found = {}
     for name in [entry.name for entry in os.scandir(DESCRIPTOR_FOLDER)]:
@@ -108,7 +108,7 @@ def open_files() -> dict[str, tuple[int, int]]:
     return found
 
 
-def process_settings() -> list[str]:
+def umask_signal_and_core_settings() -> list[str]:
     """Return the lines about the umask, the signals and the allowed cores from the status of this process."""
     with suppress(OSError):
         return [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(STATUS_FIELDS)]

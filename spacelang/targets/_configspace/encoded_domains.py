@@ -14,9 +14,9 @@ from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, is_number
 from spacelang.reductions.domains import IdentityReduction, MemberIndexReduction, MemberRenamingReduction
-from spacelang.reductions.questions import DrawnPiece, FixedPiece, FreeHyperparameterDraw
+from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, FreeHyperparameterDraw
 from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
-from spacelang.solver.cells import log_share, probability_of_cell
+from spacelang.solver.domain_cells import log_uniform_probability, probability_of_cell
 
 FlatValue: TypeAlias = str | bool | int | float
 """A value of a finite ConfigSpace hyperparameter, or a bound of a numeric one."""
@@ -74,7 +74,7 @@ Piece: TypeAlias = FixedPiece | HyperparameterPiece
 
 
 @dataclass(frozen=True, slots=True)
-class ExactIntegerReduction(IdentityReduction):
+class UnchangedIntegerReduction(IdentityReduction):
     """A reduction that leaves integers unchanged."""
 
     part: Grid
@@ -147,7 +147,7 @@ class EncodedDomain:
         )
 
 
-def draw_share(piece: Domain, whole: Domain) -> float:
+def piece_probability(piece: Domain, whole: Domain) -> float:
     """Return the share of the draws of a domain that lies in a piece of it, at least `MIN_SHARE`."""
     return max(sum(probability_of_cell(part, whole) for part in parts(piece)), MIN_SHARE)
 
@@ -161,7 +161,7 @@ Namer: TypeAlias = Callable[[str], str]  # Returns a unique name that is as clos
 
 def encode_domain(
     domain: Domain,
-    wish: str,
+    preferred_name: str,
     name: Namer,
     normal: tuple[float, float] | None = None,
     weights: tuple[float, ...] | None = None,
@@ -173,28 +173,28 @@ def encode_domain(
     """
     several = parts(domain)
     if len(several) == 1:
-        return EncodedDomain(domain, (_encode_part(several[0], name(wish), normal),))
+        return EncodedDomain(domain, (_encode_part(several[0], name(preferred_name), normal),))
     labels = tuple(map(domains.describe, several))
-    selector = finite_hyperparameter(name(f"{wish}:part"), labels, labels[0], weights)
+    selector = finite_hyperparameter(name(f"{preferred_name}:part"), labels, labels[0], weights)
     pieces: list[Piece] = []
     for part, label in zip(several, labels, strict=True):
         is_fixed = part.size == 1
         pieces.append(
-            FixedPiece(part.representative) if is_fixed else _encode_part(part, name(f"{wish}:{label}"), None)
+            FixedPiece(part.representative) if is_fixed else _encode_part(part, name(f"{preferred_name}:{label}"), None)
         )
     return EncodedDomain(domain, tuple(pieces), selector)
 
 
-def list_members(
+def make_enumerated_piece(
     part: Categorical | Grid, name: str, *, ordered: bool, weights: tuple[float, ...] | None = None
 ) -> HyperparameterPiece:
-    """Return a hyperparameter that lists the members one by one (see `distinct_choices`)."""
-    choices = distinct_choices([*domains.members(part)])
+    """Return a hyperparameter that lists the members one by one (see `distinguishable_choices`)."""
+    choices = distinguishable_choices([*domains.members(part)])
     parameter = finite_hyperparameter(name, choices, choices[0], weights, ordered=ordered)
     return HyperparameterPiece(name, MemberRenamingReduction(part, Categorical(choices)), parameter)
 
 
-def distinct_choices(values: Sequence[Value]) -> tuple[FlatValue, ...]:
+def distinguishable_choices(values: Sequence[Value]) -> tuple[FlatValue, ...]:
     """Return values unchanged if ConfigSpace can tell them apart, else as literals of the language."""
     return _native_values(values) or tuple(map(domains.literal, values))
 
@@ -219,17 +219,21 @@ def _native_values(values: Sequence[Value]) -> tuple[FlatValue, ...] | None:
 def _encode_part(part: SimpleDomain, name: str, normal: tuple[float, float] | None) -> HyperparameterPiece:
     match part:
         case Categorical():
-            return list_members(part, name, ordered=isinstance(part, Ordinal))
+            return make_enumerated_piece(part, name, ordered=isinstance(part, Ordinal))
         case Real() | Grid() if part.size == 1:
-            return list_members(Categorical((part.representative,)), name, ordered=False)
+            return make_enumerated_piece(Categorical((part.representative,)), name, ordered=False)
         case Real():
             return _encode_scaled(part, name, normal)
         case Grid(is_consecutive=True):
             number = _numeric_hyperparameter(name, "int", part.lower, part.upper, part.log, normal)
-            return HyperparameterPiece(name, ExactIntegerReduction(part), number)
+            return HyperparameterPiece(name, UnchangedIntegerReduction(part), number)
         case Grid() if part.size <= MAX_LISTED:
-            weights = tuple(log_share(m, m, part) for m in map(part.value_at, range(part.size))) if part.log else None
-            return list_members(part, name, ordered=weights is None, weights=weights)
+            weights = (
+                tuple(log_uniform_probability(m, m, part) for m in map(part.value_at, range(part.size)))
+                if part.log
+                else None
+            )
+            return make_enumerated_piece(part, name, ordered=weights is None, weights=weights)
         case Grid():
             places = MemberIndexReduction(part)
             number = _numeric_hyperparameter(name, "int", 0, places.domain.upper, False, None)
@@ -274,28 +278,28 @@ def scaling_exponent(part: Real) -> int:
     return min(1 - math.frexp(smallest)[1], 900 - math.frexp(largest)[1])
 
 
-def round_decimals(number: float) -> float:
+def round_like_configspace(number: float) -> float:
     """Round a number as ConfigSpace rounds all floats."""
     return float(np.round(number, DECIMALS)) + 0.0
 
 
 def _round_down(number: float) -> float:
     """Return the largest number with 13 decimals that is at most `number`; itself if it is too large for decimals."""
-    found = round_decimals(number)
+    found = round_like_configspace(number)
     step = max(10.0**-DECIMALS, math.ulp(number))
     while found > number:
-        found = round_decimals(found - step)
+        found = round_like_configspace(found - step)
         step *= 2
     return found + 0.0
 
 
-def normal_of(node: Hyperparameter) -> tuple[float, float] | None:
+def normal_prior_parameters(node: Hyperparameter) -> tuple[float, float] | None:
     """Return the mean and deviation (of logarithms under `log`) of a normal prior that ConfigSpace has, else None."""
     prior = node.prior
-    return (prior.mean, prior.deviation) if isinstance(prior, Normal) and is_expressible(node) else None
+    return (prior.mean, prior.deviation) if isinstance(prior, Normal) and has_expressible_prior(node) else None
 
 
-def is_expressible(node: Hyperparameter) -> bool:
+def has_expressible_prior(node: Hyperparameter) -> bool:
     """Return True if ConfigSpace can express the prior of a hyperparameter."""
     if isinstance(node.prior, Normal):
         return _is_expressible(node.prior, node.domain)

@@ -40,7 +40,7 @@ class BindingError(UserError, ValueError):
 
 
 def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bindings as integers up to 10^15, from 0 or 1 (see `minimum_data_size`); raise `BindingError` for others."""
+    """Return the bindings as integers from `minimum_data_size` to 10^15; raise `BindingError` for others."""
     return {name: _number(name, value) for name, value in given.items()}
 
 

@@ -206,10 +206,9 @@ class ExpressionReader:
             isinstance(side, ast.DottedName) and self._operands.is_known(side)
         ):
             side, other = other, side
-        is_equality = written.operator in ("==", "!=") and isinstance(side, ast.DottedName)
-        return (
-            (side, other) if is_equality and self._names.is_nested_operator(side.text, self._operands.scope) else None
-        )  # type: ignore[union-attr, return-value]
+        if written.operator not in ("==", "!=") or not isinstance(side, ast.DottedName):
+            return None
+        return (side, other) if self._names.is_nested_operator(side.text, self._operands.scope) else None
 
     def _decision_equality(self, side: ast.DottedName, other: ast.Expression, written: ast.Binary) -> Expr | None:
         """Read the equality of a choice of operators with an alternative, written by its name or as its plain value."""

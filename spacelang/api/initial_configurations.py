@@ -55,7 +55,7 @@ InitialItem: TypeAlias = InitialConfiguration | InvalidConfigurationFile
 
 
 def read_initial(initial: Initial) -> tuple[InitialItem, ...]:
-    """Read initial configurations of any space; raises InitialConfigurationError, and TypeError for impossible values."""
+    """Read initial configurations of any space; raise InitialConfigurationError, or TypeError for impossible values."""
     match initial:
         case "default":
             return (InitialConfiguration(None, Span(Source(DEFAULT, ""), 0, 0)),)
@@ -72,7 +72,7 @@ def read_initial(initial: Initial) -> tuple[InitialItem, ...]:
 def validate_initial_configurations(
     space: Space, given: Iterable[InitialItem], lacks: Callable[[Configuration], str] = lambda _: ""
 ) -> tuple[Configuration, ...]:
-    """Return the configurations as members of the space; raises InitialConfigurationError with every problem of any of them.
+    """Return the configurations as members of the space; raise InitialConfigurationError with all problems.
 
     `lacks` returns why a member cannot be evaluated, or an empty string if it can.
     """

@@ -143,7 +143,7 @@ class ResumableRun:
             "ensemble": self.votes or (0 if self.chosen else None),
             **self.budget(given),
         }
-        found |= {name: given[name] for name in ("trial_limit", "ensemble") if given[name] is not None}  # type: ignore[literal-required]
+        found |= {name: given[name] for name in ("trial_limit", "ensemble") if given[name] is not None}
         return cast(RunOptions, found)
 
     def _metric_of_formula(self) -> str | None:

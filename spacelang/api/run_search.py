@@ -66,10 +66,10 @@ def search(
 
     With an objective there is no `best_pipeline`, and a space that depends on the size of the data must be bound.
 
-    Raises NoSuccessError, which holds the result, if no trial succeeded. Raises SpaceError (InitialConfigurationError for
-    `initial`), UnknownPluginError and OptionError. Raises TypeError for an argument of a wrong type, and ValueError for
-    an invalid validation, time, limit, norm or number of votes. Raises the runtime's InputError for problems with data,
-    metrics, stores, workers and archives.
+    Raises NoSuccessError, which holds the result, if no trial succeeded. Raises SpaceError
+    (InitialConfigurationError for `initial`), UnknownPluginError and OptionError. Raises TypeError for an argument
+    of a wrong type, and ValueError for an invalid validation, time, limit, norm or number of votes. Raises the
+    runtime's InputError for problems with data, metrics, stores, workers and archives.
     """
     from spacelang.runtime.data.read_options import read_options_of
 

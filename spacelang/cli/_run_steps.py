@@ -179,7 +179,7 @@ def run_search(
 def run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a run that its summary needs besides the outcome."""
     from spacelang.api.result import positive_class_of
-    from spacelang.report.held_out_interval import held_out_rows
+    from spacelang.report.held_out_interval import summarize_held_out_rows
     from spacelang.report.run_facts import RunFacts
     from spacelang.runtime.storage.store import Store
     from spacelang.targets.mosaic import tree_order
@@ -188,7 +188,7 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
     assert experiment.optimizer is not None
     assert found.store is not None
     with Store.read(found.store) as run:
-        held_out = held_out_rows(run.header)
+        held_out = summarize_held_out_rows(run.header)
     return RunFacts(
         experiment.optimizer.name,
         experiment.seed,

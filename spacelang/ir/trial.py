@@ -164,7 +164,7 @@ class TestScore:
     answers="is_answer_to",
     standing="normalized_loss",
     training_standing="normalized_training_loss",
-    seconds_alone="unshared_seconds",
+    seconds_alone="seconds_without_sharing",
 )
 @dataclass(frozen=True, slots=True)
 class Trial:

@@ -66,6 +66,7 @@ class ImprovementPerSecond:
     has_time: bool = True
     """True if costs matter; otherwise candidates are ranked by expected improvement alone."""
     _features: list[Array] = field(default_factory=list)
+    """The rows of the first configurations; those that no model has used yet are encoded together for the next one."""
     _losses: list[float | None] = field(default_factory=list)
     """The losses of all trials; None for one that failed or violates a bound."""
     _costs: list[float] = field(default_factory=list)
@@ -80,9 +81,7 @@ class ImprovementPerSecond:
 
     def record(self, trial: Trial, row_share: float, first_row_share: float) -> None:
         """Add a finished trial on a share of all rows; new configurations will be trained on `first_share` of them."""
-        configuration = trial.request.configuration
-        self._configurations.append(configuration)
-        self._features.append(self.tree.surrogate_features([configuration])[0])
+        self._configurations.append(trial.request.configuration)
         self._losses.append(trial.loss if trial.is_feasible else None)
         self._costs.append(max(trial.seconds_without_sharing, MIN_SECONDS))
         self._shares.append(float(np.log(row_share)))
@@ -126,6 +125,7 @@ class ImprovementPerSecond:
     def _rank(self, fitted: "_FittedTrials") -> list[Configuration]:
         size = fitted.count
         rng = default_rng([self.seed, size])
+        self._features.extend(self.tree.surrogate_features(self._configurations[len(self._features) : size]))
         points = np.column_stack([np.array(self._features[:size]), self._shares[:size]])
         losses = self._fit(points, self._losses[:size], rng)
         costs = Forest(TREES // 2, FEATURES).fit(points, np.log(self._costs[:size]), rng) if self.has_time else None

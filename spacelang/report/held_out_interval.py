@@ -52,7 +52,7 @@ class HeldOutSummary:
         return (None if loss is None else self.interval(loss)) or (None, None)
 
 
-def held_out_rows(header: RunHeader) -> HeldOutSummary:
+def summarize_held_out_rows(header: RunHeader) -> HeldOutSummary:
     """Return the held-out rows of a run; zero rows if their number is unknown."""
     classes, share = (header.meta_features.get(name, 0.0) for name in CLASSES)
     rows = 0

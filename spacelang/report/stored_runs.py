@@ -16,7 +16,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Status
-from spacelang.report.held_out_interval import held_out_rows
+from spacelang.report.held_out_interval import summarize_held_out_rows
 from spacelang.report.next_steps import next_steps
 from spacelang.report.pipeline_lines import pipeline_lines
 from spacelang.report.trial_results import (
@@ -191,7 +191,7 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
     if not trial.is_feasible:
         yield "No trial satisfies all constraints. This one violates them least."
     metric, loss = LossName.of_formula(header.metric), trial.loss or 0.0
-    interval = metric.describe_interval(*held_out_rows(header).ends(loss))
+    interval = metric.describe_interval(*summarize_held_out_rows(header).ends(loss))
     facts = filter(None, (f"trial {record.index}{_rows(trial, header.training_size)}", metric.describe_loss(loss)))
     yield _line(f"Best {metric.score_name}: {metric.score(loss):.6g}{interval} ({', '.join(facts)})")
     yield from (_line(f"  {describe_bound(each.bound)}: {describe_measurement(each)}") for each in trial.constraints)

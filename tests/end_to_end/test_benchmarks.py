@@ -122,3 +122,8 @@ def test_what_an_installation_weighs(capsys: pytest.CaptureFixture[str]) -> None
     weights = {name: float(megabytes) for megabytes, name, *_ in rows}
     assert {"in", "spacelang", "scipy", "scikit-learn", "lark"} <= {*weights}
     assert weights["in"] > weights["scipy"] > weights["lark"] > 0
+
+
+def test_the_benchmark_of_short_trials_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(BENCHMARKS / "short_trials.py"))["main"](["random", "--trials", "3", "--seconds", "0.001"])
+    assert "3 trials" in capsys.readouterr().out

@@ -108,7 +108,7 @@ def truth(expression: Any, look: Any) -> bool:
         return max([truth(term, look) for term in expression.terms], default=False)
     if kind == "Not":
         return not truth(expression.term, look)
-    if kind == "Is":
+    if kind == "BranchTest":
         return any(look(expression.address) == branch for branch in expression.branches)
     if kind == "In":
         value = number(expression.item, look)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import describe_bound
-from spacelang.report.held_out_interval import held_out_rows
+from spacelang.report.held_out_interval import summarize_held_out_rows
 from spacelang.report.page.axes import format_number, format_seconds
 from spacelang.report.page.run_data import RunData
 from spacelang.report.stored_runs import best_records, describe_alternatives, describe_measurement
@@ -48,7 +48,7 @@ def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
 def _row(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline:
     trial, header, test = record.trial, run_data.run.header, run_data.run.test
     configuration = trial.request.configuration
-    metric, low_and_high = LossName.of_formula(header.metric), held_out_rows(header).ends(trial.loss)
+    metric, low_and_high = LossName.of_formula(header.metric), summarize_held_out_rows(header).ends(trial.loss)
     facts = [(describe_bound(each.bound), describe_measurement(each)) for each in trial.constraints]
     facts += [(name, format_number(value)) for name, value in trial.metrics]
     if trial.training_loss is not None:

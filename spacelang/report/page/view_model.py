@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.ir.loss_name import INTERVAL_DIGITS, LossName
-from spacelang.report.held_out_interval import held_out_rows
+from spacelang.report.held_out_interval import summarize_held_out_rows
 from spacelang.report.next_steps import next_steps
 from spacelang.report.page import constraints_costs_failures
 from spacelang.report.page.axes import format_seconds
@@ -177,7 +177,7 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
     header, test, best = run_data.run.header, run_data.run.test, run_data.run.best
     if not run_data.is_scored_on_data:
         return
-    found = held_out_rows(header)
+    found = summarize_held_out_rows(header)
     between = None if best is None else found.interval(best[1])
     if between is None:
         score = LossName.of_formula(header.metric).score_name

@@ -144,8 +144,8 @@ def trial_from_answer(
 ) -> Trial:
     """Return the trial of a request; it is failed if the loss is None or not finite. `cost` is in seconds.
 
-    Raises InvalidFunctionResultError if a value is no number, if one of a bound is missing from a success, or if a name is not
-    bounded.
+    Raises InvalidFunctionResultError if a value is no number, if one of a bound is missing from a success, or if a name
+    is not bounded.
     """
     seconds = parse_number(cost, "cost")
     if not (isfinite(seconds) and seconds >= 0):
@@ -165,7 +165,7 @@ def trial_from_answer(
 
 
 def parse_number(given: Any, what: str) -> float:
-    """Return a number, or an array of one, as a float; else raise InvalidFunctionResultError about the value called `what`."""
+    """Return a number, or an array of one, as a float; else raise InvalidFunctionResultError that names `what`."""
     if isinstance(given, str | bytes):  # `float` would parse it
         raise InvalidFunctionResultError(f"the {what} must be a number, not {_shorten(given)}")
     try:

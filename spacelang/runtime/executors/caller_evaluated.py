@@ -24,7 +24,7 @@ class CallerEvaluatedExecutor(JobSlots):
         self._queued.append(job)
 
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:  # noqa: ARG002 - it never waits
-        """Return the results since the last call; raise UnreportedResultError if there are none and a job is pending."""
+        """Return the results since the last call; raise UnreportedResultError if none came and a job is pending."""
         if self.busy and not self._finished:
             raise UnreportedResultError
         finished, self._finished = self._finished, []

@@ -18,7 +18,7 @@ from trying import few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, Holdout
-from spacelang.report.held_out_interval import HeldOutSummary, held_out_rows
+from spacelang.report.held_out_interval import HeldOutSummary, summarize_held_out_rows
 from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, time_axis
 from spacelang.report.page.importance import MIN_TRIALS, importances
 from spacelang.report.page.rendering import _environment, render_page
@@ -343,14 +343,14 @@ def test_where_a_loss_alone_says_too_little_there_is_no_interval(tmp_path: Path)
     assert HeldOutSummary("1 - accuracy", 100).interval(-0.5) is None
     classes = {"NumberOfClasses": 2.0, "ClassProbabilityMin": 0.25}
     given = header(validation=Holdout(0.3), meta_features=classes)
-    assert held_out_rows(given) == HeldOutSummary("1 - roc_auc", 178 - 124, 2, 13.5)
-    assert held_out_rows(header(validation=CrossValidation(5))) == HeldOutSummary("1 - roc_auc", 178)
-    assert held_out_rows(header(validation=None)).rows == 0
+    assert summarize_held_out_rows(given) == HeldOutSummary("1 - roc_auc", 178 - 124, 2, 13.5)
+    assert summarize_held_out_rows(header(validation=CrossValidation(5))) == HeldOutSummary("1 - roc_auc", 178)
+    assert summarize_held_out_rows(header(validation=None)).rows == 0
     path = written(tmp_path / "run.db", {1: {"loss": 0.1}}, meta_features=classes)
     with Store.read(path) as run:
         text = render_page([run])
         assert text == render_page([run]), "the same store gives the same page"
-    found = held_out_rows(given).interval(0.1)
+    found = summarize_held_out_rows(given).interval(0.1)
     assert found is not None
     assert f"0.9 [{1 - found[1]:.4g}, {1 - found[0]:.4g}] loss 0.1" in Page(text).said
     assert "They ignore selection bias" in Page(text).said

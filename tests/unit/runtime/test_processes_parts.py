@@ -198,8 +198,8 @@ def test_trees_have_those_below_children() -> None:
 
 def test_kills_for_memory_are_those_since_they_were_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     number = 3
-    monkeypatch.setattr(kernel, "_oom_kill_count", lambda: number)
-    monkeypatch.setattr(kernel, "COUNT_LIFETIME", 0)
+    monkeypatch.setattr(operating_system, "_oom_kill_count", lambda: number)
+    monkeypatch.setattr(operating_system, "COUNT_LIFETIME", 0)
     kills = operating_system.OomKillCounter()
     assert not kills.has_increased()
     number = 4

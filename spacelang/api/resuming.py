@@ -1,4 +1,4 @@
-"""What is needed to resume a stored run: its space, its data and its options, all taken from its store."""
+"""Resuming a stored run: its space, its data and its options, all taken from its store."""
 
 import json
 import shlex

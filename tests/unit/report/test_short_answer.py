@@ -73,10 +73,10 @@ def points(count: int) -> tuple[Configuration, ...]:
 @pytest.mark.parametrize(
     ("tried", "further", "budget", "processors", "advice"),
     [
-        (6, 0, Budget(answer_seconds=60.0), 4, "6 of 7 starting points were evaluated: allow `--time 5m` or `--workers 4`."),
-        (1, 0, Budget(answer_seconds=20.0), 1, "1 of 7 starting points was evaluated: allow `--time 10m`."),
-        (7, 0, Budget(seconds=60.0), 1, "All 7 starting points were evaluated, but nothing else: allow `--time 5m`."),
-        (7, 1, Budget(trials=8), 4, "All 7 starting points were evaluated, but only 1 other configuration: allow `--trials 21`."),
+        (6, 0, Budget(answer_seconds=60.0), 4, "6 of 7 @ were evaluated: allow `--time 5m` or `--workers 4`."),
+        (1, 0, Budget(answer_seconds=20.0), 1, "1 of 7 @ was evaluated: allow `--time 10m`."),
+        (7, 0, Budget(seconds=60.0), 1, "All 7 @ were evaluated, but nothing else: allow `--time 5m`."),
+        (7, 1, Budget(trials=8), 4, "All 7 @ were evaluated, but only 1 other configuration: allow `--trials 21`."),
         (7, 7, Budget(trials=14), 4, ""),
         (2, 9, Budget(trials=11), 4, ""),
     ],
@@ -87,7 +87,7 @@ def test_who_has_tried_little_beside_the_starting_points_is_told_what_helps(
     given_points = StartingPoints(points(7), budget, 1, processors)
     others = [Configuration({"e": "other", "e.x": place}) for place in range(further)]
     outcome = outcome_of(*points(tried), *others, ended=EndReason.BUDGET)
-    assert given_points.advice(outcome) == advice
+    assert given_points.advice(outcome) == advice.replace("@", "starting points")
     assert bool(given_points.larger_budget(outcome)) == bool(advice)
     assert given_points.advice(replace(outcome, ended=EndReason.EXHAUSTED)) == ""
 

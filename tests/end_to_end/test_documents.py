@@ -238,7 +238,7 @@ def shape(text: str) -> list[str]:
     alike = re.sub(r"(?<=Saved to )\S+", "RUN.db", alike)
     # Steps of a pipeline, which may be fewer; commands are the same, but for a store and a budget.
     alike = re.sub(r"^  (?!spacelang )\w+ +.*\n", "", alike, flags=re.MULTILINE)
-    alike = re.sub(r"runs/\S+|--time \w+", "", alike)
+    alike = re.sub(r"runs/\S+|--(time|trials) \w+", "", alike)
     return [re.sub(r"\d[\d.e-]*", "0", line) for line in alike.splitlines() if line]
 
 

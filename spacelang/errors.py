@@ -47,7 +47,12 @@ def remedy_in_python(remedy: str, settings: str = "") -> str:
 
 def _argument(option: re.Match[str], settings: str) -> str:
     name, given = option["name"].replace("-", "_"), option["value"] or ""
-    value = f'"{given}"' if given.islower() else given or ("True" if name in OPTIONS_WITHOUT_VALUE else "…")
+    is_quoted = given[:1] in {"'", '"'}
+    value = (
+        f'"{given}"'
+        if given.islower() and not is_quoted
+        else given or ("True" if name in OPTIONS_WITHOUT_VALUE else "…")
+    )
     return f'{settings}={{"{name}": {value}}}' if settings and option["set"] else f"{name}={value}"
 
 

@@ -390,5 +390,5 @@ def _unquote(text: str) -> str:
 def _help_for(name: str, known: Iterable[str]) -> str:
     listed = tuple(known)
     near = nearest_name(name, listed)
-    everything = "choose from " + ", ".join(f"`{candidate}`" for candidate in listed)
-    return f"did you mean `{near}`? {everything}" if near else everything
+    choices = "choose from " + ", ".join(f"`{candidate}`" for candidate in listed)
+    return f"did you mean `{near}`? {choices}" if near else choices

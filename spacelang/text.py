@@ -4,6 +4,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
@@ -116,6 +117,12 @@ def unique_name(wanted: str, taken: Container[str], sign: str = "_") -> str:
 def count_with_noun(number: int, one: str, many: str = "") -> str:
     """Return a count with its noun, such as `1 row` or `1,200 rows`; `many` is the plural if it is irregular."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def format_number(number: float) -> str:
+    """Return a number without an exponent and without trailing zeros: `0.00001`, `30`."""
+    text = format(Decimal(repr(number)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def pad_columns(rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:

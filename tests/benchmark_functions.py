@@ -13,7 +13,7 @@ import spacelang as sl
 from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run
 
 TRIALS: Final = 100
@@ -55,7 +55,7 @@ def regret(optimizer: Any, function: BenchmarkFunction, seed: int, trials: int =
         return Trial(request, function.loss(request.configuration), 1.0)
 
     search = optimizer.search(Problem(space, 1, default_rng(seed), budget=TotalBudget(trials=trials)))
-    outcome = run(search, InProcessExecutor(evaluate), Budget(trials=trials), clock=lambda: 0.0, seed=seed)
+    outcome = run(search, InProcess(evaluate), Budget(trials=trials), clock=lambda: 0.0, seed=seed)
     best = min((record.trial for record in outcome.records), key=lambda trial: trial.loss)
     return function.value(best.request.configuration) - function.minimum
 

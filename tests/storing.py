@@ -7,8 +7,9 @@ from pathlib import Path
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.ir.task import FunctionBound, Holdout
+from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
+from spacelang.ir.validation import Holdout
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.header import DataFacts, RunHeader, make_header

@@ -157,21 +157,25 @@ def second_default_diagnostic(mark: Span, first: Span) -> MisplacedAnnotation:
     """Return the diagnostic that a decision has a second alternative marked with `@default`."""
     related = (Related(first, "the other default"),)
     return MisplacedAnnotation(
-        mark, name="default", problem="already marks another alternative", reason="one is enough", related=related
+        mark,
+        name="default",
+        problem="already marks another alternative of this decision",
+        reason="one is enough",
+        related=related,
     )
 
 
 def duplicate_diagnostic(alternative: Alternative, first: Alternative) -> DuplicateName:
     """Return the diagnostic that a decision has two alternatives of the same name."""
-    remedy = f"give one of them another name: `{alternative.name} as …`"
+    remedy = f"give one of the two alternatives another name: `{alternative.name} as …`"
     several = (alternative, first)
     named = next((each for each in several if not isinstance(each.structure, ast.NoneStep)), None)
     if named is None:
-        remedy = "remove one of them"
+        remedy = "remove one of the two alternatives"
     elif named.alias is not None:
         remedy = "choose another name after `as`"
     elif not isinstance(named.structure, ast.OperatorReference):
-        remedy = f"give one of them another name: `({alternative.name}) as …`"
+        remedy = f"give one of the two alternatives another name: `({alternative.name}) as …`"
     related = (Related(first.span, "first declared here"),)
     name = alternative.name
     return DuplicateName(alternative.span, kind="alternative", name=name, remedy=remedy, related=related)
@@ -231,7 +235,7 @@ def check_duplicate_values(branches: Sequence[Branch], report: DiagnosticCollect
                 report.add(DuplicateValue(branch.span, value=literal(branch.value), related=related))
         for other in branches if branch.node == SKIPPED_STEP else ():
             if isinstance(other.node, Hyperparameter) and contains(other.node.domain, branch.value):
-                reason = f"also lies in `{other.span.text}`"
+                reason = f"this value also lies in `{other.span.text}`"
                 report.add(DuplicateValue(branch.span, value=literal(branch.value), reason=reason))
 
 

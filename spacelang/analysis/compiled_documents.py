@@ -88,7 +88,9 @@ def _with_positions(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic
 
 def _has_known_version(document: Mapping[str, Any], start: Span, report: DiagnosticCollector) -> bool:
     if "version" not in document:
-        raise DefinitionError("version", "is missing", f"this version of spacelang writes `version` {VERSION}")
+        raise DefinitionError(
+            "version", "is missing", f"write `version` {VERSION}, the format that this version of spacelang reads"
+        )
     version = expect_integer(document["version"], "version", 1)
     if version != VERSION:
         report.add(problems.UnsupportedFormatVersion(start, version=version, known=VERSION))
@@ -100,13 +102,13 @@ def _read_bindings(
 ) -> dict[str, int | None]:
     written = document.get("bound", {})
     if not isinstance(written, dict):
-        raise DefinitionError("bound", "is not an object")
+        raise DefinitionError("bound", "is not a JSON object")
     bound: dict[str, int | None] = {}
     for symbol, number in written.items():
         if symbol not in DATA_SIZE_NAMES:
             listed = ", ".join(f"`{each}`" for each in DATA_SIZE_NAMES)
             raise DefinitionError(
-                "bound", f"has `{symbol}`, which is not a symbol of the data", f"the symbols are {listed}"
+                "bound", f"has `{symbol}`, which is not a symbol for a size of the data", f"the symbols are {listed}"
             )
         least = minimum_data_size(symbol)
         bound[symbol] = None if number is None else expect_integer(number, f"bound.{symbol}", least)
@@ -115,8 +117,8 @@ def _read_bindings(
     for symbol, wanted in surroundings.bindings.items():
         if symbol in bound and bound[symbol] != wanted:
             known = bound[symbol]
-            stored = f"without a number for `{symbol}`" if known is None else f"for {known}"
-            reason = f"the space was compiled {stored}"
+            binding = f"without a number for `{symbol}`" if known is None else f"for `{symbol}` = {known}"
+            reason = f"the space was compiled {binding}"
             report.add(problems.DifferentBinding(start, symbol=symbol, number=wanted, reason=reason))
     return bound
 
@@ -252,7 +254,7 @@ class _CatalogueChecker:
 def _check_named(names: tuple[str, ...], entry: CatalogueEntry, judge: ParameterChecker) -> None:
     for name in names:
         if judge.parameter is not None and name not in judge.parameter.named:
-            problem = f"names the object `{name}`, which is not listed for `{judge.parameter.name}` of `{entry.name}`"
+            problem = f"names the object `{name}`, which is no value of `{judge.parameter.name}` of `{entry.name}`"
             raise DefinitionError("definition", problem)
 
 

@@ -146,8 +146,8 @@ def _relaxations(
         written = symbols.data_dependent_domain(node.span)
         wide = None if written is None else widest_domain(written)
         if written is not None and wide is not None and wide != node.domain:
-            premise = symbols.spell_bindings(symbols.mentioned_in(written.span)).rstrip()
-            message = f"the domain of `{node.name}` {premise}"
+            for_bindings = symbols.spell_bindings(symbols.mentioned_in(written.span)).rstrip()
+            message = f"the domain of `{node.name}` {for_bindings}"
             yield node, replace(node, domain=wide, default=wide.representative), Related(written.span, message)
 
 

@@ -11,11 +11,12 @@ from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.domain import Categorical, describe
-from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
+from spacelang.ir.expr import And, BranchTest, Compare, Expr, Not, Or, mentioned_addresses, nodes, references
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
+from spacelang.solver.linear import difference
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
 from spacelang.text import Span
@@ -48,14 +49,30 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
     """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
     first, *others = [each.span for each in constraints or space.conditions.values()]
     kind = "constraint" if constraints else "condition"
-    subject = f"the {kind}s together relate" if others else f"the {kind} relates"
+    reason = f"the {kind} relates too many decisions to each other to be decided"
+    if others:
+        reason = f"the {kind}s together relate too many decisions to each other to be decided"
     return problems.TooComplexToDecide(
         first,
         kind=kind,
-        reason=f"{subject} too many decisions to each other to be decided",
+        reason=reason,
         remedy=f"remove some of the {kind}s, or name fewer stages in them",
-        related=tuple(Related(span, f"another one of these {kind}s") for span in others[:MAX_SHOWN]),
+        related=tuple(
+            Related(span, f"another of the {kind}s that relate these decisions") for span in others[:MAX_SHOWN]
+        ),
     )
+
+
+def _required_equations(expression: Expr, *, is_true: bool) -> Iterator[Compare]:
+    """Yield the comparisons that must be equations wherever an expression has a truth value."""
+    match expression:
+        case And() | Or() if isinstance(expression, And) is is_true:
+            for term in expression.terms:
+                yield from _required_equations(term, is_true=is_true)
+        case Not():
+            yield from _required_equations(expression.term, is_true=not is_true)
+        case Compare() if expression.relation == ("==" if is_true else "!="):
+            yield expression
 
 
 class _TruthChecks:
@@ -125,11 +142,22 @@ class _TruthChecks:
             notes = (f"`{self._name(address)}` is {always}",)
             self._report.add(problems.NeverTrue(span, kind="condition", reason=reason, notes=notes, related=related))
 
+    def _check_equation(self, constraint: Constraint) -> None:
+        """Report an equation of continuous ranges that must hold wherever the constraint applies."""
+        for atom in _required_equations(constraint.expression, is_true=not constraint.forbidden):
+            domains = {address: self._space.variables[address].hyperparameter.domain for address in references(atom)}
+            continuous = [address for address, domain in domains.items() if domain.size is None]
+            if len(domains) > 1 and continuous and difference(atom) is not None:
+                names = " and ".join(f"`{self._name(address)}`" for address in continuous)
+                reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
+                self._report.add(problems.EquationOfRanges(atom.span, reason=reason))
+
     def _check_constraint(
         self, constraint: Constraint, statement: ExpressionInContext, can_be: tuple[bool, bool]
     ) -> None:
         can_be_true, can_be_false = can_be
         if can_be_true and can_be_false:
+            self._check_equation(constraint)
             return
         span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
         if not can_be_true and not can_be_false:
@@ -156,8 +184,8 @@ class _TruthChecks:
         names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
         verb = "is" if len(statement.active) == 1 else "are"
         taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
-        where = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
-        return f"no configuration is left in which {where}" if where else "no configuration is left"
+        case = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
+        return f"no configuration is left in which {case}" if case else "no configuration is left"
 
     def _reason(self, statement: ExpressionInContext) -> str:
         """Return what the names in an expression stand for, so that its author sees why it cannot change."""
@@ -173,7 +201,7 @@ class _TruthChecks:
                 said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
         fixings = [self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings]
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
-        return "; ".join(said) or "the expression names nothing that can vary"
+        return "; ".join(said) or "the expression names no decision or hyperparameter that can vary"
 
     def _related(self, statement: ExpressionInContext) -> tuple[Related, ...]:
         """Return conditions of hyperparameters and places of fixed names: they often decide the statement."""

@@ -48,7 +48,7 @@ def _number(name: str, value: Any) -> int:
     if name not in DATA_SIZE_NAMES:
         listed = ", ".join(f"`{symbol}`" for symbol in DATA_SIZE_NAMES)
         raise BindingError(
-            f"`{name}` is not a symbol of the data",
+            f"`{name}` is not a symbol for a size of the data",
             format_suggestion(name, DATA_SIZE_NAMES) or f"the symbols are {listed}",
         )
     least = minimum_data_size(name)
@@ -57,6 +57,6 @@ def _number(name: str, value: Any) -> int:
     except TypeError:
         number = -1
     if not least <= number <= MAX_NUMBER:
-        wanted = "greater than 0" if least else "that is 0 or greater"
-        raise BindingError(f"`{name}` cannot be `{value}`", f"give a whole number {wanted}")
+        remedy = "give a whole number greater than 0" if least else "give a whole number of at least 0"
+        raise BindingError(f"`{name}` cannot be `{value}`", remedy)
     return number

@@ -111,7 +111,7 @@ class DomainReader:
         for one, other in ((second, first), (first, second)):
             named = [v.span for v in one.values if _has_value(v, shared)] if isinstance(one, ast.ValueSet) else []
             if named:
-                reason, at = f"also lies in `{other.span.text}`", named[0]
+                reason, at = f"this value also lies in `{other.span.text}`", named[0]
                 break
         else:
             reason, at, other = f"`{first.span.text}` contains this value too", second.span, first

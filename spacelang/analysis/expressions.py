@@ -19,7 +19,7 @@ from spacelang.text import Span
 ORDER_OPERATORS: Final = ("<", "<=", ">", ">=")
 MAX_NODES: Final = 10_000
 """The maximum number of nodes of an expression. A comparison of truth values contains both of its sides twice."""
-LIMIT: Final = f"{MAX_NODES:,} parts (both sides of the comparison count twice)"
+LIMIT: Final = f"{MAX_NODES:,} parts of an expression (both sides of the comparison count twice)"
 
 
 class ExpressionReader:
@@ -285,7 +285,7 @@ class ExpressionReader:
 def _comparison_remedy(written: ast.Expression) -> str:
     """Return advice for an expression without truth; a tuple was probably meant to list alternatives."""
     if not isinstance(written, ast.Tuple):
-        return "compare it with something"
+        return "compare this value with another one, for example by `==`"
     tests = " and ".join(f"… is {item.span.text}" for item in written.items)
     return f"write `{tests}`, with stages in place of the dots"
 

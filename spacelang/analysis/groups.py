@@ -92,7 +92,7 @@ class GroupReader:
                 self._report.add(RecursiveInclude(span, kind="parameter", name=name, circle=circle))
             return False
         if given.through is not None and self._depth >= MAX_DEPTH:
-            what = "the nesting of included members"
+            what = "the nesting depth of `include`"
             self._report.add(TooLarge(span, what=what, limit=str(MAX_DEPTH)))
             return False
         return True
@@ -147,7 +147,7 @@ class GroupReader:
         if self._brought <= MAX_MEMBERS:
             yield from brought
         elif self._brought - len(brought) <= MAX_MEMBERS:
-            what, limit = "the number of included members", f"{MAX_MEMBERS:,}"
+            what, limit = "the number of members that `include` adds", f"{MAX_MEMBERS:,}"
             self._report.add(TooLarge(through.span, what=what, limit=limit))
 
     def _group(self, include: ast.ParameterGroupInclusion, module: Module) -> tuple[BodyMember, ...]:
@@ -160,7 +160,9 @@ class GroupReader:
             self._report_cycle(include, group)
             return ()
         if len(self._open) == MAX_CHAIN and id(group) not in self._opened:
-            self._report.add(TooLarge(include.span, what="the chain of includes", limit=f"{MAX_CHAIN} groups"))
+            self._report.add(
+                TooLarge(include.span, what="the chain of groups that include each other", limit=f"{MAX_CHAIN} groups")
+            )
             return ()
         return self.group_members(group, home)
 

@@ -230,7 +230,7 @@ class _FileReader:
         if circle is not None:
             return ImportCycle(at, path=path, circle=circle)
         if len(chain) > MAX_CHAIN:
-            return TooLarge(at, what="the chain of imports", limit=f"{MAX_CHAIN} files")
+            return TooLarge(at, what="the chain of files that import each other", limit=f"{MAX_CHAIN} files")
         if len(self._modules) >= MAX_FILES:
             return TooLarge(at, what="the number of imported files", limit=str(MAX_FILES))
         source = read_import(place, path, at)
@@ -238,7 +238,7 @@ class _FileReader:
             return source
         self._characters += len(source.text)
         if self._characters > MAX_BYTES:
-            return TooLarge(at, what="the text of all imported files", limit="1 MiB")
+            return TooLarge(at, what="the total size of all imported files", limit="1 MiB")
         found = self._modules[place.origin.path] = self.module(source, chain)
         return found
 

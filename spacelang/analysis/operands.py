@@ -105,7 +105,7 @@ class NameResolver:
         stage = stage_of(address)
         if stage in self._left_out and stage_of(scope.place) not in self._left_out:
             remedy = f"add `{stage}` to the `pipeline` line"
-            reason = "not part of the pipeline"
+            reason = "this stage is not part of the pipeline"
             return UnknownName(written.span, name=written.text, reason=reason, remedy=remedy)
         node = self._variables[address].node
         return Reference(address, written.span) if isinstance(node, Hyperparameter) else node

@@ -273,7 +273,7 @@ def _why_empty(written: ast.Range, lower: _End, upper: _End) -> str:
     if lower.value == upper.value:
         return f"the only number, {start}, is excluded"
     if written.step is not None:
-        return "the open ends exclude all members"
+        return "the open ends of the range exclude all of its members"
     return f"no {'integer' if written.kind == 'int' else 'number'} lies between {start} and {end}"
 
 

@@ -66,8 +66,10 @@ def _with_decision_conditions(
     for presence in presences:
         said = drafts.condition_constraints(presence, space.variables)
         if said is None:
-            limit = f"more than {drafts.MAX_CASES} combinations"
-            reason = f"the hyperparameters that it names can be active and inactive in {limit}"
+            reason = (
+                "the hyperparameters that the condition names can be active and inactive "
+                f"in more than {drafts.MAX_CASES} combinations"
+            )
             remedy = "remove parts of the condition that follow from its other parts"
             report.add(TooComplexToDecide(presence.condition.span, kind="condition", reason=reason, remedy=remedy))
         found.extend(said or ())

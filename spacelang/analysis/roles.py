@@ -74,7 +74,7 @@ class _RoleChecker:
             case ir.Choice():
                 for branch in step.branches:
                     if branch.node == ir.SKIPPED_STEP:
-                        self._refuse(branch, branch.name, "it leaves the step out")
+                        self._refuse(branch, branch.name, "this alternative leaves out the step that must predict")
                     else:
                         self._check_last(branch.node)
             case ir.Product(kind=ir.ProductKind.SEQUENCE, children=(*earlier, last)):
@@ -84,7 +84,7 @@ class _RoleChecker:
             case ir.Product(kind=ir.ProductKind.SEQUENCE):
                 return
             case ir.Product():
-                self._refuse(step, _STRUCTURE_NAMES[step.kind], "it passes data on and does not predict")
+                self._refuse(step, _STRUCTURE_NAMES[step.kind], "this structure passes data on and does not predict")
             case ir.Operator():
                 self._check_estimator(step)
             case ir.Hyperparameter():
@@ -118,11 +118,11 @@ class _RoleChecker:
             return False
         return all(entry is not None and not entry.roles & roles for entry in entries)
 
-    def _description(self, step: ir.Choice, verb: str) -> str:
+    def _description(self, step: ir.Choice, predicts_or_transforms: str) -> str:
         entries = [entry for operator in ir.last_operators(step) if (entry := self._entry(operator))]
         if len(entries) == 1:
             return f"`{entries[0].name}` {_describe_roles(entries[0].roles).removeprefix('it ')}"
-        return f"none of its alternatives {verb}"
+        return f"none of its alternatives {predicts_or_transforms}"
 
 
 _STRUCTURE_NAMES: Final = {

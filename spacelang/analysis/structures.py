@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import field, replace
 from itertools import permutations
-from typing import Protocol
+from typing import Final, Protocol
 
 from spacelang.analysis import alternatives, annotations
 from spacelang.analysis.alternatives import Alternative, alternatives_of, is_valid_identifier
@@ -30,6 +30,8 @@ from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import step_labels, structure_title
 from spacelang.text import Span, unique_name
+
+STEPS: Final = "steps of the pipeline"  # What an annotation marks here, as messages name it
 
 
 @frozen
@@ -73,7 +75,7 @@ class StructureReader:
             case ast.OperatorReference():
                 return self._steps_by_name(structure, spot)
             case ast.NoneStep():
-                annotations.read_annotations(structure.annotations, "steps of the pipeline", self._report)
+                annotations.read_annotations(structure.annotations, STEPS, self._report)
                 return []
             case _:
                 return [self._step(structure, spot)]
@@ -171,7 +173,7 @@ class StructureReader:
         return rest in home.damaged
 
     def _steps_by_name(self, written: ast.OperatorReference, spot: StructureContext) -> list[ir.Node]:
-        annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
+        annotations.read_annotations(written.annotations, STEPS, self._report)
         if self._is_damaged(written):
             return []
         stage, imported = self._stage_of(written), self._imported_module(written)
@@ -214,14 +216,14 @@ class StructureReader:
         """Return the steps of a group with a name or annotations, which go to the decision or the addresses inside."""
         part: ast.Structure = group.part
         if group.alias is not None and group.alias.text == PIPELINE_GROUP:
-            annotations.read_annotations(group.annotations, "steps of the pipeline", self._report)
+            annotations.read_annotations(group.annotations, STEPS, self._report)
             return self.steps(part, self._stages.top_level(spot))
         while isinstance(part, ast.Parenthesised) and part.alias is None and not part.annotations:
             part = part.part
         if isinstance(part, ast.OptionalStructure) or (isinstance(part, ast.JoinedStructures) and part.sign == "|"):
             advice = annotations.read_annotations(group.annotations, "stages", self._report)
             return [replace(self._choice(part, spot, group.alias), first=advice.first)]
-        annotations.read_annotations(group.annotations, "steps of the pipeline", self._report)
+        annotations.read_annotations(group.annotations, STEPS, self._report)
         if group.alias is None:
             return self.steps(part, spot)
         if isinstance(part, ast.Permute):
@@ -257,7 +259,7 @@ class StructureReader:
     # ---- columns and permutations
 
     def _columns(self, written: ast.ColumnSplit, spot: StructureContext) -> ir.Product:
-        annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
+        annotations.read_annotations(written.annotations, STEPS, self._report)
         found = [self._selector(selector) for selector, _ in written.parts]
         everything = tuple(dict.fromkeys(each for each in found if each is not None))
         selectors: dict[ir.ColumnSelector, Span] = {}
@@ -306,7 +308,7 @@ class StructureReader:
 
     def _permutation(self, written: ast.Permute, spot: StructureContext, alias: ast.Word | None) -> ir.Product:
         """Return a permutation: the decision on the order of its steps, and the steps."""
-        annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
+        annotations.read_annotations(written.annotations, STEPS, self._report)
         wanted = "order" if alias is None else structure_title(written)
         called = self.assign_name(wanted, alias, written.span, spot)
         place = spot.place.child(called)

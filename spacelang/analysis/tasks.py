@@ -12,7 +12,9 @@ from spacelang.catalog.catalogue import Catalogues, Role
 from spacelang.diagnostics import tasks as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir import task as ir_task
+from spacelang.ir import validation
 from spacelang.ir.space import Node, last_operators
+from spacelang.ir.validation import DeclaredValidation
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_arithmetic, spell_expression
@@ -114,7 +116,7 @@ class _TaskReader:
             self._report.add(problems.ReversedGoal(setting.span, scorer=scorer, remedy=_corrected_goal(goal)))
         return goal
 
-    def _scorer_remedy(self, written: ast.Expression | ast.Word, direction: str) -> str | None:
+    def _scorer_remedy(self, written: ast.Expression | ast.Word | ast.SplitOption, direction: str) -> str | None:
         """Return a remedy for a goal such as `roc-auc` or a quoted name instead of `roc_auc`, else None."""
         name = re.sub(r"[\s.-]+", "_", written.span.text.strip('"'))
         return f"write `{direction} {name}`" if self._scorers.is_scorer(name) else None
@@ -123,34 +125,46 @@ class _TaskReader:
 
     def _bound(self, setting: ast.TaskSetting) -> None:
         (written,) = setting.arguments
-        assert not isinstance(written, ast.Word)
+        assert not isinstance(written, ast.Word | ast.SplitOption)
         bound = self._bounds.read(written)
         if bound is not None and self._is_first(f"bound on `{bound.name}`", setting):
             self._task = replace(self._task, bounds=(*self._task.bounds, bound))
 
     # ---- validation and fidelity
 
-    def _validation(self, setting: ast.TaskSetting) -> ir_task.DeclaredValidation | None:
-        name, number = setting.arguments
+    def _validation(self, setting: ast.TaskSetting) -> DeclaredValidation | None:
+        name, number, *options = setting.arguments
         assert isinstance(name, ast.Word)
         assert isinstance(number, ast.Number)
-        value, text = number.value, f"{name.text}({spell_arithmetic(number)})"
-        match name.text:
-            case "holdout":
-                if 0 < value < 1:
-                    return ir_task.Holdout(float(value))
-                remedy = f"write `holdout({value / 100:g})`" if 1 < value < 100 else None
-                self._refuse(number, f"`{text}` leaves no rows", "a share between 0 and 1", remedy)
-                return None
-            case "cv":
-                if isinstance(value, int) and value >= 2:
-                    return ir_task.CrossValidation(value)
-                self._refuse(number, f"`{text}` is not a cross-validation", "a whole number of folds, at least 2")
-                return None
-            case _:
-                remedy = "write `validate holdout(0.3)` or `validate cv(5)`"
-                self._unknown(name, "a way to validate", ("holdout", "cv"), remedy)
-                return None
+        if name.text not in validation.KINDS:
+            self._unknown(name, "a way to validate", tuple(validation.KINDS), f"write {validation.VALIDATION_EXAMPLES}")
+            return None
+        if not self._is_valid_number(name.text, number):
+            return None
+        written = [each for each in options if isinstance(each, ast.SplitOption)]
+        pairs = [(each.name.text, None if each.value is None else each.value.text) for each in written]
+        try:
+            return validation.make_validation(name.text, number.value, pairs)
+        except validation.SplitOptionError as error:
+            place = name.span if error.place is None else written[error.place].span
+            self._report.add(problems.WrongSplitOption(place, problem=error.problem, remedy=error.remedy))
+            return None
+
+    def _is_valid_number(self, kind: str, number: ast.Number) -> bool:
+        """Return True if the share or the number of folds is valid; otherwise report it."""
+        value, text = number.value, f"{kind}({spell_arithmetic(number)})"
+        if kind == "holdout":
+            if 0 < value < 1:
+                return True
+            remedy = f"write `holdout({value / 100:g})`" if 1 < value < 100 else None
+            problem = f"`{text}` leaves no rows to train or to evaluate on"
+            self._refuse(number, problem, "a share between 0 and 1", remedy)
+            return False
+        if isinstance(value, int) and value >= 2:
+            return True
+        wrong = "is not a cross-validation" if kind == "cv" else "is not a number of periods"
+        self._refuse(number, f"`{text}` {wrong}", "a whole number of folds, at least 2")
+        return False
 
     def _fidelity(self, setting: ast.TaskSetting) -> ir_task.Fidelity | None:
         resource, first, factor = setting.arguments
@@ -293,7 +307,11 @@ class ScorerReader:
         meant = SYNONYMS.get(name, f"neg_{name}")
         if meant not in self._known:
             return None
-        return f"write `maximize {meant}`: the negated error" if meant.startswith("neg_") else (f"write `{meant}`")
+        return (
+            f"write `maximize {meant}`, which is the negated error"
+            if meant.startswith("neg_")
+            else (f"write `{meant}`")
+        )
 
 
 MEASURES: Final = tuple(measure.value for measure in ir_task.Measure)
@@ -323,7 +341,9 @@ class BoundReader:
                 return None
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(problems.BoundForm(written.span, problem="this is not a bound", remedy=remedy))
+                self._report.add(
+                    problems.BoundForm(written.span, problem="this is not a bound of a measure", remedy=remedy)
+                )
                 return None
         if _is_number(left) and not _is_number(right):
             left, right, relation = right, left, _MIRRORED.get(relation, relation)
@@ -341,8 +361,9 @@ class BoundReader:
             return None
         if limit < 0 or (limit == 0 and (measure is not ir_task.Measure.DISPARITY or relation == "<")):
             problem = f"no pipeline can satisfy `{spell_expression(written)}`"
-            least = "of at least 0" if measure is ir_task.Measure.DISPARITY and relation == "<=" else "greater than 0"
-            self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=f"a bound {least}"))
+            is_zero_allowed = measure is ir_task.Measure.DISPARITY and relation == "<="
+            expected = "a bound of at least 0" if is_zero_allowed else "a bound greater than 0"
+            self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=expected))
             return None
         return ir_task.Bound(measure, limit, relation == "<", scorer, column, written.span)
 
@@ -354,7 +375,9 @@ class BoundReader:
                 pass
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(problems.BoundForm(written.span, problem="this is not a measure", remedy=remedy))
+                self._report.add(
+                    problems.BoundForm(written.span, problem="this is not a measure of pipelines", remedy=remedy)
+                )
                 return None
         if name not in MEASURES:
             near = MEASURE_SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))

@@ -31,6 +31,12 @@ def _is_space(value: object) -> bool:
     return isinstance(value, (str, PathLike)) or hasattr(value, "checked")
 
 
+def is_validation(value: object) -> bool:
+    """Return True if the value is a text, or has the methods of a splitter of scikit-learn."""
+    is_splitter = all(callable(getattr(value, name, None)) for name in ("split", "get_n_splits"))
+    return isinstance(value, str) or (is_splitter and not isinstance(value, type))
+
+
 def is_iterable(value: object) -> bool:
     """Return True if the value is an iterable; a string is not one here."""
     return isinstance(value, Iterable) and not isinstance(value, str)

@@ -32,7 +32,7 @@ from spacelang.runtime.storage.header import DataFacts
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Job
-    from spacelang.runtime.executors.caller_evaluated import CallerEvaluatedExecutor
+    from spacelang.runtime.executors.caller_evaluated import CallerEvaluated
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Steps
     from spacelang.runtime.objective import ObjectiveInfo
@@ -84,9 +84,9 @@ def start_ask_and_tell(
     prepared: PreparedExperiment, *, store: str | PathLike[str] | None = None, resume: bool = False
 ) -> "AskAndTell":
     """Start an ask-and-tell search for a prepared experiment; raises as `run_steps` does."""
-    from spacelang.runtime.executors.caller_evaluated import CallerEvaluatedExecutor
+    from spacelang.runtime.executors.caller_evaluated import CallerEvaluated
 
-    executor, heard = CallerEvaluatedExecutor(prepared.experiment.workers.count), _EndListener()
+    executor, heard = CallerEvaluated(prepared.experiment.workers.count), _EndListener()
     first = prepared.initial_configurations()
     going = run_steps(prepared, executor, initial=first, store=store, resume=resume, listener=heard)
     return AskAndTell(_Run(prepared, executor, heard, going, store, first or ()))
@@ -235,7 +235,7 @@ class _Run:
     """The state of an ask-and-tell run, which continues whenever a loss arrives."""
 
     prepared: PreparedExperiment
-    executor: "CallerEvaluatedExecutor"
+    executor: "CallerEvaluated"
     listener: _EndListener
     steps: "Steps[Result]"
     store: str | PathLike[str] | None

@@ -37,9 +37,9 @@ def make_executor(objective: "Evaluator", workers: WorkerSettings = ONE_WORKER, 
     if workers.isolate and count == 0:
         raise ValueError("trials can be isolated in worker processes only: use at least 1 worker")
     if count == 0:
-        from spacelang.runtime.executors.in_process import InProcessExecutor
+        from spacelang.runtime.executors.in_process import InProcess
 
-        made: Executor = InProcessExecutor(objective.evaluate)
+        made: Executor = InProcess(objective.evaluate)
     else:
         creates = ("create", "hired")
         if name is None:
@@ -81,8 +81,8 @@ def unenforced_limits_warning(workers: WorkerSettings) -> str | None:
     is_enforced = workers.count > 0 or workers.executor is not None
     if is_enforced or (limits.trial_seconds is None and limits.trial_bytes is None):
         return None
-    line = next(describe_limits(limits))
-    return f"`{line}` is not enforced without workers: every trial runs to its end"
+    limit = next(describe_limits(limits))
+    return f"`{limit}` is not enforced without workers: every trial runs to its end"
 
 
 def ensemble_votes(given: int | None, chosen: str, store: str | PathLike[str] | None, *, resume: bool) -> int | None:

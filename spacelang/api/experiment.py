@@ -28,7 +28,8 @@ from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
-from spacelang.ir.task import Fidelity, Validation
+from spacelang.ir.task import Fidelity
+from spacelang.ir.validation import Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
@@ -83,7 +84,7 @@ class EvaluationData(Protocol):
     def bind_space(self, experiment: "Experiment") -> "tuple[Space, ObjectiveInfo]":
         """Return the space bound for this data, and the objective; raises SpaceError for its errors, and InputError."""
 
-    def stored_options(self, experiment: "Experiment") -> Mapping[str, str]:  # noqa: ARG002 - only files have some
+    def stored_options(self, experiment: "Experiment", aim: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - only files have some
         """Return the options with which the data was read, so that a store can describe how to read it again."""
         return {}
 
@@ -291,7 +292,7 @@ class PreparedExperiment:
             settings=objective.further,
             terms=terms,
             meta_features=objective.meta_features if isinstance(objective, HasMetaFeatures) else None,
-            data_options=self.experiment.data.stored_options(self.experiment),
+            data_options=self.experiment.data.stored_options(self.experiment, objective),
             asked=self.experiment.command_options,
         )
 
@@ -330,13 +331,13 @@ def experiment_fields(options: Mapping[str, Any], constraints: "tuple[Constraint
 
     Raises InitialConfigurationError, ArchiveError, and ValueError for an invalid validation or norm.
     """
-    from spacelang.runtime.evaluation.splits import parse_validation
+    from spacelang.ir.validation import parse_validation
 
     given = {name: each.default for name, each in options_of(RunOptions).items()} | dict(options)
     validate, initial, archive = given["validate"], given["initial"], given["archive"]
     recorded = ExtraMeasurements(tuple(given["metrics"]), given["training_score"], given["predictions"], constraints)
     return {name: given[name] for name in ("seed", "metric", "test", "ensemble")} | {
-        "validation": None if validate is None else parse_validation(validate),
+        "validation": parse_validation(validate) if isinstance(validate, str) else None,
         "recorded": recorded,
         "initial": None if initial is None else read_initial(initial),
         "archive": None if archive is None else open_archive(archive),

@@ -107,11 +107,13 @@ class RefitError(PicklableError):
     def __init__(self, passed_over: "tuple[SkippedTrial, ...]", *, members: bool = False) -> None:
         number, reasons = len(passed_over), failures_text(passed_over)
         if number == 1:
-            single = "the only member of the ensemble" if members else "the best pipeline"
-            message = f"{single} cannot be fitted on all rows: {reasons}"
+            message = f"the best pipeline cannot be fitted on all rows: {reasons}"
+            if members:
+                message = f"the only member of the ensemble cannot be fitted on all rows: {reasons}"
         else:
-            several = "members of the ensemble" if members else "best pipelines"
-            message = f"none of the {number} {several} can be fitted on all rows: {reasons}"
+            message = f"none of the {number} best pipelines can be fitted on all rows: {reasons}"
+            if members:
+                message = f"none of the {number} members of the ensemble can be fitted on all rows: {reasons}"
         super().__init__(message)
         self.passed_over = passed_over
 

@@ -123,7 +123,7 @@ def _exclusion_diagnostics(space: Space, given: InitialConfiguration) -> Iterato
     assert given.values is not None
     for wrong in all_exclusions(space.checked, without_dropped_keys(space.checked, given.values)[0]):
         is_somewhere = wrong.span.source.text and wrong.span != space.checked.root.span
-        related = (Related(wrong.span, "excluded by this part of the space"),) if is_somewhere else ()
+        related = (Related(wrong.span, "this part of the space excludes the configuration"),) if is_somewhere else ()
         yield NotInSpace(primary=given.value_spans.get(wrong.key, given.span), related=related, reason=wrong.reason)
 
 

@@ -9,10 +9,13 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import joblib
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
+from spacelang.api.renames import Renames
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request
 from spacelang.ir.value import Value
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.storage.stored_run import StoredRun
     from spacelang.solver.counting import Structures
+
+
+NO_RENAMES: Final = Renames({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +80,26 @@ class Migration:
         return [each.configuration.to_dict() for each in self.migrated]
 
 
-def migrate_trials(run: "StoredRun", structures: "Structures", *, most: int | None = None) -> Migration:
+def migrate_trials(
+    run: "StoredRun", structures: "Structures", *, most: int | None = None, renames: Renames = NO_RENAMES
+) -> Migration:
     """Return the trials of a run as members of a space, at most `most` of them.
 
-    A trial is valid if the space contains everything that it had. Only hyperparameters that are new are filled in with
-    their defaults; no value of the trial is changed or dropped. Different configurations stay different.
+    A trial is valid if the space contains everything that it had, under its new name if `renames` has one. Only
+    hyperparameters that are new are filled in with their defaults; no value of the trial is changed or dropped.
+    Different configurations stay different.
 
-    Raises StoreError for a damaged store, and ValueError for an empty space.
+    Raises StoreError for a damaged store, ValueError for an empty space, and InputError for impossible renames.
     """
     moved: list[MigratedTrial] = []
     left: list[DroppedTrial] = []
     trials = {record.index: record.trial for record in run.records()}
+    renames.check((trial.request.configuration for trial in trials.values()), structures.space)
     for number in run.ranked(run.count):
         trial = trials[number]
         assert trial.loss is not None
-        found = nearest_member(structures, without_dropped_keys(structures.space, trial.request.configuration)[0])
+        renamed = renames.apply(trial.request.configuration)
+        found = nearest_member(structures, without_dropped_keys(structures.space, renamed)[0])
         if all(change.given is None for change in found.changes):
             filled = {change.key: change.needed[0] for change in found.changes if change.needed is not None}
             moved.append(MigratedTrial(number, trial.loss, found.member, filled))
@@ -115,16 +126,22 @@ class MigratedRun:
 
 
 def migrate_run(
-    finished: "ReopenedRun", space: "Space", store: str | PathLike[str], *, most: int | None = None
+    finished: "ReopenedRun",
+    space: "Space",
+    store: str | PathLike[str],
+    *,
+    most: int | None = None,
+    renames: Renames = NO_RENAMES,
 ) -> MigratedRun:
     """Create a new store for a changed space, starting with the valid trials of a run.
 
-    The new run has the same optimizer, data and scoring; resume it to continue the search. Raises InputError if no
-    trial is valid, StoreError if the store already exists, and the errors of `ReopenedRun.with_space`.
+    The new run has the same optimizer, data and scoring; resume it to continue the search. `renames` are as for
+    `migrate_trials`. Raises InputError if no trial is valid, StoreError if the store already exists, and the errors of
+    `ReopenedRun.with_space`.
     """
     bound, objective = finished.with_space(space)
     with Store.read(finished.store) as run:
-        migrated = migrate_trials(run, bound.counted, most=most)
+        migrated = migrate_trials(run, bound.counted, most=most, renames=renames)
         if not migrated.migrated:
             raise InputError("no trial of the run is valid in the new space: nothing to migrate")
         records = {record.index: record for record in run.records()}
@@ -152,4 +169,12 @@ def _is_same_pipeline(
     if before.fidelity is not None and before.fidelity < finished.header.training_size:
         return False
     old, new = finished.objective.make_pipeline(before.configuration), objective.make_pipeline(moved.configuration)
-    return bool(joblib.hash(old) == joblib.hash(new))
+    return bool(joblib.hash(_without_step_names(old)) == joblib.hash(_without_step_names(new)))
+
+
+def _without_step_names(pipeline: Any) -> Any:
+    """Return a new pipeline with numbers as names of its steps: names, which are those of stages, change no result."""
+    if isinstance(pipeline, Pipeline):
+        numbered = [(str(number), _without_step_names(step)) for number, (_, step) in enumerate(pipeline.steps)]
+        return clone(pipeline).set_params(steps=numbered)
+    return pipeline

@@ -61,8 +61,8 @@ def _no_success_message(outcome: "Outcome") -> str:
     if len(outcome.records) == 1:
         return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
     shown, _ = most_frequent(count_failures_by_reason(outcome.records))
-    said = "; ".join(f"{count} x {reason}" for reason, count in shown)
-    return f"no trial succeeded: all {len(outcome.records)} trials failed: {said}"
+    reasons = "; ".join(f"{count} x {reason}" for reason, count in shown)
+    return f"no trial succeeded: all {len(outcome.records)} trials failed: {reasons}"
 
 
 @renamed_attributes(assembled_by="with_ensemble", tested_by="with_final_fit")

@@ -12,6 +12,7 @@ from spacelang.api.run_options import ResumeOptions, RunOptions, options_of
 from spacelang.api.space import Space, SpaceError
 from spacelang.api.stored_spaces import stored_space
 from spacelang.ir.loss_name import LossName
+from spacelang.ir.validation import KINDS
 from spacelang.report.next_steps import TABULATE, python_function, repeated_call, resume_command
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.storage.data_reference import (
@@ -157,7 +158,7 @@ class ResumableRun:
     def _stored_validation(self) -> str | None:
         """Return the validation of a store of an earlier version, which does not say if the user gave it."""
         validation = self.header.validation
-        is_declared = validation.startswith(("holdout(", "cv("))
+        is_declared = validation.partition("(")[0] in KINDS
         is_earlier = stored_data_options(self.header).reference is None
         return validation if is_earlier and is_declared and not is_table_reference(self.header) else None
 

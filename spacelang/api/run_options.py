@@ -98,22 +98,22 @@ Fidelities = Annotated[Iterable[int] | None, RunOption(None, doc="For a function
     "positive integers such as `(1, 3, 9)`; the last one is the full fidelity. Every trial has one of them. "
     "Multi-fidelity optimizers start with the first."})]
 TIME_CHECK: Final = (checks.TIME, 'takes seconds, or a text such as `"60s"`')
-Time = Annotated[str | float | None, RunOption(None, "The time until the answer, with reading data and final fits: "
-    "`30s`, `10m`, `2h`.",
+Time = Annotated[str | float | None, RunOption(None, "The time until the answer, which includes reading the data "
+    "and the final fits: `30s`, `10m`, `2h`.",
     "The time from the call until the answer: `60s` or seconds. Reading the data, starting workers, the search, the "
     "final fits, the score on test rows and the ensemble happen inside it; `Result.time_note` says what did not fit. "
     "Give this, `search_time` or `trials`, unless the task has a `limit run` or the space can be exhausted.",
     TIME_CHECK, command=str | None,
     variants={"compare": "Stop the search of each run after this long: `30s`, `10m`, `2h`; on a table in recorded "
     "time.",
-    "search_table": "The search ends after this long, in recorded time: `60s` or seconds. Give this or `trials`, "
-    "unless the task has a `limit run` or the space can be exhausted.",
-    "tabulate": "Stop after this long, to be continued by `--resume`: `30m`, `2h`.",
+    "search_table": "The search ends after this long, in the time that the table recorded: `60s` or seconds. Give "
+    "this or `trials`, unless the task has a `limit run` or the space can be exhausted.",
+    "tabulate": "Stop after this long, such as `30m` or `2h`; `--resume` continues.",
     "SpaceSearchCV": "The time of `fit`, with the final fit on all rows: `60s` or seconds. Without this, `search_time` "
     "and `trials`, the limit of the task applies, or one minute."})]
 SearchTime = Annotated[str | float | None, RunOption(None, "The time of the search alone; final fits come after it.",
-    "The search ends after this long: `60s` or seconds. What precedes and follows it takes as long as it needs, unless "
-    "there is a `time`, too.", TIME_CHECK, command=str | None)]
+    "The search ends after this long: `60s` or seconds. Only `time` limits the work before and after the search, such "
+    "as final fits.", TIME_CHECK, command=str | None)]
 Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", check=checks.INTEGER, least=1, variants={
     "compare": "Stop each run after this many trials.", "ask_and_tell": "The search ends after this many trials. "
     "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
@@ -163,10 +163,14 @@ class ScoringOptions(TypedDict, total=False):
         "accuracy or R² by the labels.",
         check=(checks.TEXT, "takes the name of one of scikit-learn's scorers, such as `roc_auc`"), scope="scores",
         is_stored=True, variants={"compare": "A scikit-learn scorer; by default as for `spacelang run`."})]
-    validate: Annotated[str | None, RunOption(None, "`holdout(0.3)` or `cv(5)`; by default the data's or the task's, "
-        "or `cv(5)` up to 1,000 rows.", check=(checks.TEXT, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`'),
-        metavar="SPLIT", scope="scores", is_stored=True,
-        variants={"compare": "`holdout(0.3)` or `cv(5)`; by default as for `run`."})]
+    validate: Annotated[Any, RunOption(None, "`holdout(0.3)`, `cv(5, group=COLUMN)`, `time(5, by=COLUMN)` or similar; "
+        "by default the data's or the task's, or `cv(5)` up to 1,000 rows.", "How rows are held out: a text such as "
+        "`holdout(0.3)`, `cv(5)`, `cv(5, group=subject)` (equal values of the column `subject` stay together) or "
+        "`time(5, by=date)` (later rows are held out), or a splitter of scikit-learn. By default as the data or the "
+        "task says, or `cv(5)` up to 1,000 rows.", (checks.is_validation, "takes a text such as `cv(5)`, or a splitter "
+        "of scikit-learn"), command=str | None, metavar="SPLIT", scope="scores", is_stored=True,
+        variants={"compare": "`holdout(0.3)`, "
+        "`cv(5, group=COLUMN)`, `time(5, by=COLUMN)` or similar, as text; by default as for `run`."})]
 
 class BudgetAndSeedOptions(TypedDict, total=False):
     """The test rows, the limits of a run, its seed, and the configurations that it evaluates first."""
@@ -258,6 +262,10 @@ class SearchOptions(RunOptions, total=False):
         '`spacelang.contracts`).')]
     fidelities: Fidelities
     scale: Scale
+    groups: Annotated[Any, RunOption(None, doc="n values, such as subjects: rows with equal values are held out "
+        "together, and tested together. They are passed to a splitter given as `validate`; a validation as text, and "
+        "the default one, keep the groups together. A column of the features with the same name and values is no "
+        "feature.")]
     constraints: Annotated["Iterable[Constraint] | Mapping[str, float]", RunOption((),
         doc="With data: `Constraint` objects, which are functions of a fitted pipeline with limits, in addition to the "
         "bounds of the task. With an objective: limits by name.",
@@ -317,7 +325,7 @@ class AskOptions(OptimizerOptions, StoreOptions, total=False):
     allow: Allow
     scale: Scale
     trials: Trials
-    batch: Annotated[int, RunOption(1, doc="How many trials may be out for evaluation at the same time.",
+    batch: Annotated[int, RunOption(1, doc="The maximum number of trials that may be evaluated at the same time.",
         check=checks.INTEGER)]
     fidelities: Fidelities
     constraints: Annotated[Mapping[str, float] | None, RunOption(None, doc="Upper limits by name, for values that "
@@ -410,6 +418,8 @@ def command_options(values: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     found = {}
     for name, option in options_of(RunOptions).items():
         value = values.get(name) if option.is_stored else None
+        if option.form == "text" and not isinstance(value, str | int | float):
+            continue  # an object of a program, such as a splitter
         if value not in (None, option.default, (), {}):
             found[option.flag_of(name).removeprefix("--")] = tuple(_texts(value))
     return found

@@ -14,10 +14,17 @@ from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperim
 from spacelang.api.experiment_run import run_experiment
 from spacelang.api.result import Result, check_success, positive_class_of
 from spacelang.api.run_options import RunOptions, SearchOptions, accept_options, options_of
-from spacelang.api.search_data import BlackBoxData, TabularData, choose_default_space, default_space_note
+from spacelang.api.search_data import (
+    BlackBoxData,
+    TabularData,
+    choose_default_space,
+    default_space_note,
+    split_warnings,
+)
 from spacelang.api.space import Space, open_space
 from spacelang.api.stored_spaces import choose_resumed_space
 from spacelang.errors import remedy_in_python
+from spacelang.ir.validation import group_column, parse_validation
 from spacelang.runtime.budget import Budget, parse_duration
 
 if TYPE_CHECKING:
@@ -81,11 +88,12 @@ def search(
     if objective is None:
         measured = _check_constraints(constraints)
         _refuse_arguments({name: options[name] for name in ("fidelities", "scale")}, "data")
-        data: EvaluationData = _rows(features, target, read_options_of(options))
+        data: EvaluationData = _rows(features, target, read_options_of(options), options)
     else:
         given: Mapping[str, object] = options
         refused = {name: given[name] for name, each in options_of(RunOptions).items() if each.scope in REFUSED}
-        _refuse_arguments({"features": features, "target": target, **refused}, "an objective")
+        others = {"features": features, "target": target, "groups": options["groups"]}
+        _refuse_arguments({**others, **refused}, "an objective")
         sizes = None if fidelities is None else tuple(fidelities)
         data = BlackBoxData(objective, sizes, _limits_by_name(constraints), options["scale"])
     loaded, chosen = _space_and_reason(space, data, allow, bind, store if options["resume"] else None)
@@ -98,6 +106,8 @@ def search(
         space=loaded, data=data, budget=budget, workers=workers, chosen=chosen, **described
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
     prepared = experiment.prepare()
+    for message in split_warnings(prepared):
+        warnings.warn(remedy_in_python(message), stacklevel=3)
     first = prepared.initial_configurations(_warn_of_nonmembers)
     if (ignored := unenforced_limits_warning(experiment.workers)) is not None:
         warnings.warn(ignored, stacklevel=3)
@@ -174,12 +184,23 @@ def _space_and_reason(
     return usual.space, usual.reason
 
 
-def _rows(features: Any, target: Any, read: "ReadOptions") -> TabularData:
+def _rows(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
+    """Return the data with its groups and its splitter, if given."""
     from spacelang.runtime.data.loading import make_table
+    from spacelang.runtime.data.related_columns import with_groups
+    from spacelang.runtime.data.splitters import order_rows
 
     if features is None or target is None:
         raise ValueError("nothing to search on: give features and labels, or an `objective`")
-    return TabularData(replace(make_table(features, target), reading=read))
+    validate, groups = options["validate"], options["groups"]
+    table, name = replace(make_table(features, target), reading=read), None
+    if groups is not None:
+        if isinstance(validate, str) and (column := group_column(parse_validation(validate))) is not None:
+            raise ValueError(f"`validate` names the column `{column}` of groups: leave `groups` out")
+        table, name = with_groups(table, groups)
+    if validate is None or isinstance(validate, str):
+        return TabularData(table, group_name=name)
+    return TabularData(order_rows(table, validate), splitter=validate, group_name=name)
 
 
 def _input_kind(features: Any, prepared: PreparedExperiment) -> "PipelineInput | None":
@@ -203,7 +224,7 @@ def _refuse_arguments(given: Mapping[str, object], what: str) -> None:
     """Raise ValueError if an argument is given that cannot be combined with `what`."""
     for name, value in given.items():
         if not (value is None or value is False or (isinstance(value, tuple) and not value)):
-            raise ValueError(f"`{name}` cannot be used with {what}: leave it out")
+            raise ValueError(f"the argument `{name}` cannot be used with {what}: leave it out")
 
 
 def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "tuple[Constraint, ...]":
@@ -213,9 +234,9 @@ def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "
     from spacelang.runtime.scoring.constraints import Constraint
 
     found = tuple(given)
-    for each in found:
-        if not isinstance(each, Constraint):
-            message = f"`{each!r}` is not a constraint of pipelines: give `sl.Constraint(name, function, limit)`"
+    for constraint in found:
+        if not isinstance(constraint, Constraint):
+            message = f"`{constraint!r}` is not a constraint of pipelines: give `sl.Constraint(name, function, limit)`"
             raise ValueError(message)  # noqa: TRY004 - as above
     return found
 

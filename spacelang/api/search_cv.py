@@ -42,6 +42,8 @@ from spacelang.api.space import Space, open_space
 from spacelang.errors import remedy_in_python
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.data.related_columns import group_codes
+from spacelang.runtime.data.splitters import order_rows
 from spacelang.runtime.errors import BuildError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import Split
@@ -166,7 +168,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         seed, space = self._seed(), self._space()
         said = task_splitter(space, seed) if self.cv is None else None
         self._checked_cv_orig = FixedSplitter([*(said or self._checked_cv_orig).split(X, y, **split_params)])
-        self._run = self._prepare_run(space, X, y, seed)
+        self._run = self._prepare_run(space, X, y, seed, split_params.get("groups"))
 
     def _run_search(self, evaluate_candidates: Any, **_: Any) -> None:
         """Ask for configurations, evaluate them and tell their losses, until the budget is used up."""
@@ -211,17 +213,20 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         named = self.scoring if isinstance(self.scoring, str) else several.get(self.refit, self.refit)
         return named if isinstance(named, str) and not callable(self.scoring) else None
 
-    def _prepare_run(self, space: Space, features: Any, labels: Any, seed: int) -> "CrossValidatedSearch":
+    def _prepare_run(self, space: Space, features: Any, labels: Any, seed: int, groups: Any) -> "CrossValidatedSearch":
         options = {name: each.checked(name, getattr(self, name)) for name, each in options_of(SearchCVOptions).items()}
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
-            raise ValueError(f"the space is subject to `{bound}`, which is not a score: use `spacelang.search`")
+            raise ValueError(f"a search by scores cannot bound `{bound}`, as the space asks: use `spacelang.search`")
         if (ignored := unenforced_limits_warning(WorkerSettings(0, limits=trial_limits(space, None)))) is not None:
             warnings.warn(ignored, stacklevel=4)
         splits = self._checked_cv_orig.splits
         budget = budget_of(space, self.time, options["trials"], self.search_time)
         try:
-            table = make_table(features, labels)
+            table = order_rows(make_table(features, labels), self.cv)
+            if groups is not None:
+                codes = group_codes(np.asarray(groups), "`groups`")
+                table = replace(table, relations=replace(table.relations, groups=codes))
             experiment = Experiment(
                 space=space,
                 data=TabularData(replace(table, splits=tuple(starmap(Split, splits)))),

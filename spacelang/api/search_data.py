@@ -6,11 +6,12 @@ from itertools import pairwise
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.experiment import EvaluationData, Experiment
+from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
-from spacelang.ir.task import CrossValidation, Fidelity, Goal, PredefinedSplits, Task, Validation
+from spacelang.ir.task import Fidelity, Goal, Task
 from spacelang.ir.trial import LossScale
+from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation, excluded_columns
 from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
@@ -32,6 +33,10 @@ class TabularData(EvaluationData):
     matches_names: bool = True
     """False if patterns of `columns(…)` are not matched with the names of columns, as for a table of losses."""
     reference: str | None = None  # The data as it was named, such as the path of a file; None for rows of a program
+    splitter: Any = None
+    """A splitter of scikit-learn, which splits the rows that trials may use; None for a validation by name."""
+    group_name: str | None = None
+    """The name of the groups of the table if they are not one of its columns; None without such groups."""
     has_rows = True
 
     def bind_space(self, experiment: Experiment) -> "tuple[Space, DataObjective]":
@@ -51,31 +56,65 @@ class TabularData(EvaluationData):
             return bound, self._objective(replace(experiment, space=bound))
         return bound, objective.with_bound_space(bound.checked)
 
-    def stored_options(self, experiment: Experiment) -> Mapping[str, str]:
-        """Return where the rows come from, the column of labels, the test rows, and how the file was read."""
+    def stored_options(self, experiment: Experiment, aim: ObjectiveInfo) -> Mapping[str, str]:
+        """Return where the rows come from, labels, test rows, how the file was read, and splits that it lacks."""
         from spacelang.runtime.data.read_options import DataOptions
+        from spacelang.runtime.data.stored_splits import splits_as_texts
+        from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
-        table, test = self.table, experiment.test
-        share = test_share_or_none(test)
+        table, dataset = self.table, aim.dataset if isinstance(aim, DataObjective) else None
+        test, share = experiment.test, test_share_or_none(experiment.test)
         file = str(test) if share is None and isinstance(test, str | PathLike) else None
-        return DataOptions(str(table.target.name), share, table.reading, self.reference, file).as_texts
+        given = DataOptions(str(table.target.name), share, table.reading, self.reference, file).as_texts
+        splits = () if self.splitter is None or dataset is None else dataset.splits
+        return given | splits_as_texts(splits, table.relations)
+
+    def related_table(self, experiment: Experiment) -> "tuple[Table, Validation | None]":
+        """Return the table with the groups or times of its rows, and the validation; None if the data decides it.
+
+        A given validation takes precedence over that of the table, and that over the task.
+        """
+        from spacelang.runtime.data.related_columns import relate_rows
+
+        task, table = experiment.space.task, self.table
+        said = experiment.validation or table.validation or (None if task is None else task.validation)
+        if self.splitter is not None:
+            return table, None
+        if self.group_name is not None and isinstance(said, Holdout | CrossValidation):
+            said = replace(said, group=self.group_name)
+        return relate_rows(table, said), said
 
     def _objective(self, experiment: Experiment) -> "DataObjective":
         from spacelang.runtime.data.labels import check_and_encode_labels
-        from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation
+        from spacelang.runtime.data.related_columns import check_related_test_rows, without_columns
+        from spacelang.runtime.data.splitters import split_by
+        from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
-        from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, read_test_rows, split_off_test_rows
+        from spacelang.runtime.evaluation.unseen_rows import (
+            make_test_dataset,
+            read_test_rows,
+            split_off_test_rows,
+            test_share_or_none,
+        )
         from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
+        from spacelang.runtime.scoring.metric import check_metric_on_splits
 
         space, seed = experiment.space, experiment.seed
         check_buildable(space.checked.root)
         kind = task_kind(space.checked.root)
         task = space.task or Task(kind)
-        table, others = split_off_test_rows(self.table, read_test_rows(experiment.test, self.table), kind, seed)
+        related, said = self.related_table(experiment)
+        table, others = split_off_test_rows(related, read_test_rows(experiment.test, self.table), kind, seed)
         goal = task.goal if experiment.metric is None else Goal("maximize", experiment.metric)
-        said = experiment.validation or table.validation or task.validation
         dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(said))
+        if self.splitter is not None:
+            dataset = split_by(self.splitter, dataset, seed)
+            said = dataset.validation
+        if others is not None:
+            if test_share_or_none(experiment.test) is None:
+                check_related_test_rows(self.table, others, said)
+            others = without_columns(others, excluded_columns(said))
         tested = None if others is None else make_test_dataset(others, table, dataset)
         recorded = replace(
             experiment.recorded,
@@ -83,8 +122,34 @@ class TabularData(EvaluationData):
             predictions=experiment.recorded.predictions or experiment.ensemble is not None,
         )
         beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
-        settings = EvaluationSettings(goal, said or default_validation(dataset), task.bounds, seed, **beside)
-        return DataObjective(space.checked, dataset, settings, tested=tested)
+        said = said or default_validation(dataset, self.group_name)
+        settings = EvaluationSettings(goal, said, task.bounds, seed, **beside)
+        objective = DataObjective(space.checked, dataset, settings, tested=tested)
+        if self.splitter is not None or (dataset.relations and not table.splits):
+            check_metric_on_splits(objective.metric, dataset, [held for _, held in split_rows(dataset, said, seed)])
+        return objective
+
+
+def split_warnings(prepared: PreparedExperiment) -> list[str]:
+    """Return warnings about rows split at random: columns by which to split them, and rows on both sides."""
+    objective, experiment = prepared.objective, prepared.experiment
+    if not experiment.data.has_rows:
+        return []
+    from spacelang.runtime.data.profile import hints_of
+    from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_rows_message
+    from spacelang.runtime.evaluation.folds import split_rows
+    from spacelang.runtime.evaluation.objective import DataObjective
+
+    validation = objective.validation
+    if not isinstance(objective, DataObjective) or not isinstance(validation, Holdout | CrossValidation):
+        return []
+    data = objective.dataset
+    if data.relations.times is not None:
+        return []
+    share = repeated_held_out_share(data.features, split_rows(data, validation, experiment.seed))
+    found = [repeated_rows_message(share, "the held-out rows are also training rows")] if share else []
+    hints = () if data.relations.groups is not None else hints_of(data.features, data.target, data.kind)
+    return [*(hint.message for hint in hints), *found]
 
 
 def bind_sizes(space: Space, sizes: Mapping[str, int], columns: "tuple[DataColumn, ...] | None" = None) -> Space:
@@ -104,7 +169,7 @@ def bind_sizes(space: Space, sizes: Mapping[str, int], columns: "tuple[DataColum
 def _rows_needed_per_class(validation: Validation | None) -> int:
     """Return how many rows each class needs: one for each part that the rows are split into."""
     match validation:
-        case CrossValidation(folds):
+        case CrossValidation(folds, group=None):
             return folds
         case PredefinedSplits():
             return 1  # predefined splits are used as they are
@@ -125,9 +190,9 @@ class DefaultSpace:
     reason: str
 
 
-def default_space_note(reason: str) -> str:
+def default_space_note(name_and_reason: str) -> str:
     """Return the note that reports a default space."""
-    return f"no space given: using {reason}"
+    return f"no space given: using {name_and_reason}"
 
 
 def choose_default_space(
@@ -144,7 +209,7 @@ def choose_default_space(
     from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space
 
     if not isinstance(table.features, pd.DataFrame):
-        message = "the default spaces need columns with types, and sparse features have none"
+        message = "the default spaces choose steps by the types of columns, which sparse features do not have"
         raise DataError(message, "give a space; `spacelang init` writes one for a file")
     found = guess_task_kind(table)
     name, packages = space_name(found.kind), packages_with_learners(found.kind, allow := (*allow,))
@@ -206,16 +271,16 @@ def _check_own_objective(space: Space, objective: Objective, said: list[str]) ->
     name = objective.facts.name
     _refuse_settings(name, said)
     measured = {bound.name for bound in objective.bounds}
-    lacking = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
-    if lacking:
-        what = f"the space bounds `{lacking[0]}`, which `{name}` does not measure"
+    unmeasured = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
+    if unmeasured:
+        what = f"the space bounds `{unmeasured[0]}`, which `{name}` does not measure"
         raise InputError(what, "use a space without this `subject to`")
     return objective
 
 
-def _refuse_settings(name: str, said: list[str]) -> None:
-    if said:
-        raise InputError(f"`{said[0]}` has no effect on `{name}`", "leave it out, or give a function")
+def _refuse_settings(name: str, settings: list[str]) -> None:
+    if settings:
+        raise InputError(f"`{settings[0]}` has no effect on the objective `{name}`", "leave it out, or give a function")
 
 
 def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":

@@ -18,10 +18,12 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from spacelang.api.experiment import PreparedExperiment
 from spacelang.api.space import Space
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import NEGATED_PREFIX, CrossValidation, Holdout
+from spacelang.ir.task import NEGATED_PREFIX
 from spacelang.ir.trial import Trial
+from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, options_of
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.related_rows import prefix_length, related_order
 from spacelang.runtime.evaluation.splits import stratified_order
 from spacelang.runtime.final_work_costs import FinalWorkCosts, WorkSizes
 from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS_HELP, SpaceEstimator, last_step_without_sample_weights
@@ -127,15 +129,23 @@ class CrossValidatedSearch:
             self.reserve = self.costs.fit_seconds(trial, None)
 
     def splits_on(self, rows: int) -> FixedSplitter:
-        """Return the splits with nested subsets of `rows` training rows, stratified for classification."""
+        """Return the splits with nested subsets of `rows` training rows, stratified for classification.
+
+        The subsets consist of whole groups, or of the latest rows, if the rows have groups or an order in time.
+        """
         objective = self.prepared.objective
         assert isinstance(objective, DataObjective)
-        target, few = objective.dataset.target.to_numpy(), []
+        dataset, few = objective.dataset, []
+        codes = dataset.target.to_numpy() if dataset.kind == "classification" else None
         for training, held_out in self.splits.splits:
-            rng = np.random.default_rng(self.prepared.experiment.seed)
-            is_classification = objective.dataset.kind == "classification"
-            order = stratified_order(target[training], rng) if is_classification else rng.permutation(len(training))
-            few.append((training[order[:rows]], held_out))
+            rng, size = np.random.default_rng(self.prepared.experiment.seed), rows
+            if dataset.relations:
+                related = dataset.relations.take(training)
+                order, lengths = related_order(related, None if codes is None else codes[training], rng)
+                size = prefix_length(lengths, rows)
+            else:
+                order = rng.permutation(len(training)) if codes is None else stratified_order(codes[training], rng)
+            few.append((training[order[:size]], held_out))
         return FixedSplitter(few)
 
     def record_score(self, score: float, configuration: Configuration) -> float | None:
@@ -191,8 +201,14 @@ def task_scorer(space: Space) -> str | None:
 
 
 def task_splitter(space: Space, seed: int) -> Any:
-    """Return the scikit-learn splitter for the validation of the task; None if the task has none."""
+    """Return the scikit-learn splitter for the validation of the task; None if the task has none.
+
+    Raises ValueError for one that names a column, which scikit-learn would treat as a feature.
+    """
     validation = None if space.task is None else space.task.validation
+    if validation is not None and options_of(validation):
+        what = f"the task has `validate {describe_validation(validation)}`, and the column would be a feature"
+        raise ValueError(f"{what}: pass `cv` and to `fit` also `groups`, as for `GridSearchCV`, or use `search`")
     is_classification = is_classifier(SpaceEstimator(space.checked))
     match validation:
         case Holdout(share):

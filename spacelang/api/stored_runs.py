@@ -35,11 +35,12 @@ from spacelang.runtime.data.read_options import (
     ReadOptions,
     parse_data_options,
 )
+from spacelang.runtime.data.stored_splits import related_table, validation_of, with_stored_splits
 from spacelang.runtime.data.tables import Features, SparseTable
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
 from spacelang.runtime.errors import DataError, InputError, describe_exception
-from spacelang.runtime.evaluation.splits import parse_validation
+from spacelang.runtime.evaluation.related_rows import RELATION_NAMES
 from spacelang.runtime.evaluation.unseen_rows import align_features, format_names, read_test_rows, split_off_test_rows
 from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
 from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord
@@ -60,7 +61,9 @@ from spacelang.spelling_suggestions import format_suggestion
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
 
-OTHER_VERSION: Final = "the run used a version that {} differently: install the versions listed by `spacelang show`"
+OTHER_VERSION: Final = (
+    "the run used package versions that {do_what} differently: install those listed by `spacelang show`"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +139,7 @@ class ReopenedRun:
             alone = replace(self.outcome, records=(chosen,), incumbent=chosen)
             found = fit_best_pipeline(alone, self.objective, executor, limits=limits, form=form, is_wanted=True)
         if found.record is None:
-            raise self._fit_error(found.skipped[0], "use another one: `--rank 2`")
+            raise self._fit_error(found.skipped[0], "use another pipeline: `--rank 2`")
         return found.pipeline
 
     def _fit_error(self, failed: Any, remedy: str) -> InputError:
@@ -167,12 +170,12 @@ def reopen_run(
         header, outcome, votes = run.header, _stored_outcome(run), run.requested_ensemble_votes
     if not header.data.rows:
         what = f"`{header.data.name}` has no rows to fit a pipeline on"
-        raise DataError(what, f"see its results with `spacelang show {path}`")
+        raise DataError(what, f"see the results of the run with `spacelang show {path}`")
     reference = _data_reference(header) if data is None else data
     space = stored_space(header, path, allow)
     check_buildable(space.checked.root)
     said = _data_options(header, reference, DataOptions(target, test), reading)
-    table = load_dataset(reference, said.target, said.reading)
+    table = related_table(load_dataset(reference, said.target, said.reading), header)
     rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), said.test))
     return ReopenedRun(path, header, outcome, space, _objective_for(header, space, rows)[1], rows, said.reading, votes)
 
@@ -190,7 +193,9 @@ def _data_reference(header: RunHeader) -> str:
         return found
     where = named_data(header)
     where = where if where.startswith("openml") else "FILE"
-    remedy = f"give its path: `export --data {where}`, `predict --fitted-on {where}`, `migrate --data {where}`"
+    remedy = (
+        f"give the path of the data: `export --data {where}`, `predict --fitted-on {where}`, `migrate --data {where}`"
+    )
     raise DataError(f"the run was on {header.data}, which is not in this folder", remedy)
 
 
@@ -207,26 +212,29 @@ def _data_options(header: RunHeader, reference: str, given: DataOptions, reading
 def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: float | None) -> Table:
     """Return the rows that trials could see; raises DataError for a table that cannot be the data of the run."""
     rows, columns = table.features.shape
-    table_differs = f"the data is different: the run was on {header.data}, and `{table.name}`"
+    data_of_run = f"the data is different: the run was on {header.data}"
     if columns != header.data.columns or (share is None and rows != header.data.rows):
-        kept = header.settings.get("test") if rows > header.data.rows else None
+        reserved = header.settings.get("test") if rows > header.data.rows else None
         remedy = (
-            REPEAT_OPTIONS if kept is None else f"the run reserved test rows ({kept}): give their share with `--test`"
+            REPEAT_OPTIONS
+            if reserved is None
+            else f"the run reserved test rows ({reserved}): give their share with `--test`"
         )
-        raise DataError(f"{table_differs} has {rows} rows and {columns} columns beside the labels", remedy)
+        raise DataError(
+            f"{data_of_run}, and `{table.name}` has {rows} rows and {columns} columns beside the labels", remedy
+        )
     seen, _ = split_off_test_rows(table, read_test_rows(share, table), kind, header.seed)
     if seen.features.shape[0] != header.data.rows:
         left = seen.features.shape[0]
-        raise DataError(f"{table_differs} leaves {left} of its {rows} rows for trials", REPEAT_OPTIONS)
-    return seen
+        raise DataError(
+            f"{data_of_run}, and `{table.name}` leaves {left} of its {rows} rows for trials", REPEAT_OPTIONS
+        )
+    return with_stored_splits(seen, header)
 
 
 def _objective_for(header: RunHeader, space: Space, rows: TabularData) -> "tuple[Space, DataObjective]":
     """Return the bound space, and the objective with the run's metric; raises DataError if the rows differ."""
-    try:
-        validation = parse_validation(header.validation)
-    except ValueError:
-        validation = None  # the splits come with the data
+    validation = validation_of(header)  # None if the splits come with the data
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
     bound, objective = rows.bind_space(experiment)
     _check_same_data(header, objective)
@@ -241,11 +249,16 @@ def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
         raise DataError(f"the data is different: the run was on {header.data}, and this is {facts}", REPEAT_OPTIONS)
     if size != header.training_size:
         what = f"trials had {header.training_size} training rows, and would have {size} now"
-        raise DataError(what, OTHER_VERSION.format("splits the rows"))
+        raise DataError(what, OTHER_VERSION.format(do_what="split the rows"))
+    for name in RELATION_NAMES:
+        before, now = (each.get(name, "absent") for each in (header.settings, objective.further))
+        if before != now:
+            what = f"the {name} of the rows are different: {before} in the run, {now} in this data"
+            raise DataError(what, REPEAT_OPTIONS)
     before, now = (each.get(MISSING_VALUES_SETTING, IMPUTED_EARLIER) for each in (header.settings, objective.further))
     if before != now:
         what = f"missing values were {before} in the trials of the run, and would be {now} now"
-        raise DataError(what, OTHER_VERSION.format("prepares the table"))
+        raise DataError(what, OTHER_VERSION.format(do_what="prepare the table"))
 
 
 PREDICTION_COLUMN: Final = "prediction"
@@ -325,6 +338,8 @@ def predict_rows(fitted: Any, rows: NewRows) -> Predictions:
             found |= {f"{PROBABILITY_PREFIX}{name}": shares[:, place] for place, name in enumerate(fitted.classes_)}
     except Exception as error:  # third-party classes may raise anything on new rows
         gaps = rows.new_missing_columns
-        remedy = f"columns with missing values that had none in the run: {format_names(gaps)}" if gaps else ""
+        remedy = (
+            f"values are missing in columns that had no missing values in the run: {format_names(gaps)}" if gaps else ""
+        )
         raise DataError(f"the pipeline cannot predict these rows: {describe_exception(error)}", remedy) from error
     return Predictions(pd.DataFrame(found))

@@ -29,4 +29,6 @@ def stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space:
     document = f'{{"version": {VERSION}, "target": "", "definition": {header.definition}}}'
     # The store does not know the folder of the space, where its local packages are; try the current folder.
     here = Path.cwd()
-    return parse_for_data(Source(f"the space of {store.name}", document, Origin(here / store.name, here)), allow, None)
+    return parse_for_data(
+        Source(f"the space stored in {store.name}", document, Origin(here / store.name, here)), allow, None
+    )

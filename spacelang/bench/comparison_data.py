@@ -15,8 +15,9 @@ from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.space import Space
 from spacelang.bench.table_search import data_of
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import describe_bound, describe_validation
+from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import TestScore
+from spacelang.ir.validation import describe_validation
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, split_outside_brackets
 from spacelang.runtime.errors import DataError, InputError
@@ -105,7 +106,7 @@ class ComparisonDataset:
         if not (isinstance(data, TabularData) and isinstance(test, float)):
             return judged.facts
         kind = task_kind(self.experiment.space.checked.root)
-        seen, _ = split_off_test_rows(data.table, test, kind, seed)
+        seen, _ = split_off_test_rows(data.related_table(self.experiment)[0], test, kind, seed)
         dataset = check_and_encode_labels(seen, kind)
         return data_facts(self.label, dataset.features, dataset.original_labels)
 
@@ -138,7 +139,7 @@ class ComparisonDataset:
             return ""
         if isinstance(test, float):
             return f"{test:g} of the rows"
-        facts = data_facts(self.label, tested.features, tested.labels)
+        facts = data_facts(self.label, tested.features, tested.original_labels)
         return f"{facts.rows} rows, {facts.fingerprint}"
 
 
@@ -171,7 +172,7 @@ def read_comparison_data(
             mistakes.append(error)
     if len(data) > 1 and any(not isinstance(each.experiment.test, float | None) for each in found):
         what = f"one set of test rows cannot serve {len(data)} data sets"
-        mistakes.append(DataError(what, "reserve a share of the rows of each instead, such as 0.2"))
+        mistakes.append(DataError(what, "reserve a share of the rows of each data set instead, such as 0.2"))
     if not data:
         mistakes.append(
             DataError("there is no data to compare optimizers on", "give a file, `sklearn:NAME` or a table")
@@ -229,16 +230,16 @@ def _refuse_unused_options(
 ) -> None:
     """Raise InputError if an option is given that has no effect on a table or an artificial objective."""
     is_table = source.startswith(TABLE_PREFIX)
-    what_it_is = f"the table `{source.removeprefix(TABLE_PREFIX)}`" if is_table else f"`{source}`"
+    named_source = f"the table `{source.removeprefix(TABLE_PREFIX)}`" if is_table else f"`{source}`"
     asked = {"a metric": setting.metric, "a validation": setting.validation, "a target column": target_column}
-    for what, given in {**asked, "an option for reading files": reading}.items():
+    for setting_name, given in {**asked, "an option for reading files": reading}.items():
         if given is not None:
             help_text = "make another table with `spacelang tabulate`" if is_table else "leave it out"
-            raise InputError(f"{what} has no effect on {what_it_is}", help_text)
-    why = "an archive cannot find similar data" if setting.archive is not None else "none can be reserved for testing"
+            raise InputError(f"{setting_name} has no effect on {named_source}", help_text)
+    effect = "an archive cannot find data like it" if setting.archive is not None else "no test rows can be reserved"
     if setting.archive is not None or setting.test is not None:
         help_text = "give the data that the table was made from" if is_table else "leave it out"
-        raise InputError(f"{what_it_is} has no rows, so {why}", help_text)
+        raise InputError(f"{named_source} has no rows, so {effect}", help_text)
 
 
 def _short_label(reference: str) -> str:
@@ -343,5 +344,7 @@ def _option_errors(plugin: type[Any], options: Mapping[str, str]) -> Iterator[Op
 def _duplicate_errors(contestant: ConfiguredOptimizer, others: Iterable[ConfiguredOptimizer]) -> Iterator[OptionError]:
     for other in others:
         if other.optimizer == contestant.optimizer:
-            same = "is given twice" if other.label == contestant.label else f"is the same as `{other.label}`"
-            yield OptionError(f"`{contestant.label}` {same}", "change an option of one of them, or leave one out")
+            same = "is given twice" if other.label == contestant.label else f"has the same options as `{other.label}`"
+            yield OptionError(
+                f"`{contestant.label}` {same}", "change an option of one of the two optimizers, or leave one out"
+            )

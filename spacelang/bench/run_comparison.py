@@ -104,6 +104,8 @@ def compare(
     repeats, seed, folder, listener = options["repeats"], options["seed"], options["folder"], options["listener"]
     if repeats < 1:
         raise ValueError(f"`repeats` is {repeats}, but must be at least 1")
+    if not isinstance(options["validate"], str | None):
+        raise TypeError("`validate` takes a text here, such as `cv(5)`: each seed has splits of its own")
     entered = parse_optimizers(optimizers)
     loaded = open_space(space, options["allow"], options["bind"])
     # Optimizers are compared by the time of their searches; the winner is scored on test rows after it.

@@ -127,7 +127,7 @@ def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
         header, facts = run.header, entry.dataset.facts_for_seed(entry.key.seed, entry.criteria)
         there = (header.seed, header.optimizer, header.data.fingerprint)
         if there != (entry.key.seed, entry.configured_optimizer.optimizer.name, facts.fingerprint):
-            raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete it to repeat the run")
+            raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete the file to repeat the run")
         test = run.test
         if entry.criteria.test and test is None and run.best is not None:
             return None
@@ -323,8 +323,10 @@ class ComparisonPlan:
         """Return a line for each difference that prevents `later`, which may only add, from continuing this one."""
         later, found = ComparisonPlan.from_json(later.to_json()), []
         if self.identity != later.identity:
-            what = f"`{self.space}` in the folder and `{later.space}` now have different definitions"
-            found.append(f"space: {what} (see `spacelang diff`)")
+            found.append(
+                f"space: `{self.space}` in the folder and `{later.space}` now have different definitions "
+                "(see `spacelang diff`)"
+            )
         names = {"seconds": "seconds per run", "trials": "trials per run", "workers": "workers", "limits": "limits"}
         for name, label in names.items():
             before, now = getattr(self, name), getattr(later, name)

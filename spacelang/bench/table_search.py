@@ -14,8 +14,9 @@ from spacelang.api.result import Result, check_success
 from spacelang.api.run_options import SearchTableOptions, accept_options
 from spacelang.api.search_data import BlackBoxData, TabularData, bind_sizes
 from spacelang.api.space import Space, open_space
-from spacelang.ir.task import UNLIMITED, describe_validation
+from spacelang.ir.task import UNLIMITED
 from spacelang.ir.trial import Request, Trial
+from spacelang.ir.validation import describe_validation
 from spacelang.optimizers._fidelity import rungs
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import Budget
@@ -86,7 +87,7 @@ class LossTableData(EvaluationData):
         """True if the table has only pipelines with default hyperparameters."""
         return self.table.has_defaults_only
 
-    def stored_options(self, experiment: Experiment) -> Mapping[str, str]:  # noqa: ARG002 - the same for every run
+    def stored_options(self, experiment: Experiment, aim: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - alike for all
         """Return where the table is."""
         from spacelang.runtime.data.read_options import DataOptions
 
@@ -101,7 +102,7 @@ class LossTableData(EvaluationData):
         unknown = [name for name in unbound if name not in table.metadata.symbols]
         if unknown:
             message = f"the table `{table.name}` does not record the size of its data: `{unknown[0]}` is unknown"
-            raise InputError(message, f"give it: `--bind {unknown[0]}=…`")
+            raise InputError(message, f"give the size: `--bind {unknown[0]}=…`")
         bound = bind_sizes(space, table.metadata.symbols)
         return bound, TableObjective(bound.counted, table, limits=experiment.workers.limits)
 

@@ -40,10 +40,10 @@ BINS: Final = Interval(NumberKind.INTEGER, 2, math.inf, "left")
 POSITIVE: Final = Interval(NumberKind.REAL, 0, math.inf, "neither")
 SEEDS: Final = Interval(NumberKind.INTEGER, 0, 2**32 - 1, "both")
 SWITCH: Final = AllowedValues((True, False))
-SET_BY_RUNTIME: Final = "the runtime sets it"
-OF_DATA: Final = "it says something of each feature of one data set"
-NO_VALIDATION_ROWS: Final = "it needs rows for validation, which a step of a pipeline is not given"
-OF_MACHINE: Final = "it says something of one machine"
+SET_BY_RUNTIME: Final = "spacelang sets this parameter"
+OF_DATA: Final = "its value describes each feature of one data set"
+NO_VALIDATION_ROWS: Final = "it needs validation rows, which a step of a pipeline does not receive"
+OF_MACHINE: Final = "its value describes one machine"
 OPENS_FILES: Final = "it opens files"
 _XGBOOST: Final[Mapping[str, ParameterSupplement]] = {
     **dict.fromkeys(

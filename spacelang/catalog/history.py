@@ -31,9 +31,11 @@ class Remedy:
     note: str
 
 
-_SCALE_BEFORE: Final = "put `StandardScaler` before it"
-_ALPHAS: Final = "use `alphas`, which takes the number of values too"
-_ONE_VS_REST: Final = "leave it out, or wrap the operator: `OneVsRestClassifier { estimator = LogisticRegression }`"
+_SCALE_BEFORE: Final = "put `StandardScaler` before the operator"
+_ALPHAS: Final = "use `alphas`, which also accepts the number of values"
+_ONE_VS_REST: Final = (
+    "leave the parameter out, or wrap the operator: `OneVsRestClassifier { estimator = LogisticRegression }`"
+)
 _STORE: Final = "use `store_cv_results`"
 _LINEAR_1_2: Final = (
     "ARDRegression", "BayesianRidge", "ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression",
@@ -53,7 +55,7 @@ REMOVALS: Final[tuple[Removal, ...]] = (
     Removal("regularization", "1.2", ("NMF",), "use `alpha_W` and `alpha_H`"),
     Removal("base_estimator", "1.3", ("RANSACRegressor",), "use `estimator`"),
     Removal("verbose", "1.3", ("SimpleImputer",), "leave it out"),
-    Removal("square_distances", "1.3", ("TSNE",), "leave it out, distances are always squared"),
+    Removal("square_distances", "1.3", ("TSNE",), "leave the parameter out: distances are always squared"),
     Removal("base_estimator", "1.4", (*_ENSEMBLES, "CalibratedClassifierCV"), "use `estimator`"),
     Removal("affinity", "1.4", ("AgglomerativeClustering", "FeatureAgglomeration"), "use `metric`"),
     Removal("n_iter", "1.4", ("MiniBatchDictionaryLearning", "MiniBatchSparsePCA"), "use `max_iter`"),
@@ -61,11 +63,11 @@ REMOVALS: Final[tuple[Removal, ...]] = (
     Removal("n_iter", "1.5", ("ARDRegression", "BayesianRidge"), "use `max_iter`"),
     Removal("store_cv_values", "1.7", ("RidgeCV", "RidgeClassifierCV"), _STORE),
     Removal("n_iter", "1.7", ("TSNE",), "use `max_iter`"),
-    Removal("algorithm", "1.8", ("AdaBoostClassifier",), "leave it out, SAMME is the only algorithm left"),
-    Removal("copy", "1.8", ("Birch",), "leave it out, it had no effect"),
+    Removal("algorithm", "1.8", ("AdaBoostClassifier",), "leave the parameter out: SAMME is the only algorithm left"),
+    Removal("copy", "1.8", ("Birch",), "leave the parameter out: it had no effect"),
     Removal("multi_class", "1.8", ("LogisticRegression", "LogisticRegressionCV"), _ONE_VS_REST),
     Removal("base_estimator", "1.8", ("SelfTrainingClassifier",), "use `estimator`"),
-    Removal("copy_X", "1.8", ("TheilSenRegressor",), "leave it out, a copy is always made"),
+    Removal("copy_X", "1.8", ("TheilSenRegressor",), "leave the parameter out: a copy is always made"),
     Removal("base_estimator", "1.9", ("ClassifierChain", "RegressorChain"), "use `estimator`"),
     Removal("force_int_remainder_cols", "1.9", ("ColumnTransformer",), "leave it out"),
     Removal("n_alphas", "1.9", _PATHS, _ALPHAS),
@@ -74,25 +76,27 @@ _PENALTY: Final = (
     "`l1_ratio = 0` stands for l2, `l1_ratio = 1` for l1, a number between for elasticnet; "
     "a very large `C` stands for no penalty"
 )
-_PENALTIES: Final = "in `l1_ratios` 0 stands for l2, 1 for l1, a number between for elasticnet"
-_CALIBRATE: Final = "wrap the operator: `CalibratedClassifierCV {{ estimator = {}, ensemble = false }}`"
-_SGD: Final = "use `{} {{ loss = {}, penalty = none, learning_rate = pa1 }}` with `eta0` for `C`"
+_PENALTIES: Final = "in `l1_ratios`, 0 is the penalty l2, 1 is l1, and a number in between is elasticnet"
+_CALIBRATE: Final = "wrap the operator: `CalibratedClassifierCV {{ estimator = {operator}, ensemble = false }}`"
+_SGD: Final = "use `{operator} {{ loss = {loss}, penalty = none, learning_rate = pa1 }}` with `eta0` instead of `C`"
 REMEDIES: Final[Mapping[tuple[str, str], Remedy]] = {
     ("LogisticRegression", "penalty"): Remedy("l1_ratio", _PENALTY),
     ("LogisticRegressionCV", "penalty"): Remedy("l1_ratios", _PENALTIES),
-    ("GradientBoostingClassifier", "criterion"): Remedy(None, "leave it out, it has no effect"),
-    ("GradientBoostingRegressor", "criterion"): Remedy(None, "leave it out, it has no effect"),
+    ("GradientBoostingClassifier", "criterion"): Remedy(None, "leave the parameter out: it has no effect"),
+    ("GradientBoostingRegressor", "criterion"): Remedy(None, "leave the parameter out: it has no effect"),
     ("MDS", "dissimilarity"): Remedy("metric", "use `metric`"),
-    ("SVC", "probability"): Remedy(None, _CALIBRATE.format("SVC")),
-    ("NuSVC", "probability"): Remedy(None, _CALIBRATE.format("NuSVC")),
-    ("TargetEncoder", "shuffle"): Remedy(None, "leave it out, folds are always shuffled"),
+    ("SVC", "probability"): Remedy(None, _CALIBRATE.format(operator="SVC")),
+    ("NuSVC", "probability"): Remedy(None, _CALIBRATE.format(operator="NuSVC")),
+    ("TargetEncoder", "shuffle"): Remedy(None, "leave the parameter out: folds are always shuffled"),
     ("TargetEncoder", "random_state"): Remedy(None, "leave it out"),
-    ("LogisticRegression", "n_jobs"): Remedy(None, "leave it out, it has no effect"),
+    ("LogisticRegression", "n_jobs"): Remedy(None, "leave the parameter out: it has no effect"),
 }
 """The remedies by operator and deprecated parameter; for others, the note comes from the library's docstring."""
 OPERATOR_REMEDIES: Final[Mapping[str, Remedy]] = {
-    "PassiveAggressiveClassifier": Remedy("SGDClassifier", _SGD.format("SGDClassifier", "hinge")),
-    "PassiveAggressiveRegressor": Remedy("SGDRegressor", _SGD.format("SGDRegressor", "epsilon_insensitive")),
+    "PassiveAggressiveClassifier": Remedy("SGDClassifier", _SGD.format(operator="SGDClassifier", loss="hinge")),
+    "PassiveAggressiveRegressor": Remedy(
+        "SGDRegressor", _SGD.format(operator="SGDRegressor", loss="epsilon_insensitive")
+    ),
 }
 
 

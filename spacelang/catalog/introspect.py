@@ -254,7 +254,7 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[entries.Par
         rules = _rules(name, parameter, declared.get(parameter))
         deprecated = documented.get(parameter)
         if deprecated is None and isinstance(default, str) and default == DEPRECATED_SENTINEL:
-            deprecated = entries.Deprecation(version, None, "the library will remove it")
+            deprecated = entries.Deprecation(version, None, "the library will remove the parameter")
         named = parameter_restrictions.NAMED_FUNCTIONS.get((name, parameter), ())
         yield entries.Parameter(
             name=parameter,

@@ -6,16 +6,19 @@ from typing import Final
 from spacelang.catalog.rules import AllowedValues, Rule
 
 REFUSED_PARAMETERS: Final[Mapping[str, str]] = {
-    "memory": "it names a cache folder, whose pickles would be run",
-    "pre_dispatch": "it is evaluated as code",
-    "n_jobs": "the runtime sets it",
-    "verbose": "the runtime sets it",
+    "memory": "it names a cache folder, whose pickles would be executed",
+    "pre_dispatch": "its value is evaluated as code",
+    "n_jobs": "spacelang sets this parameter",
+    "verbose": "spacelang sets this parameter",
 }
 """Parameters that a space may not set for any operator, with the reason."""
 TAKES_CODE: Final = "it takes code"
 ANOTHER_NAME_OF: Final = "it is another name of "
 REFUSED_VALUES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "input": (("file", "it reads from open files"), ("filename", "it opens files"))
+    "input": (
+        ("file", "with this value, the operator reads from open files"),
+        ("filename", "with this value, the operator opens files"),
+    )
 }
 """Values that a space may not use, by parameter, each with the reason."""
 RULE_OVERRIDES: Final[Mapping[str, tuple[Rule, ...]]] = {

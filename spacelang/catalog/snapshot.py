@@ -45,7 +45,7 @@ def _load(name: str, folder: Path) -> entries.Catalogue:
         if version is not None and path.is_file():
             found = read(_text(path), str(path))
             if (found.name, found.version) != (name, version):
-                raise SnapshotError(str(path), f"it describes {found.name} {found.version}, not {name} {version}")
+                raise SnapshotError(str(path), f"the file describes {found.name} {found.version}, not {name} {version}")
             return found
     # The path is fast to find. `importlib.resources`, which also works in archives, takes as long to import as a
     # catalogue takes to read.

@@ -60,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
         _report_usage_error(error)
         return WRONG_USAGE
     except _snapshot_error() as error:
-        print_error(str(error), "rebuild it: `spacelang catalogue --refresh`")
+        print_error(str(error), "rebuild the catalogue: `spacelang catalogue --refresh`")
         return BAD_INPUT
     return 0
 

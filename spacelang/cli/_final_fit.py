@@ -96,8 +96,9 @@ class FinishedSearch:
             return None, BAD_INPUT
         if finale.record is None:
             count = len(finale.skipped)
-            which = "the best pipeline cannot" if count == 1 else f"none of the {count} best pipelines can"
-            print_error(f"{which} be fitted on all rows", "all trials are stored; list them with `spacelang show`")
+            message = f"none of the {count} best pipelines can be fitted on all rows"
+            message = "the best pipeline cannot be fitted on all rows" if count == 1 else message
+            print_error(message, "all trials are stored; list them with `spacelang show`")
             return finale, NOTHING_SUCCEEDED
         assert self.found.store is not None
         try:
@@ -131,13 +132,16 @@ class FinishedSearch:
     def _print_fit_line(self, name: str = "pipeline") -> None:
         """Print a line of Python that fits what was printed last, if pandas or scikit-learn can read the data."""
         from spacelang.api.search_data import TabularData
+        from spacelang.ir.validation import excluded_columns
         from spacelang.report.code_writer import fit_statement
 
         rows = self.found.experiment.data
         assert isinstance(rows, TabularData)
-        line = fit_statement(self.data, str(self.objective.dataset.target.name), name, rows.table.reading)
-        if line is not None:
-            print_comments(f"to fit it: {line}")
+        reading, splits = rows.table.reading, excluded_columns(self.objective.validation)
+        unused = replace(reading, drop_columns=(*reading.drop_columns, *splits))
+        code = fit_statement(self.data, str(self.objective.dataset.target.name), name, unused)
+        if code is not None:
+            print_comments(f"to fit it: {code}")
 
     # ---- the ensemble
 

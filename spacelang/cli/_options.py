@@ -85,7 +85,7 @@ def parse_bindings(pairs: list[str] | None) -> dict[str, int]:
         if not equals or not name:
             fail(f"`--bind {pair}` is not of the form NAME=NUMBER", "write for example `--bind n_features=30`")
         if name in found:
-            fail(f"`{name}` is given twice")
+            fail(f"`--bind` gives `{name}` twice")
         is_whole = number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS
         found |= check_bindings({name: int(number) if is_whole else number})
     return found
@@ -99,7 +99,8 @@ class StoredPipelineOptions:
         int | None, typer.Option(min=1, help="The rank of the pipeline in the list of `spacelang show`; by default 1.")
     ] = None
     ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="Take the ensemble of a run with `--ensemble` instead of one pipeline.")
+        bool,
+        typer.Option("--ensemble", help="Take the ensemble of the run, which must have one, instead of one pipeline."),
     ] = False
     votes: Annotated[
         int | None,
@@ -119,7 +120,7 @@ def load(reference: str, options: SpaceOptions) -> "Space":
     return space
 
 
-HELP: Final = "write one JSON object, as `sample` prints it"
+HELP: Final = "write one JSON object, as `spacelang sample` prints it"
 ConfigurationArgument = Annotated[
     str, typer.Argument(metavar="CONFIG.json", help="A file with one JSON object; `-` reads standard input.")
 ]
@@ -131,7 +132,7 @@ def read_configuration(path: str) -> dict[str, object]:
 
     shown = "the standard input" if path == "-" else f"`{path}`"
     if path != "-" and _is_special_file(Path(path)):
-        remedy = "pipe it in: `-` reads the standard input"
+        remedy = "pipe the file into the command: the path `-` stands for the standard input"
         fail(f"cannot read {shown}: it is not a regular file", remedy, status=BAD_INPUT)
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")

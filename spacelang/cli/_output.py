@@ -92,7 +92,7 @@ def _print_titled(
 def check_output_is_new(output: Path) -> None:
     """End the program if the output file exists, or its folder does not."""
     if output.exists():
-        fail(f"`{output}` already exists", "choose another file with `-o`, or remove that one")
+        fail(f"`{output}` already exists", "choose another file with `-o`, or remove the existing one")
     if not output.parent.is_dir():
         fail(f"cannot write `{output}`: the folder `{output.parent}` does not exist")
 

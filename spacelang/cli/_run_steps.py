@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
     from spacelang.api.run_options import BindingOptions, ReadingOptions, RunOptions, StoreOptions
     from spacelang.ir.configuration import Configuration
-    from spacelang.ir.task import Validation
+    from spacelang.ir.validation import Validation
     from spacelang.report.final_work_result import FinalWorkResult
     from spacelang.report.run_facts import RunFacts
     from spacelang.report.starting_points import StartingPoints
@@ -41,17 +41,23 @@ def load_space(space: str, options: "BindingOptions") -> "Space":
 
 
 def load_data(data: str, target_column: str | None, options: "ReadingOptions") -> "EvaluationData":
-    """Return the data named by `--data`, and warn of columns that look useless for learning."""
-    from spacelang.api.search_data import TabularData
+    """Return the data named by `--data`."""
     from spacelang.bench.table_search import data_of
-    from spacelang.runtime.data.profile import warnings_of
     from spacelang.runtime.data.read_options import read_options_of
 
-    found = data_of(data, target_column, read_options_of(options))
-    if isinstance(found, TabularData):
-        for warning in warnings_of(found.table.features):
+    return data_of(data, target_column, read_options_of(options))
+
+
+def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validation | None") -> None:
+    """Warn of columns that look useless for learning, unless they say how rows are split: by option or by the task."""
+    from spacelang.api.search_data import TabularData
+    from spacelang.ir.validation import excluded_columns
+    from spacelang.runtime.data.profile import warnings_of
+
+    if isinstance(data, TabularData):
+        used = excluded_columns(validation or (None if space.task is None else space.task.validation))
+        for warning in warnings_of(data.table.features, used):
             warn(make_visible(warning))
-    return found
 
 
 def choose_space(space: str | None, read: "Callable[[], EvaluationData]", options: "RunOptions") -> "tuple[Space, str]":
@@ -77,14 +83,17 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
     from spacelang.api.experiment import check_rungs
     from spacelang.api.result import positive_class_of
+    from spacelang.api.search_data import split_warnings
 
     prepared = experiment.prepare()
     print_diagnostics(prepared.space.warnings)
+    for message in split_warnings(prepared):
+        warn(make_visible(message))
     check_rungs(prepared)
     if (positive := positive_class_of(prepared.objective)) is not None:
         print_note(
             positive.description,
-            "if you mean the other class, rename the labels so that it sorts last, such as 0 and 1",
+            "if the other class is to be positive, rename the labels so that it sorts last, for example to 0 and 1",
         )
     searched = prepared.search_coverage
     if searched.unsearched_hyperparameters_sentence:
@@ -104,7 +113,7 @@ def parse_seconds(time: str | float | None) -> float | None:
 
 def parse_validation_option(validate: str | None) -> "Validation | None":
     """Return the validation of `--validate`, or None. Ends the program if the text is not a validation."""
-    from spacelang.runtime.evaluation.splits import parse_validation
+    from spacelang.ir.validation import parse_validation
 
     with exit_on_value_error():
         return None if validate is None else parse_validation(validate)
@@ -113,7 +122,7 @@ def parse_validation_option(validate: str | None) -> "Validation | None":
 def require_store_for_resume(options: "StoreOptions") -> None:
     """End the program if a run is to be resumed, and no store is named."""
     if options["resume"] and options["store"] is None:
-        fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
+        fail("`--resume` needs the store of a run", "name the store: `--store RUN.db --resume`")
 
 
 def limit_threads_before_fork(workers: int = 1, executor: str | None = None) -> None:
@@ -135,7 +144,7 @@ def check_workers(space: "Space", options: "Mapping[str, object]", *, is_table: 
             warn("memory is not limited: a table does not record the memory of trials")
         return workers
     if workers.isolate and workers.count == 0 and workers.executor is None:
-        fail("`--isolate` needs worker processes, and `--workers 0` has none", "leave one of the two out")
+        fail("`--isolate` needs worker processes, and `--workers 0` has none", "leave out one of the two options")
     if (ignored := unenforced_limits_warning(workers)) is not None:
         warn(ignored)
     return workers
@@ -282,10 +291,10 @@ def refuse_row_options(data: str, target_column: str | None, given: "Mapping[str
     for name, option in options_of(RunOptions).items():
         flag, value = option.flag_of(name), given[name]
         if option.scope == "rows" and value is not None:
-            what = "a table of losses" if is_known else f"`{data}`"
+            source = "a table of losses" if is_known else f"`{data}`"
             help_text = "give the data from which the table was made" if is_known else "give data"
             needed = "predictions" if name == "ensemble" else "rows"
-            fail(f"`{flag}` needs {needed}, and {what} has none", help_text)
+            fail(f"`{flag}` needs {needed}, and {source} has none", help_text)
         if value and (option.scope in {"scores", "reading"} or (option.scope == "workers" and is_known)):
             unused.append(flag)
     if unused and is_known:

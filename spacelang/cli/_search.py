@@ -50,8 +50,10 @@ def search(
         OPTIMIZERS.create(optimizer or default_optimizer(), settings or {})  # before rows are read
     workers = steps.check_workers(loaded, options, is_table=steps.is_loss_table(data))
     budget = budget_of(loaded, seconds, options["trials"], of_search)
+    rows = read()
+    steps.warn_of_columns(rows, loaded, described["validation"])
     experiment = Experiment(
-        space=loaded, data=read(), workers=workers, budget=budget, chosen=chosen, **(described | {"ensemble": votes})
+        space=loaded, data=rows, workers=workers, budget=budget, chosen=chosen, **(described | {"ensemble": votes})
     ).with_optimizer(optimizer, settings)
     prepared = steps.prepare(experiment)
     # Even if nobody reads the output any more, the best pipeline is still fitted and scored.

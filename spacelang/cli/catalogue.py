@@ -51,7 +51,7 @@ def command(
         _refresh(package or DEFAULT_PACKAGE, output)
         return
     if output is not None:
-        fail("`--output` needs `--refresh`", "give both or neither")
+        fail("`--output` needs `--refresh`", "give both options or neither")
     catalogue = _catalogue(package or DEFAULT_PACKAGE)
     if operator is None:
         _show_all(catalogue, json)
@@ -108,8 +108,8 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
         return
     typer.echo(f"{catalogue.distribution} {catalogue.version}: {len(catalogue)} operators")
     if stale:
-        of = "" if catalogue.name == DEFAULT_PACKAGE else f" --package {catalogue.name}"
-        typer.echo(f"version {stale} is installed: run `spacelang catalogue{of} --refresh`")
+        package_option = "" if catalogue.name == DEFAULT_PACKAGE else f" --package {catalogue.name}"
+        typer.echo(f"but version {stale} is installed: run `spacelang catalogue{package_option} --refresh`")
     for name in catalogue:
         entry = catalogue.get(name)
         assert entry is not None

@@ -84,9 +84,9 @@ def command(
 def _check_usage(optimizers: str, time: str | float | None, validate: str | None, data: list[str] | None) -> None:
     """End the program with all mistakes in the options, before anything is read."""
     from spacelang.bench.run_comparison import ConfiguredOptimizersError, parse_optimizers
+    from spacelang.ir.validation import parse_validation
     from spacelang.plugins import split_outside_brackets
     from spacelang.runtime.budget import parse_duration
-    from spacelang.runtime.evaluation.splits import parse_validation
 
     checks: list[tuple[Callable[[Any], object], Any]] = [
         (parse_duration, time),

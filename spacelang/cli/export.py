@@ -80,7 +80,7 @@ def command(
     print_provenance(finished, said)
     if trusted:
         names = ", ".join(f'"{name}"' for name in trusted)
-        print_note(f"to load it: `skops.io.load({str(output)!r}, trusted=[{names}])`")
+        print_note(f"to load the model: `skops.io.load({str(output)!r}, trusted=[{names}])`")
 
 
 def _code(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", said: list[str]) -> str:
@@ -90,7 +90,9 @@ def _code(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", sa
     try:
         return pipeline_module_text(finished.unfitted_pipeline(chosen), finished.objective, said)
     except TypeError as error:
-        raise BuildError(str(error), f"write it as a model: a file that ends in `{MODEL}`") from error
+        raise BuildError(
+            str(error), f"write the pipeline as a fitted model: to a file that ends in `{MODEL}`"
+        ) from error
 
 
 def _model(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection") -> tuple[bytes, list[str]]:
@@ -139,12 +141,14 @@ def provenance(
     versions = ", ".join(f"{name} {said}" for name, said in header.versions.items())
     said[0] += f" ({header.validation})"
     if options.ensemble:
-        source, asked, given = "that of its run", finished.votes, options.votes
+        votes, asked, given = "the number of votes is that of the run", finished.votes, options.votes
         if given is not None:
-            source = "that of `--votes`" + ("" if asked in (None, given) else f"; its run had {asked}")
+            votes = "the number of votes is that of `--votes`" + (
+                "" if asked in (None, given) else f"; the run had {asked}"
+            )
         elif asked is None:
-            source = "the default: the store does not record that of the run"
-        said.insert(1, f"the number of votes is {source}")
+            votes = "the number of votes is the default, because the store does not record that of the run"
+        said.insert(1, votes)
     return [*said, f"from a search of `{header.space}` on {header.data}", f"with {versions}"]
 
 
@@ -152,5 +156,5 @@ def print_provenance(finished: "ReopenedRun", lines: list[str]) -> None:
     """Print the lines of `provenance` as notes, and a note for each library whose version has changed since the run."""
     for line in lines:
         print_note(line)
-    for line in finished.version_changes:
-        print_note(f"{line}: predictions may differ because of it")
+    for version_change in finished.version_changes:
+        print_note(f"{version_change}: predictions may differ because of this change")

@@ -53,7 +53,7 @@ def command(
     Example: `spacelang fmt credit.space --diff`
     """
     if check + diff + stdout > 1:
-        fail("`--check`, `--diff` and `--stdout` exclude each other", "give one of them")
+        fail("`--check`, `--diff` and `--stdout` exclude each other", "give only one of these options")
     if not (check or diff or stdout):
         _refuse_bundled(spaces)
     status = 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GROUP = ("Use a run", 7)
 
 
-def command(
+def command(  # noqa: PLR0913 - one parameter for each option
     run: RunArgument,
     space: SpaceArgument,
     *,
@@ -34,7 +34,15 @@ def command(
         Path | None,
         typer.Option("--store", metavar="NEW.db", help="Start a new run here with these configurations as trials."),
     ] = None,
-    most: Annotated[int | None, typer.Option("-n", min=1, help="The largest number of trials to take.")] = None,
+    most: Annotated[int | None, typer.Option("-n", min=1, help="The maximum number of trials to take over.")] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rename",
+            metavar="OLD=NEW",
+            help="A stage, hyperparameter (`estimator.C`) or alternative (`estimator.SVC`) that has a new name.",
+        ),
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option("--data", "-d", help="For `--store`: the data of the run; by default the file of its name here."),
@@ -47,16 +55,19 @@ def command(
     """Find the trials of a run that are still members of a changed space.
 
     New hyperparameters get their defaults. No other value is changed: trials whose alternatives or values are gone are
-    left out. `--output` writes the configurations, which `spacelang run NEW.space --initial FILE.json` evaluates first.
-    `--store` starts a new run on the same data with the same validation: it has all those trials whose pipelines are
-    unchanged, and `spacelang resume` continues it.
+    left out. If something only has a new name in the space, use `--rename`, once for each name. `--output` writes the
+    configurations, which `spacelang run NEW.space --initial FILE.json` evaluates first. `--store` starts a new run on
+    the same data with the same validation: it has all those trials whose pipelines are unchanged, and `spacelang
+    resume` continues it.
 
     Example: `spacelang migrate runs/credit-20260131-120000.db credit.space -o seeds.json`
     """
     from spacelang.api.migration import migrate_trials
+    from spacelang.api.renames import Renames
     from spacelang.ir.loss_name import LossName
     from spacelang.runtime.storage.store import Store
 
+    renames = Renames.parse(rename or ())
     loaded = load(space, options)
     taken = None
     if store is not None:
@@ -64,14 +75,14 @@ def command(
         from spacelang.api.stored_runs import reopen_run
 
         finished = reopen_run(run, data=data, target=target_column, test=test, allow=options.allow or ())
-        taken = migrate_run(finished, loaded, store, most=most)
-        for line in finished.version_changes:
-            print_note(f"{line}: the losses that are taken over may differ because of it")
+        taken = migrate_run(finished, loaded, store, most=most, renames=renames)
+        for version_change in finished.version_changes:
+            print_note(f"{version_change}: the losses that are taken over may differ because of this change")
         found, metric = taken.migration, LossName.of_formula(finished.header.metric)
     else:
         with Store.read(run) as stored:
             metric = LossName.of_formula(stored.header.metric)
-            found = migrate_trials(stored, loaded.counted, most=most)
+            found = migrate_trials(stored, loaded.counted, most=most, renames=renames)
     if output is not None:
         if not found.migrated:
             fail("no trial of the run is a member of the space, so nothing was written", status=BAD_INPUT)
@@ -81,10 +92,12 @@ def command(
         return
     _print(found, loaded, space, output, metric)
     if taken is not None:
-        kept = f"{len(taken.unchanged)} are trials of the new run in `{store}`: their pipelines are unchanged"
+        kept = f"{len(taken.unchanged)} of them are trials of the new run in `{store}`: their pipelines are unchanged"
         typer.echo(make_visible(kept))
         if again := len(taken.to_evaluate):
-            typer.echo(f"{again} will be evaluated again: their pipelines changed or were trained on fewer rows")
+            typer.echo(
+                f"{again} of them will be evaluated again: their pipelines changed or were trained on fewer rows"
+            )
         typer.echo(make_visible(f"to continue it: `spacelang resume {store}`"))
 
 
@@ -94,17 +107,19 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None,
     typer.echo(f"{found.trials} trials; {different} distinct configurations succeeded")
     taken = f", of which the best {len(found.migrated)} are taken" if found.omitted else ""
     filled = _filled_text(found, {each.key for each in loaded.checked.stages})
-    typer.echo(f"{members} are members of the space{taken}{filled}")
+    typer.echo(f"{members} of them are members of the space{taken}{filled}")
     if found.dropped:
-        typer.echo(f"{len(found.dropped)} are not members:")
+        typer.echo(f"{len(found.dropped)} of them are not members:")
         for reason, count in found.drop_reasons[:5]:
             typer.echo(f"  {count} x {make_visible(reason)}")
     if found.migrated:
         best = found.migrated[0]
-        what = f"the best is trial {best.trial}, with {metric.describe(best.loss)}"
+        what = f"the best configuration is that of trial {best.trial}, with {metric.describe(best.loss)}"
         typer.echo(f"{what}: {make_visible(best.configuration.identity)}")
     if output is not None:
-        typer.echo(make_visible(f"to evaluate them first: `spacelang run {space} --initial {output} …`"))
+        typer.echo(
+            make_visible(f"to evaluate these configurations first: `spacelang run {space} --initial {output} …`")
+        )
 
 
 def _filled_text(found: "Migration", decisions: set[str]) -> str:

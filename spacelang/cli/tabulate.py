@@ -126,6 +126,7 @@ def _tabulate(
     loaded = load()
     rows = steps.load_data(data, target_column, options)
     assert isinstance(rows, TabularData)
+    steps.warn_of_columns(rows, loaded, steps.parse_validation_option(options["validate"]))
     workers = steps.check_workers(loaded, options)
     experiment = Experiment(space=loaded, data=rows, workers=workers, **experiment_fields(options))
     # A table records the numbers of columns of each kind, not their names.
@@ -196,4 +197,4 @@ def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *
     if outcome.failed:
         failures = describe_counts(count_failures_by_status(outcome.records))
         print(f"of {rows * rungs:,} trials {outcome.failed:,} failed ({failures})")
-    print(f"{float(table.cost.sum()):,.1f} s of trials in {outcome.seconds:,.1f} s, stored in {place}")
+    print(f"the trials took {float(table.cost.sum()):,.1f} s of work in {outcome.seconds:,.1f} s; stored in {place}")

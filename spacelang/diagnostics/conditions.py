@@ -78,7 +78,7 @@ class DeadAlternative(Diagnostic):
 
     code = "SL505"
     MESSAGE = "the alternative `{alternative}` of `{stage}` can never be chosen"
-    LABEL = "excluded by the constraints"
+    LABEL = "the constraints exclude this alternative"
     HELPS = ("remove the alternative, or loosen a constraint",)
 
     alternative: str
@@ -142,8 +142,29 @@ class TooComplexToDecide(Diagnostic):
     HELPS = ("{remedy}",)
 
     kind: str = "comparison"
-    reason: str = "not linear over a large or continuous range"
+    reason: str = "this is not linear over a large or continuous range"
     remedy: str = "use only sums and constant factors, or make the ranges smaller"
+
+
+class EquationOfRanges(Diagnostic):
+    """An equation of continuous ranges that must hold is satisfied by some configurations, but by no random draw.
+
+    Draws of a continuous range hit a given number with probability zero, and optimizers that need random draws fail. On
+    ranges with a `step`, equations are drawn exactly:
+
+        require w1 + w2 + w3 == 1                # with w1, w2, w3 : float[0, 1] step 0.05
+    """
+
+    code = "SL510"
+    severity = Severity.WARNING
+    MESSAGE = "no random draw satisfies this equation"
+    LABEL = "{reason}"
+    HELPS = (
+        "give the ranges a `step`: then the equation is drawn exactly",
+        "or remove one of the hyperparameters, compute it where it is used, and bound the others by an inequality",
+    )
+
+    reason: str
 
 
 class DefaultOutside(Diagnostic):
@@ -246,8 +267,11 @@ class UnboundSymbol(Diagnostic):
 
     code = "SL406"
     MESSAGE = "`{symbol}` is not bound to a number"
-    LABEL = "depends on the data"
-    HELPS = ("bind it, as in `--bind {symbol}=20`, or give a limit: `{limit}`", "bind it, as in `--bind {symbol}=20`")
+    LABEL = "the number depends on the data"
+    HELPS = (
+        "bind the symbol, as in `--bind {symbol}=20`, or give a limit: `{limit}`",
+        "bind the symbol, as in `--bind {symbol}=20`",
+    )
 
     symbol: str
     limit: str | None = None
@@ -263,7 +287,7 @@ class AlternativeNeverChosenForData(Diagnostic):
     code = "SL407"
     severity = Severity.WARNING
     MESSAGE = "the alternative `{alternative}` of `{stage}` is never chosen for this data"
-    LABEL = "excluded by the constraints"
+    LABEL = "the constraints exclude this alternative"
 
     alternative: str
     stage: str

@@ -33,7 +33,7 @@ class NotText(Diagnostic):
 
     code = "SL002"
     MESSAGE = "`{path}` is not a text file: {reason}"
-    HELPS = ("save it as UTF-8 text",)
+    HELPS = ("save the file as UTF-8 text",)
 
     path: str
     reason: str

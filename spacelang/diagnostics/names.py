@@ -33,7 +33,7 @@ class UnknownStep(Diagnostic):
     code = "SL202"
     MESSAGE = "`{name}` is neither a stage nor an operator"
     LABEL = "unknown step"
-    HELPS = ("did you mean `{near}`?", "declare it: `stage {name} = …`")
+    HELPS = ("did you mean `{near}`?", "declare the stage: `stage {name} = …`")
 
     name: str
     near: str | None = None
@@ -70,7 +70,7 @@ class UnknownAlternative(Diagnostic):
     code = "SL204"
     MESSAGE = "`{name}` is not an alternative of `{stage}`"
     LABEL = "unknown alternative"
-    HELPS = ("did you mean `{near}`?", "its alternatives are {alternatives}")
+    HELPS = ("did you mean `{near}`?", "the alternatives of `{stage}` are {alternatives}")
 
     name: str
     stage: str
@@ -167,7 +167,7 @@ class UnknownGroup(Diagnostic):
     code = "SL216"
     MESSAGE = "unknown group of parameters `{name}`"
     LABEL = "not declared"
-    HELPS = ("did you mean `{near}`?", "declare it: `params {word} {{ … }}`")
+    HELPS = ("did you mean `{near}`?", "declare the group: `params {word} {{ … }}`")
 
     name: str
     word: str | None = None
@@ -239,8 +239,8 @@ class ShadowingOperator(Diagnostic):
     """
 
     code = "SL220"
-    MESSAGE = "`{name}` is an operator of {catalogue}"
-    LABEL = "the name is taken"
+    MESSAGE = "`{name}` is already the name of an operator of {catalogue}"
+    LABEL = "an operator has this name"
     HELPS = ("choose another name, or remove the line to use that operator",)
 
     name: str
@@ -258,7 +258,7 @@ class UnreachableStage(Diagnostic):
     severity = Severity.WARNING
     MESSAGE = "the stage `{name}` is not part of the pipeline"
     LABEL = "never used"
-    HELPS = ("add it to the `pipeline` line or remove it",)
+    HELPS = ("add the stage to the `pipeline` line or remove it",)
 
     name: str
 
@@ -296,7 +296,7 @@ class UnusedAbstract(Diagnostic):
     LABEL = "never used"
     HELPS = (
         "among plain values `{word}` is a string: write `{word} {{}}` to use the operator",
-        "make it an alternative of a stage, or remove it",
+        "make the operator an alternative of a stage, or remove it",
     )
 
     name: str
@@ -314,6 +314,6 @@ class UnusedImport(Diagnostic):
     severity = Severity.WARNING
     MESSAGE = "the import `{name}` is not used"
     LABEL = "never used"
-    HELPS = ("use a part of it (`{name}.…`), or remove the import",)
+    HELPS = ("use a part of the file (`{name}.…`), or remove the import",)
 
     name: str

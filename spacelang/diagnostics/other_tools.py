@@ -12,7 +12,7 @@ class UnknownFormat(Diagnostic):
 
     code = "SL011"
     MESSAGE = "the extension of `{path}` does not identify its format"
-    HELPS = ("rename it to end in `.pcs` or `.json`",)
+    HELPS = ("rename the file to end in `.pcs` or `.json`",)
 
     path: str
 
@@ -127,7 +127,7 @@ class ActiveWithoutParent(Diagnostic):
 
     code = "SL018"
     severity = Severity.WARNING
-    MESSAGE = "`{child}` is active when `{parent}` is not"
+    MESSAGE = "`{child}` is active when `{parent}` is not active"
     LABEL = "`!=` is true if `{parent}` is not active, as in ConfigSpace 1.2"
     HELPS = ("if that is not intended, list the values instead: `in {{…}}`",)
 
@@ -201,7 +201,7 @@ class NotInSpace(Diagnostic):
 
     code = "SL022"
     MESSAGE = "{reason}"
-    HELPS = ("correct it, or remove this configuration",)
+    HELPS = ("correct this configuration, or remove it",)
 
     reason: str
 

@@ -223,8 +223,8 @@ class CatalogueNotAllowed(Diagnostic):
 
     code = "SL208"
     MESSAGE = "the package `{name}` is not allowed here"
-    LABEL = "used here, but not allowed by the caller"
-    HELPS = ('if you trust it: `--allow {name}` on the command line, `allow=("{name}",)` in Python',)
+    LABEL = "the space uses the package, but the caller does not allow it"
+    HELPS = ('if you trust the package: `--allow {name}` on the command line, `allow=("{name}",)` in Python',)
 
     name: str
 

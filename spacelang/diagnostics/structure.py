@@ -148,7 +148,7 @@ class RepeatedSelector(Diagnostic):
     """
 
     code = "SL607"
-    MESSAGE = "`{selector}` is selected twice"
+    MESSAGE = "two parts of `columns(…)` have the selector `{selector}`"
     LABEL = "the second one"
     HELPS = ("join the two parts with `&`",)
 
@@ -181,7 +181,7 @@ class ColumnsAfterChange(Diagnostic):
     code = "SL620"
     MESSAGE = "`columns(…)` cannot follow a step that changes the data"
     LABEL = "the columns have lost their names here"
-    HELPS = ("move the step into the parts of `columns(…)`, or after it",)
+    HELPS = ("move the step into the parts of `columns(…)`, or after `columns(…)`",)
 
 
 class NoColumnSelected(Diagnostic):
@@ -211,7 +211,7 @@ class SingleEstimatorInsteadOfList(Diagnostic):
 
     code = "SL621"
     MESSAGE = "`{parameter}` of `{operator}` takes a list of operators"
-    LABEL = "this is a single one"
+    LABEL = "this is a single operator"
     HELPS = ("join them with `&` in parentheses: `{parameter} : (A & B)`",)
 
     operator: str
@@ -245,7 +245,7 @@ class AmbiguousStageUse(Diagnostic):
     code = "SL610"
     severity = Severity.WARNING
     MESSAGE = "`{stage}` is used {uses} times: this refers to the first use only"
-    LABEL = "the use called `{first}`"
+    LABEL = "this is the use called `{first}`"
     HELPS = ("name the use you mean: {listed}",)
 
     stage: str

@@ -121,4 +121,4 @@ class HeaderNotFirst(Diagnostic):
     code = "SL106"
     severity = Severity.WARNING
     MESSAGE = "the `space` line is not the first item"
-    HELPS = ("move it to the top",)
+    HELPS = ("move the line to the top",)

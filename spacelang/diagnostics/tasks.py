@@ -27,7 +27,7 @@ class WrongTaskKind(Diagnostic):
 
     code = "SL802"
     MESSAGE = "the pipelines of this space do not solve a {kind} task"
-    LABEL = "they end in {estimators}"
+    LABEL = "the pipelines end in {estimators}"
     HELPS = ("write `task {other}`, or choose other operators for the last step",)
 
     kind: str
@@ -95,7 +95,7 @@ class GoalForm(Diagnostic):
 
     code = "SL806"
     MESSAGE = "this goal is neither a scorer nor 1 minus a scorer"
-    LABEL = "cannot be a goal"
+    LABEL = "this cannot be a goal"
     HELPS = ("{remedy}", "write a goal such as `minimize 1 - roc_auc` or `maximize neg_log_loss`")
 
     remedy: str | None = None
@@ -110,7 +110,7 @@ class RepeatedSetting(Diagnostic):
     code = "SL807"
     MESSAGE = "the task has a second {setting}"
     LABEL = "only one is allowed"
-    HELPS = ("keep one of them",)
+    HELPS = ("keep one of the two settings",)
 
     setting: str
 
@@ -178,8 +178,8 @@ class WrongUnit(Diagnostic):
 class UnknownSetting(Diagnostic):
     """A line of the task block names a validation, fidelity or limit that does not exist.
 
-    The possible lines are `validate holdout(SHARE)` or `validate cv(FOLDS)`, `fidelity samples from … by …`, and `limit
-    trial …` or `limit run …`. For example:
+    The possible lines are `validate holdout(SHARE)`, `validate cv(FOLDS)` or `validate time(FOLDS, by=COLUMN)`,
+    `fidelity samples from … by …`, and `limit trial …` or `limit run …`. For example:
 
         validate cv(5)
         fidelity samples from 100 by 2
@@ -201,9 +201,9 @@ class UnknownSetting(Diagnostic):
 class SettingOutOfRange(Diagnostic):
     """A number of the task block is out of its bounds.
 
-    `holdout` takes the share of rows that is held out, between 0 and 1; `cv` takes a whole number of folds, at least 2.
-    A fidelity begins with a whole number of rows, at least 1, and grows by a factor greater than 1. Limits are greater
-    than 0.
+    `holdout` takes the share of rows that is held out, between 0 and 1; `cv` and `time` take a whole number of folds,
+    at least 2. A fidelity begins with a whole number of rows, at least 1, and grows by a factor greater than 1. Limits
+    are greater than 0.
     """
 
     code = "SL812"
@@ -214,3 +214,25 @@ class SettingOutOfRange(Diagnostic):
     problem: str
     expected: str
     remedy: str | None = None
+
+
+class WrongSplitOption(Diagnostic):
+    """A validation has an option that it does not take, or that lacks a column.
+
+    `group` names a column whose equal values keep rows together, and `by` a column that orders the rows, so that later
+    rows are held out. A column in `group` is no feature; a column in `by` is one with `keep`. For example:
+
+        validate cv(5, group=subject)
+        validate holdout(0.3, group="customer id")
+        validate time(5, by=date)
+        validate holdout(0.3, by=date, keep)
+    """
+
+    code = "SL813"
+    MESSAGE = "{problem}"
+    LABEL = "{reason}"
+    HELPS = ("{remedy}",)
+
+    problem: str
+    remedy: str
+    reason: str = ""

@@ -207,7 +207,7 @@ def _write_checked(
         text, diagnostics = write_text(shape, naming, name, origin)
         too_large = exceeded_limit(Source(origin, text))
         if too_large is not None:
-            diagnostics.append(TooLarge(start, what=f"in the imported space {too_large.what}", limit=too_large.limit))
+            diagnostics.append(TooLarge(start, what=f"{too_large.what} in the imported space", limit=too_large.limit))
         if _has_errors(diagnostics):
             return None, diagnostics
         # Only clauses can exclude alternatives, and only operators of a catalogue can be rejected by the check.

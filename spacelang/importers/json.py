@@ -119,7 +119,7 @@ class _DocumentReader:
             bound = _optional(item, end)
             if bound is None:
                 what = f"the range of `{name}`, which has no {end} bound"
-                raise _ProblemError(problems.NotExpressible(item.span, what=what, remedy="give it both bounds"))
+                raise _ProblemError(problems.NotExpressible(item.span, what=what, remedy="give the range both bounds"))
             bounds.append(_number(item, end, is_integer=is_integer))
         domain = foreign.ForeignRange("int" if is_integer else "float", bounds[0], bounds[1], log)
         return domain if _optional(item, "q") is None else _with_step(item, name, domain)

@@ -3,10 +3,11 @@
 from spacelang.frozen import frozen
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound, describe, literal
-from spacelang.ir.expr import INACTIVE, is_true
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
+from spacelang.ir.expr import INACTIVE, Constant, ExpressionValue, is_true
+from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, partially_evaluate
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.ir.walk import Assignment, structure_of, walk_reached
+from spacelang.ir.walk import Assignment, activity_depths, structure_of, walk_reached
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import Span
 
@@ -27,35 +28,84 @@ def first_exclusion(space: Space, configuration: Configuration) -> ExclusionReas
 
 
 def all_exclusions(space: Space, configuration: Configuration) -> tuple[ExclusionReason, ...]:
-    """Return all reasons why a configuration is not in the space; constraints only if there is no other."""
-    wrong: list[ExclusionReason] = []
+    """Return all reasons why a configuration is not in the space: wrong keys first, then constraints.
+
+    A constraint is a reason only if it fails whatever the missing and the invalid values are replaced with.
+    """
+    known = _ValidPart(space, configuration)
+    wrong: dict[str, ExclusionReason] = {}
 
     def branch_of(choice: Choice) -> str:
-        if configuration.view.get(choice.key) in choice.branch_indices:
-            return str(configuration[choice.key])
-        wrong.append(_branch_exclusion(choice, configuration))
-        return ""  # no branch has this name, so nothing below is reached
+        branch = known.values.get(choice.address)
+        if branch is None:
+            wrong[choice.key] = _branch_exclusion(choice, configuration)
+        return str(branch)  # no branch is named `None`, so nothing below a wrong decision is reached
 
-    structure = {each.address: branch for each, branch in walk_reached(space, branch_of) if branch is not None}
+    reached = [*walk_reached(space, branch_of)]
+    structure = {each.address: branch for each, branch in reached if branch is not None}
     is_decided = not wrong
+    met = {each.key for each, _ in reached if known.is_active[each.address] is not False}
+    for variable, branch in reached:
+        is_active = known.is_active[variable.address]
+        if branch is not None or is_active is False or variable.address in known.values:
+            continue
+        if variable.key in configuration or (is_active and is_decided):
+            found = _value_or_exclusion(variable.hyperparameter, configuration)
+            if isinstance(found, ExclusionReason):  # not if only the condition depends on something invalid
+                wrong[variable.key] = found
+    own = {variable.key for variable in space.variables.values()}
+    extra = (key for key in configuration if key not in met and (is_decided or key not in own))
+    wrong |= {key: _inactive_exclusion(space, structure, key) for key in extra}
+    return (*wrong.values(), *(_constraint_exclusion(c) for c in space.constraints if known.must_violate(c)))
 
-    def value_of(node: Hyperparameter) -> Value:
-        found = _value_or_exclusion(node, configuration)
-        if isinstance(found, ExclusionReason):
-            wrong.extend([found] if is_decided or node.key in configuration else [])
-            return node.default
-        return found
 
-    assignment = Assignment(space, structure, value_of)
-    met = {
-        variable.key
-        for variable, _ in walk_reached(space, lambda choice: structure[choice.address])
-        if assignment(variable.address) is not INACTIVE
-    }
-    known = {variable.key for variable in space.variables.values()}
-    extra = (key for key in configuration if key not in met and (is_decided or key not in known))
-    wrong.extend(_inactive_exclusion(space, structure, key) for key in extra)
-    return tuple(wrong) or tuple(_constraint_exclusion(c) for c in space.constraints if is_violated(c, assignment))
+class _ValidPart:
+    """The decisions and hyperparameters of a configuration that have valid values, and which others are active."""
+
+    def __init__(self, space: Space, configuration: Configuration) -> None:
+        self.is_active: dict[str, bool | None] = {}
+        """For each address, whether it is reached and its condition holds; None if that depends on invalid values."""
+        self.values: dict[str, Value] = {}
+        """The valid values, and the branches of decisions, by address; only of what is active."""
+        depths = activity_depths(space.variables)
+        inside_out = sorted(space.variables.values(), key=lambda each: depths[each.address])
+        for variable in (*(v for v in inside_out if isinstance(v.node, Choice)), *inside_out):
+            self._add(variable, configuration)
+
+    def _add(self, variable: Variable, configuration: Configuration) -> None:
+        address, node = variable.address, variable.node
+        self.is_active[address] = self._is_reached(variable)
+        if self.is_active[address] and variable.condition is not None:
+            left = partially_evaluate(variable.condition, self._lookup)
+            self.is_active[address] = bool(left.value) if isinstance(left, Constant) else None
+        if not self.is_active[address] or node.key not in configuration:
+            return
+        if isinstance(node, Hyperparameter):
+            found = node.domain.find(configuration[node.key])
+            if not isinstance(found, NotFound):
+                self.values[address] = found
+        elif configuration[node.key] in node.branch_indices:
+            self.values[address] = configuration[node.key]
+
+    def _is_reached(self, variable: Variable) -> bool | None:
+        for owner, branch in variable.owners:
+            if not self.is_active[owner] or owner not in self.values:
+                return False if self.is_active[owner] is False else None
+            if self.values[owner] != branch:
+                return False
+        return True
+
+    def _lookup(self, address: str) -> ExpressionValue | Unknown:
+        if self.is_active[address] is False:
+            return INACTIVE
+        return self.values.get(address, UNKNOWN) if self.is_active[address] else UNKNOWN
+
+    def must_violate(self, constraint: Constraint) -> bool:
+        """Return True if a constraint fails whatever the values are that are not known."""
+        if not all(self.is_active[address] for address in constraint.scope):
+            return False
+        left = partially_evaluate(constraint.expression, self._lookup)
+        return isinstance(left, Constant) and left.value is constraint.forbidden
 
 
 def member_or_exclusion(space: Space, configuration: Configuration) -> Configuration | ExclusionReason:
@@ -148,7 +198,7 @@ def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> Ex
     owned = [variable for variable in space.variables.values() if variable.key == key]
     if owned:
         owners = " or ".join(f"`{literal(v.owners[-1][1])}`" for v in owned if v.owners)
-        reason = f"`{key}` has a value but is not active here: it belongs to {owners}"
+        reason = f"`{key}` has a value but is not active here: it belongs to the alternative {owners}"
         return ExclusionReason(key, reason, owned[0].node.span)
     return _unknown_key_exclusion(space, key)
 

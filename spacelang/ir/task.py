@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from math import inf, isfinite
@@ -13,7 +12,8 @@ from typing import ClassVar, Final, Literal, TypeAlias, assert_never
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.domain import literal
-from spacelang.text import NO_SPAN, Span
+from spacelang.ir.validation import DeclaredValidation, describe_validation
+from spacelang.text import NO_SPAN, Span, format_number
 
 Kind: TypeAlias = Literal["classification", "regression"]
 NEGATED_PREFIX: Final = "neg_"  # The name prefix of scorers that return a negated error
@@ -108,33 +108,6 @@ AnyBound: TypeAlias = Bound | FunctionBound
 
 
 @dataclass(frozen=True, slots=True)
-class Holdout:
-    """A single split that holds out a fraction `share` of the rows, between 0 and 1."""
-
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class CrossValidation:
-    """Cross-validation with `folds` splits, at least 2; each row is held out exactly once."""
-
-    folds: int
-
-
-@dataclass(frozen=True, slots=True)
-class PredefinedSplits:
-    """Predefined splits that come with the data: their number, their source, and a hash of their rows."""
-
-    folds: int
-    source: str
-    digest: str
-
-
-DeclaredValidation: TypeAlias = Holdout | CrossValidation
-Validation: TypeAlias = DeclaredValidation | PredefinedSplits
-
-
-@dataclass(frozen=True, slots=True)
 class Fidelity:
     """Growing training sets: `first` rows (b in papers), multiplied by `factor` (eta) from one training to the next."""
 
@@ -203,12 +176,6 @@ def format_quantity(value: float, units: Mapping[str, Fraction]) -> str:
     return min(exact or ["".join(parts) for parts in written], key=lambda text: ("." in text, len(text)))
 
 
-def format_number(number: float) -> str:
-    """Return a number without an exponent and without trailing zeros: `0.00001`, `30`."""
-    text = format(Decimal(repr(number)), "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def task_lines(task: Task) -> tuple[str, ...]:
     """Return the statements of a task block in the syntax of the language."""
     found = [] if task.goal is None else [f"{task.goal.direction} {task.goal.formula}"]
@@ -246,34 +213,6 @@ def parse_bound(text: str) -> AnyBound:
 def _parse_quantity(text: str, units: Mapping[str, Fraction]) -> float:
     number = text.rstrip("abcdefghijklmnopqrstuvwxyzBGKMT")
     return to_base_unit(float(number), units[text[len(number) :]])
-
-
-def describe_validation(validation: Validation) -> str:
-    """Return a validation as written (`holdout(0.3)`, `cv(5)`), or in words for predefined splits."""
-    match validation:
-        case Holdout(share):
-            return f"holdout({format_number(share)})"
-        case CrossValidation(folds):
-            return f"cv({folds})"
-        case PredefinedSplits(folds, source, digest):
-            number = "the split" if folds == 1 else f"the {folds} splits"
-            return f"{number} of {source} (rows {digest})"
-        case _:
-            assert_never(validation)
-
-
-def describe_validation_rows(validation: Validation) -> str:
-    """Return, for a formula, on which rows a loss was measured, such as ` on 30 % of the rows, held out`."""
-    match validation:
-        case Holdout(share):
-            return f" on {format_number(float(f'{share * 100:.6g}'))} % of the rows, held out"
-        case CrossValidation(folds):
-            return f", mean over {folds} folds"
-        case PredefinedSplits(folds, source):
-            several = f", mean over the {folds} splits of {source}"
-            return several if folds > 1 else f" on the rows that {source} holds out"
-        case _:
-            assert_never(validation)
 
 
 def describe_limits(limits: Limits) -> Iterator[str]:

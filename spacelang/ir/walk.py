@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, assert_never
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound
-from spacelang.ir.expr import INACTIVE, ExpressionValue, InactiveValue, is_true, mentioned_addresses
+from spacelang.ir.expr import INACTIVE, ExpressionValue, InactiveValue, is_true, mentioned_addresses, references
 from spacelang.ir.value import Value
 
 Structure = Mapping[str, str]
@@ -41,6 +41,26 @@ def with_dependencies(
             condition = variables[address].condition
             waiting.extend(() if condition is None else mentioned_addresses(condition))
     return wanted
+
+
+def activity_depths(variables: Mapping[str, ir.Variable]) -> dict[str, int]:
+    """Return the depth of each variable: the number of owners and conditions on the longest way that leads to it.
+
+    `variables` must include those whose values the conditions use.
+    """
+    found: dict[str, int] = {}
+    waiting = [*variables][::-1]
+    while waiting:
+        variable = variables[waiting[-1]]
+        used = () if variable.condition is None else references(variable.condition)
+        unknown = [address for address in used if address not in found]
+        if unknown:
+            waiting.extend(unknown)
+            continue
+        found[waiting.pop()] = len(variable.owners) + (
+            0 if variable.condition is None else 1 + max((found[address] for address in used), default=0)
+        )
+    return found
 
 
 def default_structure(space: ir.Space, taken: Structure | None = None) -> dict[str, str]:
@@ -104,9 +124,22 @@ class Assignment:
 
     def __call__(self, address: str) -> ExpressionValue:
         """Return the branch of a decision or the value of a hyperparameter; INACTIVE if not reached or not active."""
-        if address not in self._values:
-            self._values[address] = self._find(self._space.variables[address])
+        waiting = [] if address in self._values else [address]
+        while waiting:
+            # A chain of conditions may exceed the recursion limit, so what a condition uses is found before it.
+            variable = self._space.variables[waiting[-1]]
+            if unknown := self._unknown_addresses(variable):
+                waiting.extend(unknown)
+            elif waiting.pop() not in self._values:
+                self._values[variable.address] = self._find(variable)
         return self._values[address]
+
+    def _unknown_addresses(self, variable: ir.Variable) -> list[str]:
+        """Return the addresses without known values that the condition of a reached variable uses."""
+        if variable.condition is None or any(self._structure.get(owner) != taken for owner, taken in variable.owners):
+            return []
+        used = mentioned_addresses(variable.condition)
+        return [each for each in used if each not in self._values and each in self._space.variables]
 
     def _find(self, variable: ir.Variable) -> ExpressionValue:
         if isinstance(variable.node, ir.Choice):

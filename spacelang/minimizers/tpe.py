@@ -21,9 +21,9 @@ class Tpe:
 
     paper: ClassVar[str] = "Bergstra et al., Algorithms for Hyper-Parameter Optimization, NeurIPS 2011"
 
-    startup: int = option(20, "random points before the first model, known ones included")
-    gamma: float = option(0.25, "good points: gamma times the square root of the number of points")
-    candidates: int = option(24, "values drawn for each coordinate, of which the best is used")
+    startup: int = option(20, "the number of random points before the first model; known points count")
+    gamma: float = option(0.25, "the number of good points is gamma times the square root of the number of points")
+    candidates: int = option(24, "the number of values drawn for each coordinate; the best of them is used")
 
     def __post_init__(self) -> None:
         for name, number, least in (("startup", self.startup, 1), ("candidates", self.candidates, 1)):

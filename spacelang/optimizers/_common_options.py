@@ -5,13 +5,17 @@ from typing import Any
 from spacelang.plugins import OptionError
 
 HYPERPARAMETERS = "keep hyperparameters at their defaults, or draw them once for each pipeline"
-CONFIGURATIONS = "draw whole configurations, many of them of one pipeline, or keep hyperparameters at their defaults"
+CONFIGURATIONS = (
+    "draw whole configurations, several of which may share a pipeline, or keep hyperparameters at their defaults"
+)
 DISC = "the largest discrepancy: how many decisions a neighbour may change"
-B = "the number of rows of a pipeline's first training"
-STARTUP = "random configurations before the first model; initial configurations count"
+B = "the number of rows on which a pipeline is first trained"
+STARTUP = "the number of random configurations before the first model; initial configurations count"
 GAMMA = "the best ceil(gamma sqrt(n)) of n trials count as good, at most 25"
-CANDIDATES = "draws from the density of good trials; the most promising one is proposed"
-BRACKETS = "with a time budget, fit brackets into it, or use the published ones, which may not end within it"
+CANDIDATES = "the number of draws from the density of good trials; the most promising draw is proposed"
+BRACKETS = (
+    "with a time budget, shrink the brackets so that they end within it, or use the published ones, which may not"
+)
 BRACKETS_OF_EARLIER_STORES = {"brackets": "published"}
 ETA = "the factor by which the number of rows grows from one training to the next"
 

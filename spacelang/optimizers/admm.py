@@ -62,7 +62,9 @@ class Admm:
     z: NestedPlugin = nested_plugin(
         OPTIMIZERS, "cmab", "the optimizer that selects the pipeline at the present hyperparameters", able_to="selector"
     )
-    f_hat: float = option(F_HAT, "the option `f_hat` of `z`, if `z` has one and does not set it itself")
+    f_hat: float = option(
+        F_HAT, "the value of `f_hat` for the selector `z`, if that has this option and does not set it itself"
+    )
     rho: float = option(1.0, "the weight of the penalties: for relaxed integers off their grid, and for constraints")
     adaptive: bool = option(True, "increase the calls of each sub-problem from one iteration to the next")
     i0: int = option(16, "calls of each sub-problem in the first iteration; in every iteration with adaptive=false")
@@ -72,7 +74,7 @@ class Admm:
     )
     first: Literal["theta", "z"] = option("theta", "the sub-problem that comes first in an iteration")
     penalty: Literal["unit", "raw"] = option(
-        "unit", "scale integers by their ranges, or take raw values as in the paper"
+        "unit", "penalize integers on the scale of their ranges, or their raw values as in the paper"
     )
     residuals: Literal["scaled", "raw"] = option("scaled", "scale constraints by their bounds, or take their own units")
     slack: Literal["exact", "bo"] = option(
@@ -89,7 +91,7 @@ class Admm:
     reuse_history: bool = option(True, "start tuning with the known trials of the pipeline")
     patience: int = option(
         1,
-        "iterations in a row that improve the best loss by less than a hundredth before the search restarts elsewhere",
+        "successive iterations that improve the best loss by less than 1 %, after which the search restarts elsewhere",
     )
 
     def __post_init__(self) -> None:

@@ -40,11 +40,12 @@ class Auto:
     paper: ClassVar[str] = "Feurer et al., Auto-sklearn 2.0: Hands-free AutoML via Meta-Learning, JMLR 2022"
 
     portfolio: str = option(
-        BUNDLED, "configurations to start with: `bundled` with the space, a file of `archive --portfolio`, or `none`"
+        BUNDLED,
+        "configurations to start with: the `bundled` ones of the space, a file of `archive --portfolio`, or `none`",
     )
     race: bool = option(True, "compare configurations on few rows first; false: train each on all rows")
     model: Literal["chosen", "forest", "gp", "none"] = option(
-        "chosen", "the model of losses: `forest`, `gp`, `none`, or `chosen` by the space"
+        "chosen", "the model of losses: a random forest, a Gaussian process, none, or `chosen` by the size of the space"
     )
     random_fraction: float = option(0.25, "the share of new configurations that are always drawn at random")
     b: int = option(0, "rows of a configuration's first training; 0: chosen by measured cost, all below 10,000 rows")
@@ -56,7 +57,9 @@ class Auto:
 
     def __post_init__(self) -> None:
         settings.check_fidelity_grid(max(self.b, 1), self.eta)
-        settings.check_option(self, "b", self.b >= 0, "must be at least 1 row, or 0 to choose it by measured cost")
+        settings.check_option(
+            self, "b", self.b >= 0, "must be at least 1 row, or 0 to choose the number by measured cost"
+        )
         is_share = 0 <= self.random_fraction <= 1
         settings.check_option(self, "random_fraction", is_share, "is a share: choose a value from 0 to 1")
 

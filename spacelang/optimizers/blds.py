@@ -30,12 +30,12 @@ class Blds:
     log_const: float = option(
         1 / 9600, "the constant c L / delta in the width of the bounds; the default is the paper's"
     )
-    log_floor: float = option(0.0, "the smallest value of the logarithm in the width")
+    log_floor: float = option(0.0, "the smallest value of the logarithm in the width of the bounds")
     log_rule: Literal["constant", "theory"] = option(
-        "constant", "use `log_const`, or compute c L / delta for L structures"
+        "constant", "the constant in the width of the bounds: `log_const`, or c L / delta for L structures"
     )
-    c: float = option(4.0001, "the constant c with log_rule=theory")
-    delta: float = option(0.1, "the error probability delta with log_rule=theory")
+    c: float = option(4.0001, "the constant c in c L / delta, used with log_rule=theory")
+    delta: float = option(0.1, "the error probability delta in c L / delta, used with log_rule=theory")
     width: Literal["bound", "simple"] = option(
         "bound", "the width of the bounds: the paper's formula, or sqrt(0.09 k / n_k)"
     )

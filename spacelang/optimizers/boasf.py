@@ -67,7 +67,7 @@ class Boasf:
     arms: Literal["models", "subspaces"] = option(
         "models", "one arm per model, or one per piece of the hyperparameter ranges"
     )
-    k: int = option(2, "pieces per hyperparameter without `@split`, with `arms=subspaces`")
+    k: int = option(2, "with `arms=subspaces`, the number of pieces of each hyperparameter without `@split`")
     stage: str = option("", "the stage whose alternatives are the models; by default the last one")
     cap: int = option(1024, "the maximum number of arms")
     resource: Literal["budget", "seconds", "evaluations"] = option(

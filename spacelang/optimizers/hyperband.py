@@ -28,10 +28,11 @@ class Hyperband:
     b: int = option(100, settings.B)
     eta: float = option(2.0, settings.ETA)
     rung_rule: Literal["grid", "exact"] = option(
-        "grid", "use the grid of rungs that all methods share, or divide all rows downwards as in the paper"
+        "grid",
+        "the rows of each rung: from the grid that all optimizers share, or all rows divided by powers of eta",
     )
     bracket_rule: Literal["ceil", "floor"] = option(
-        "ceil", "the size of brackets by the paper's algorithm, or by its table of examples"
+        "ceil", "how the sizes of brackets are rounded: as in the paper's algorithm, or as in its table of examples"
     )
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
     brackets: Literal["cut", "published"] = option("cut", settings.BRACKETS)

@@ -40,10 +40,11 @@ class Jopt:
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
 
     initial: int = option(
-        10, "configurations of a Latin hypercube before the first model; initial configurations count"
+        10, "the number of Latin hypercube configurations before the first model; initial configurations count"
     )
     inactive: Literal["proposed", "default", "incumbent"] = option(
-        "proposed", "values of inactive hyperparameters in the model: as proposed, their defaults, or those of the best"
+        "proposed",
+        "what the model gets for inactive hyperparameters: the proposed values, the defaults, or the incumbent's",
     )
 
     def __post_init__(self) -> None:

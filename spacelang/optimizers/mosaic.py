@@ -40,26 +40,28 @@ class Mosaic:
     )
     c_ucb: float = option(1.3, "the weight of exploration in the score of an alternative")
     pw: float = option(0.6, "progressive widening: after n visits a node has at most n^pw children")
-    n_s: int = option(100, "draws below a node over which the forest's predictions are averaged")
-    n_r: int = option(1000, "candidates drawn below the selected node, in addition to the neighbours of its best")
-    kappa: int = option(3, "configurations drawn for each first alternative at the start, in addition to its default")
+    n_s: int = option(100, "the number of draws below a node, over which the forest's predictions are averaged")
+    n_r: int = option(
+        1000, "the number of candidates below the selected node, besides the neighbours of its best configuration"
+    )
+    kappa: int = option(3, "the number of initial draws for each first alternative, besides its default configuration")
     slow_skip_seconds: float = option(
         0.0, "skip the initial draws of a first alternative whose default took longer than this; 0: skip none"
     )
     trees: int = option(60, "the number of trees of the forest")
     features: float = option(0.5, "the share of features that each split of a tree considers")
     rewards: Literal["published", "rescaled"] = option(
-        "published", "select structures by their rewards, or rescale these so that those of the run are from 0 to 1"
+        "published", "select structures by their rewards, or by rewards rescaled so that those of the run span 0 to 1"
     )
     backup: Literal["median", "best"] = option("median", "the value of a structure: the median or the best reward")
 
     def __post_init__(self) -> None:
         is_weight = isfinite(self.c_ucb) and self.c_ucb >= 0
-        check_option(self, "c_ucb", is_weight, "must be finite and at least 0, which means no exploration")
+        check_option(self, "c_ucb", is_weight, "must be finite and at least 0; 0 means no exploration")
         check_option(self, "pw", 0 < self.pw <= 1, "must be greater than 0 and at most 1")
-        check_option(self, "kappa", self.kappa >= 0, "must be at least 0, which means only the defaults")
+        check_option(self, "kappa", self.kappa >= 0, "must be at least 0; 0 means only the defaults")
         is_time = isfinite(self.slow_skip_seconds) and self.slow_skip_seconds >= 0
-        check_option(self, "slow_skip_seconds", is_time, "must be finite and at least 0, which skips none")
+        check_option(self, "slow_skip_seconds", is_time, "must be finite and at least 0; 0 skips no draws")
         check_option(
             self, "features", 0 < self.features <= 1, "is a share: choose a value greater than 0 and at most 1"
         )
@@ -87,7 +89,9 @@ class Mosaic:
         """Raise OptionError if the variant needs initial configurations and there are none."""
         is_given = self.variant == "vanilla" or bool(initial)
         missing = "`variant=metalearning` starts with configurations of an archive, but none are given"
-        check(is_given, missing, "give some with `--archive FILE` or `--initial FILE`, or use `variant=vanilla`")
+        check(
+            is_given, missing, "give configurations with `--archive FILE` or `--initial FILE`, or use `variant=vanilla`"
+        )
 
 
 class _Run:

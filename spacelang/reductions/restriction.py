@@ -17,7 +17,7 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import rebuild_tree
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration, with_nearest_default
-from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
+from spacelang.solver.satisfiability import ExpressionInContext, possible_truths_of_all
 
 Branches: TypeAlias = Mapping[str, Collection[str]]
 
@@ -153,23 +153,18 @@ def _numeric_operands(test: expr.Expr) -> tuple[str, ...]:
 def _without_dead_parts(space: Space) -> Space:
     """Remove never-active hyperparameters, always-true conditions and constraints without effect."""
     while True:
-        tests = (
-            (a, ExpressionInContext(test, owners=space.variables[a].owners)) for a, test in space.conditions.items()
-        )
-        dead = {address for address, statement in tests if not possible_truths(space, statement)[0]}
+        tests = [ExpressionInContext(test, owners=space.variables[a].owners) for a, test in space.conditions.items()]
+        truths = dict(zip(space.conditions, possible_truths_of_all(space, tests), strict=True))
+        dead = {address for address, (can_hold, _) in truths.items() if not can_hold}
         if not dead:
             break
         space = _Restriction(space, {}, {}, dead).apply(space)
 
     def freed(node: Hyperparameter) -> Hyperparameter:
-        if node.condition is None:
-            return node
-        test = ExpressionInContext(node.condition, owners=space.variables[node.address].owners)
-        return node if possible_truths(space, test)[1] else replace(node, condition=None)
+        can_fail = node.condition is None or truths[node.address][1]
+        return node if can_fail else replace(node, condition=None)
 
-    def has_effect(constraint: Constraint) -> bool:
-        can_hold, can_fail = possible_truths(space, ExpressionInContext(constraint.expression, active=constraint.scope))
-        return can_hold if constraint.forbidden else can_fail
-
-    rules = tuple(filter(has_effect, space.constraints))
+    statements = [ExpressionInContext(rule.expression, active=rule.scope) for rule in space.constraints]
+    judged = zip(space.constraints, possible_truths_of_all(space, statements), strict=True)
+    rules = tuple(rule for rule, (can_hold, can_fail) in judged if (can_hold if rule.forbidden else can_fail))
     return replace(space, root=rebuild_tree(space.root, freed, lambda choice: choice), constraints=rules)

@@ -11,8 +11,10 @@ from math import prod
 from typing import TypeAlias
 
 from spacelang.ir.domain import Domain, SimpleDomain, contains
-from spacelang.ir.expr import Compare, InactiveValue, Lookup, is_true, references
+from spacelang.ir.expr import Compare, InactiveValue, Lookup, is_true
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
+from spacelang.ir.walk import activity_depths
+from spacelang.recursion import allow_nesting
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import join_pieces
 from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, Table, eliminate
@@ -69,7 +71,10 @@ Parts: TypeAlias = tuple[UnfoldedPart, ...]
 
 
 def unfold(structures: Structures) -> Parts:
-    """Return the parts that generate each configuration once; may raise TooManyConnectedVariablesError."""
+    """Return the parts that generate each configuration once; may raise TooManyConnectedVariablesError.
+
+    A chain of conditions becomes forks within forks. The recursion limit is raised so that functions can walk them.
+    """
     return _Unfolding(structures).parts_below(())
 
 
@@ -129,7 +134,7 @@ def _find_case(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[UnfoldedPart
             continue
         if all(_is_satisfied(part, lookup) for part, _ in inside):
             return place, inside
-    raise LookupError("the configuration matches no case of a fork")
+    raise LookupError("the configuration satisfies no case of a nested choice")
 
 
 def _may_be_case(case: Case, node: Choice | Hyperparameter, lookup: Lookup) -> bool:
@@ -155,6 +160,8 @@ class _Unfolding:
 
     def __init__(self, structures: Structures) -> None:
         self.model = structures.model
+        networks = (network for several in self.model.by_context.values() for network in several)
+        allow_nesting(max((len(network.states) for network in networks), default=0))
         self.existence_solver = structures.existence_solver
         self._interned: dict[object, UnfoldedPart] = {}
         self._below: dict[Context, Parts] = {}
@@ -190,6 +197,7 @@ class _EliminatedNetwork:
     def __init__(self, unfolding: _Unfolding, network: Network) -> None:
         self._unfolding, self._network = unfolding, network
         self._members = {member.address: member for member in network.members}
+        self._depths = activity_depths(self._members)
         self._buckets = {bucket.variable: bucket for bucket in self._eliminate()}
         self._children: dict[str, list[str]] = {variable: [] for variable in self._buckets}
         self._roots: list[str] = []
@@ -212,14 +220,7 @@ class _EliminatedNetwork:
         if name not in self._members:
             return 2, 0
         member = self._members[name]
-        return (0 if isinstance(member.node, Choice) else 1), self._depth(member)
-
-    def _depth(self, member: Variable) -> int:
-        depth = len(member.owners)
-        if member.condition is not None:
-            asked = references(member.condition)
-            depth += 1 + max((self._depth(self._members[address]) for address in asked), default=0)
-        return depth
+        return (0 if isinstance(member.node, Choice) else 1), self._depths[name]
 
     def _branch_factors(self) -> Iterator[Factor]:
         """Yield a factor for each decision that allows only branches with admissible configurations."""

@@ -9,9 +9,9 @@ from spacelang.text import count_with_noun
 
 OPTIMIZER: Final = "auto"  # The optimizer whose requests say which part of it they come from
 PARTS: Final[Mapping[str, str]] = {
-    "initial": "given at the start",
+    "initial": "given as initial configurations",
     "portfolio": "from the portfolio",
-    "race": "of the race on more rows",
+    "race": "from the race on more rows",
     "model": "proposed by the model",
     "chance": "drawn at random",
 }

@@ -5,8 +5,8 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from spacelang.ir.loss_name import LossName
-from spacelang.ir.task import describe_validation
 from spacelang.ir.trial import Measurement
+from spacelang.ir.validation import describe_validation
 from spacelang.report.effort import effort_by_learner, effort_by_part
 from spacelang.report.run_facts import RunFacts
 from spacelang.report.trial_results import (

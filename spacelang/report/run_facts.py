@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from spacelang.ir.loss_name import LossName
-from spacelang.ir.task import Validation
+from spacelang.ir.validation import Validation
 from spacelang.report.held_out_interval import HeldOutSummary
 from spacelang.report.search_coverage import SearchCoverage
 from spacelang.report.starting_points import StartingPoints

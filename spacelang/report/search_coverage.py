@@ -45,14 +45,16 @@ class SearchCoverage:
     @property
     def unsearched_hyperparameters_sentence(self) -> str:
         """A sentence on the hyperparameters that are not searched; empty if all are."""
-        number = len(self.space.hyperparameters)
-        them = "the only hyperparameter" if number == 1 else f"the {number} hyperparameters"
+        number, name = len(self.space.hyperparameters), self.space.name
         match self.hyperparameters:
+            case HyperparameterMode.DEFAULT if number == 1:
+                return f"the only hyperparameter of `{name}` is kept at its default"
             case HyperparameterMode.DEFAULT:
-                kept = "is kept at its default" if number == 1 else "are kept at their defaults"
-                return f"{them} of `{self.space.name}` {kept}"
+                return f"the {number} hyperparameters of `{name}` are kept at their defaults"
+            case HyperparameterMode.ONCE if number == 1:
+                return f"the only hyperparameter of `{name}` is drawn once for each pipeline"
             case HyperparameterMode.ONCE:
-                return f"{them} of `{self.space.name}` {'is' if number == 1 else 'are'} drawn once for each pipeline"
+                return f"the {number} hyperparameters of `{name}` are drawn once for each pipeline"
             case _:
                 return ""
 
@@ -124,10 +126,10 @@ def _entry_text(entry: ReportEntry) -> str:
 
 
 def _remedy(hyperparameters: HyperparameterMode, draws_configurations: bool) -> str:
-    another = f"`--optimizer {DEFAULT_OPTIMIZER}` searches them"
+    another = f"`--optimizer {DEFAULT_OPTIMIZER}` searches the hyperparameters"
     match hyperparameters:
         case HyperparameterMode.DEFAULT if draws_configurations:
-            return "`--set hyperparameters=sample` searches them"
+            return "`--set hyperparameters=sample` searches the hyperparameters"
         case HyperparameterMode.DEFAULT:
             return f"{another}, `--set hyperparameters=sample` draws them once for each pipeline"
         case HyperparameterMode.ONCE:

@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import describe_bound, describe_validation_rows
+from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Measurement, sort_key
+from spacelang.ir.validation import describe_validation_rows
 from spacelang.report.effort import describe_learner_seconds, describe_parts, effort_by_learner, effort_by_part
 from spacelang.report.final_work_result import NO_FINAL_WORK, FinalWorkResult
 from spacelang.report.pipeline_lines import pipeline_lines
@@ -262,7 +263,7 @@ def describe_ensemble(choice: "EnsembleSelection") -> str:
     """Describe the ensemble: the numbers of pipelines and votes, and how many pipelines there were to choose from."""
     votes = count_with_noun(len(choice.models.order), "vote")
     pipelines = count_with_noun(len(choice.members), "pipeline")
-    return f"ensemble of {pipelines} with {votes}, chosen from the best {choice.library}"
+    return f"ensemble of {pipelines} with {votes}, chosen from the {choice.library} best pipelines"
 
 
 def describe_weights(members: "Sequence[Member]") -> str:

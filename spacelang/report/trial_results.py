@@ -78,7 +78,7 @@ def merge_time_limits(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
     if len(limits) < 2:
         return {reason: reason for reason in reasons}
     least, *_, most = sorted(limits.values(), key=lambda limit: float(limit["number"]) * SECONDS[limit["unit"]])
-    one = Status.TIMEOUT, f"it took longer than its limit, from {least['limit']} to {most['limit']}"
+    one = Status.TIMEOUT, f"it took longer than its limit, which was between {least['limit']} and {most['limit']}"
     return {reason: one if reason in limits else reason for reason in reasons}
 
 

@@ -5,7 +5,8 @@ once: first the branches of one decision for all rows that reach it, then the va
 in which it is active. A single configuration is a batch of one row.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -14,10 +15,17 @@ from numpy.random import Generator
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Domain
 from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.value import to_fraction
 from spacelang.ir.walk import Structure
 from spacelang.sampling.batch_builder import Batch, join_column_pieces
+from spacelang.sampling.conditional import (
+    MAX_JOINT_MEMBERS,
+    ConditionalSampler,
+    ConditionRows,
+    split_off_conditional,
+)
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.joint import JointSampler, SamplingFailedError
 from spacelang.sampling.prior_draws import prior_of
@@ -25,7 +33,7 @@ from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
-from spacelang.solver.model import Solver, Weights
+from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, FixedDecisions, Network
 
 __all__ = ["BLOCK_SIZE", "Sampler", "SamplingFailedError"]
@@ -55,10 +63,11 @@ class Sampler:
         self.structures = structures
         self.advised = advised and not self.space.plain_draws
         is_weighted = self.advised and any(b.weight != 1 for choice in self.space.decisions for b in choice.branches)
-        self._solver = (
-            Solver(structures.model, DeclaredAlternativeWeights()) if is_weighted else structures.existence_solver
-        )
         self._conditioning = Conditioning(self.space)
+        is_large = any(map(_is_large, self._conditioning.component_of.values()))
+        model = structures.structure_model if is_large else structures.model
+        existence_solver = structures.structure_solver if is_large else structures.existence_solver
+        self._solver = Solver(model, DeclaredAlternativeWeights()) if is_weighted else existence_solver
         self._value_samplers = {
             node.address: ValueSampler(node.domain, prior_of(node, advised=self.advised))
             for node in self.space.hyperparameters
@@ -74,10 +83,10 @@ class Sampler:
         }
         self._decision_groups = {
             context: [_DecisionGroup(network) for network in group]
-            for context, group in structures.model.decision_networks.items()
+            for context, group in model.decision_networks.items()
         }
         self._decision_sampler = lru_cache(maxsize=8192)(self._make_decision_sampler)
-        self._component_samplers = lru_cache(maxsize=8192)(self._make_component_samplers)
+        self._component_sampler = lru_cache(maxsize=8192)(self._make_component_sampler)
 
     def structure(self, rng: Generator) -> dict[str, str]:
         """Return one admissible structure, drawn by the law of the sampler: the branch names by decision address."""
@@ -162,26 +171,56 @@ class Sampler:
             pieces.setdefault(address, []).append((rows, self._value_samplers[address].draw(len(rows), rng)))
             return
         for situation, mine in decisions.group_by_situation(component, rows):
-            free, tied = self._component_samplers(component, situation)
-            for address in free:
-                pieces.setdefault(address, []).append((mine, self._value_samplers[address].draw(len(mine), rng)))
-            for group in tied:
-                for address, active, codes in group.draw(len(mine), rng):
-                    if len(active):
-                        pieces.setdefault(address, []).append((mine[active], codes))
+            for address, active, codes in self._component_sampler(component, situation).draw(len(mine), rng):
+                if active is None or len(active):
+                    pieces.setdefault(address, []).append((mine if active is None else mine[active], codes))
 
-    def _make_component_samplers(
-        self, component: Component, situation: tuple[int, ...]
-    ) -> tuple[tuple[str, ...], tuple[JointSampler, ...]]:
-        model = self._conditioning.residual_model(component, situation)
-        free: list[str] = []
+    def _make_component_sampler(self, component: Component, situation: tuple[int, ...]) -> "_ComponentSampler":
+        if not _is_large(component):
+            model, last = self._conditioning.residual_model(component, situation), ConditionalSampler((), {})
+        else:
+            space = self._conditioning.residual_space(component, situation)
+            variables, conditional = split_off_conditional(space)
+            model = SolverModel(variables, space.constraints)
+            last = ConditionalSampler(conditional, self._value_samplers)
+        free: dict[str, ValueSampler] = {}
         tied: list[JointSampler] = []
         for network in model.by_context.get((), ()):
             if network.has_only_free_hyperparameters:
-                free.extend(network.cells)
+                free |= {address: self._value_samplers[address] for address in network.cells}
             elif network.cells:
                 tied.append(JointSampler(model, network, component.constraints, advised=self.advised))
-        return tuple(free), tuple(tied)
+        domains = {member.address: member.hyperparameter.domain for member in component.members}
+        return _ComponentSampler(free, tuple(tied), last, domains)
+
+
+def _is_large(component: Component) -> bool:
+    return len(component.members) > MAX_JOINT_MEMBERS
+
+
+@dataclass(frozen=True, slots=True)
+class _ComponentSampler:
+    """The samplers of a component in one situation: of free hyperparameters, of tied ones, and along conditions."""
+
+    free: Mapping[str, ValueSampler]
+    tied: tuple[JointSampler, ...]
+    conditional: ConditionalSampler
+    domains: Mapping[str, Domain]
+
+    def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array | None, ValueCodes]]:
+        """Yield the address, the active rows (None: all) and the values of each hyperparameter."""
+        known = ConditionRows(self.domains, count)
+        for address, active, codes in self._draw_unconditional(count, rng):
+            if address in self.conditional.mentioned:
+                known.add(address, np.arange(count) if active is None else active, codes)
+            yield address, active, codes
+        yield from self.conditional.draw(known, rng)
+
+    def _draw_unconditional(self, count: int, rng: Generator) -> Iterator[tuple[str, Array | None, ValueCodes]]:
+        for address, sampler in self.free.items():
+            yield address, None, sampler.draw(count, rng)
+        for group in self.tied:
+            yield from group.draw(count, rng)
 
 
 class DeclaredAlternativeWeights(Weights):

@@ -11,12 +11,14 @@ it is on the line of the enclosing part. The texts of all these lines are includ
 A document may come from a stranger. Whatever would fail later is rejected here, with its path in the document.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
 from spacelang.ir import task
 from spacelang.ir.space import Constraint, DroppedVariable, Space
+from spacelang.ir.validation import DeclaredValidation, SplitOptionError, kind_and_number, make_validation
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import (
     ArrayCodec,
@@ -101,22 +103,55 @@ def _factor(value: object, path: str) -> float:
 
 
 _SHARE: Final = ScalarCodec(_share, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
-_VALIDATION: Final[JsonCodec[task.DeclaredValidation]] = UnionCodec(
-    "The validation of trials.",
+_GROUP: Final = ObjectKey("group", codec.TEXT, "The column whose equal values keep rows together.", None)
+_BY: Final = ObjectKey("by", codec.TEXT, "The column that orders the rows: later ones are held out.", None)
+_KEEP: Final = ObjectKey("keep", codec.BOOLEAN, "True if the column of `by` is also a feature.", False)
+
+
+def _validation(kind: str) -> Callable[[codec.Parts, str, ReadingContext], DeclaredValidation]:
+    """Return the function that makes a validation of this kind from its parts."""
+
+    def read(parts: codec.Parts, path: str, _: ReadingContext) -> DeclaredValidation:
+        number = parts.pop("share" if kind == "holdout" else "folds")
+        columns = [(name, parts[name]) for name in ("group", "by") if parts.get(name) is not None]
+        try:
+            return make_validation(kind, number, [*columns, *([("keep", None)] if parts.get("keep") else [])])
+        except SplitOptionError as error:
+            raise DefinitionError(path, f"has wrong options: {error.problem}") from None
+
+    return read
+
+
+_VALIDATION: Final[JsonCodec[DeclaredValidation]] = UnionCodec(
+    "How trials are validated.",
     "a validation",
     {
         "holdout": ObjectCodec(
             "A single split.",
-            (ObjectKey("holdout", _SHARE, "The fraction of the rows that is held out.", part="share"),),
-            codec.from_parts(task.Holdout),
+            (
+                ObjectKey("holdout", _SHARE, "The fraction of the rows that is held out.", part="share"),
+                _GROUP,
+                _BY,
+                _KEEP,
+            ),
+            _validation("holdout"),
         ),
         "cv": ObjectCodec(
             "Cross-validation.",
-            (ObjectKey("cv", codec.integer_from(2), "The number of folds.", part="folds"),),
-            codec.from_parts(task.CrossValidation),
+            (ObjectKey("cv", codec.integer_from(2), "The number of folds.", part="folds"), _GROUP),
+            _validation("cv"),
+        ),
+        "time": ObjectCodec(
+            "Splits in the order of a column: each period is held out, and earlier rows train.",
+            (
+                ObjectKey("time", codec.integer_from(2), "The number of periods.", part="folds"),
+                replace(_BY, default=codec.REQUIRED),
+                _KEEP,
+            ),
+            _validation("time"),
         ),
     },
-    lambda validation: "holdout" if isinstance(validation, task.Holdout) else "cv",
+    lambda validation: kind_and_number(validation)[0],
 )
 _FIDELITY: Final = ObjectCodec(
     "The number of training rows as the fidelity.",
@@ -253,11 +288,11 @@ _OWNER: Final[JsonCodec[tuple[str, str]]] = ObjectCodec(
 )
 _DROPPED: Final[JsonCodec[DroppedVariable]] = codec.named_object(
     "dropped",
-    "A decision or hyperparameter of the unbound space that has no meaning for the data.",
+    "A decision or hyperparameter that was removed when the space was bound to data for which it has no meaning.",
     (
         ObjectKey("address", codec.NAME),
         ObjectKey("key", codec.NAME),
-        ObjectKey("owners", ArrayCodec(_OWNER), "The alternatives that lead to it, outermost first.", ()),
+        ObjectKey("owners", ArrayCodec(_OWNER), "The alternatives inside which it lay, outermost first.", ()),
         ObjectKey(
             "alternatives",
             ArrayCodec(codec.NAME),
@@ -285,7 +320,12 @@ _DEFINITION: Final = ObjectCodec(
         ObjectKey("root", NODE, "The pipeline."),
         ObjectKey("constraints", ArrayCodec(_CONSTRAINT), default=()),
         ObjectKey("task", TASK, default=None),
-        ObjectKey("dropped", ArrayCodec(_DROPPED), "What the space lost when it was bound to its data.", ()),
+        ObjectKey(
+            "dropped",
+            ArrayCodec(_DROPPED),
+            "The decisions and hyperparameters that were removed when the space was bound to its data.",
+            (),
+        ),
         ObjectKey(
             "lines",
             ScalarCodec(lambda value, _: value, _LINES),

@@ -77,7 +77,7 @@ def _finite_set(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[c
     return make
 
 
-_LOG: Final = ObjectKey("log", codec.BOOLEAN, "Spread evenly on the logarithmic scale.", False)
+_LOG: Final = ObjectKey("log", codec.BOOLEAN, "True if values are spread evenly on the logarithmic scale.", False)
 _STEP: Final = "The step between members, counted from the lower bound; "
 _SIDES: Final = ArrayCodec(codec.one_of_words("lower", "upper"), most=2)
 _SET: Final = ArrayCodec(codec.VALUE, least=1, noun="values")
@@ -253,9 +253,11 @@ _EXPRESSION: Final[JsonCodec[expr.Expr]] = UnionCodec(
             ObjectKey("item", EXPRESSION),
             ObjectKey("in", ArrayCodec(codec.VALUE), part="values"),
         ),
-        "not": _object_codec("Negation.", expr.Not, ObjectKey("not", EXPRESSION, part="term")),
-        "and": _object_codec("All of the terms.", expr.And, ObjectKey("and", _TERMS, part="terms")),
-        "or": _object_codec("At least one of the terms.", expr.Or, ObjectKey("or", _TERMS, part="terms")),
+        "not": _object_codec("True if the term is false.", expr.Not, ObjectKey("not", EXPRESSION, part="term")),
+        "and": _object_codec("True if all of the terms are true.", expr.And, ObjectKey("and", _TERMS, part="terms")),
+        "or": _object_codec(
+            "True if at least one of the terms is true.", expr.Or, ObjectKey("or", _TERMS, part="terms")
+        ),
         **{
             sign: _binary_codec(expr.Compare, sign, "A comparison of two values.") for sign in expr.COMPARISON_FUNCTIONS
         },

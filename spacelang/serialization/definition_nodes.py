@@ -223,7 +223,7 @@ _PERMUTATION: Final[JsonCodec[ir.Product]] = codec.named_object(
         ObjectKey(
             "labels",
             ArrayCodec(codec.NAME, most=ir.MAX_PERMUTED_STEPS, noun="labels", distinct=True),
-            "The names of the steps in the orders.",
+            "The names by which orders refer to the steps.",
         ),
         ObjectKey("order", _ORDER),
     ),
@@ -291,7 +291,7 @@ _NODE: Final[JsonCodec[ir.Node]] = UnionCodec(
         "operator": _OPERATOR,
         "decision": _DECISION,
         "hyperparameter": HYPERPARAMETER,
-        "sequence": _product(ir.ProductKind.SEQUENCE, "One step after the other."),
+        "sequence": _product(ir.ProductKind.SEQUENCE, "Steps in a sequence, one after the other."),
         "parallel": _product(ir.ProductKind.PARALLEL, "Steps side by side, with their features concatenated."),
         "columns": _product(
             ir.ProductKind.COLUMNS,

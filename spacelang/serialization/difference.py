@@ -10,6 +10,7 @@ from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.expr import BranchTest, rename_addresses
 from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.task import task_lines as describe_task
+from spacelang.serialization.number_spellings import NumberSpellings, respell_numbers
 from spacelang.serialization.syntax_nodes import show_expression
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
@@ -98,7 +99,16 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
         decision = max((each for each in names if address.startswith(f"{each}.")), key=len, default="")
         return f"{names[decision]}.{spell_branch(address[len(decision) + 1 :])}" if decision else address
 
-    before, after = dict(_facts(with_spelled_names(first))), dict(_facts(with_spelled_names(second)))
+    named = with_spelled_names(first), with_spelled_names(second)
+    before, after = (dict(_facts(space)) for space in named)
+    constraints = {text: rule.span.text for space in reversed(named) for text, rule in _constraint_texts(space)}
+    spellings = NumberSpellings(first), NumberSpellings(second)
+
+    def spell(text: str | None, place: str, aspect: Aspect, own: NumberSpellings) -> str | None:
+        if text is None or aspect is Aspect.CONSTRAINT:
+            return text and respell_numbers(text, constraints[text])
+        return own.respell(text, place)
+
     names = {**spelled_names(second), **spelled_names(first)}
     lone = {address for (address, aspect) in before.keys() ^ after.keys() if aspect in _EXISTENCE}
     found = []
@@ -108,7 +118,8 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
         if one == other or _is_implied(address, aspect, one, other, lone):
             continue
         place = "" if aspect in (Aspect.CONSTRAINT, Aspect.TASK) else address
-        found.append(Difference(place.partition(".")[0], place, path(place, aspect), aspect, one, other))
+        shown = (spell(text, place, aspect, own) for text, own in zip((one, other), spellings, strict=True))
+        found.append(Difference(place.partition(".")[0], place, path(place, aspect), aspect, *shown))
     return tuple(found)
 
 
@@ -129,11 +140,15 @@ def _is_implied(address: str, aspect: Aspect, one: str | None, other: str | None
 def _facts(space: ir.Space) -> Iterator[tuple[_FactKey, str]]:
     yield ("", Aspect.PIPELINE), _outline(space.root)
     yield from _facts_of(space.root, "")
-    for constraint in space.constraints:
-        text = f"{'forbid' if constraint.forbidden else 'require'} {show_expression(constraint.expression)}"
+    for text, _ in _constraint_texts(space):
         yield (text, Aspect.CONSTRAINT), text
     for line in describe_task(space.task) if space.task is not None else ():
         yield (line, Aspect.TASK), line
+
+
+def _constraint_texts(space: ir.Space) -> Iterator[tuple[str, ir.Constraint]]:
+    for constraint in space.constraints:
+        yield f"{'forbid' if constraint.forbidden else 'require'} {show_expression(constraint.expression)}", constraint
 
 
 def _facts_of(node: ir.Node, inside: str) -> Iterator[tuple[_FactKey, str]]:

@@ -439,5 +439,5 @@ def _check_conditions(space: Space, paths: DocumentPaths) -> None:
         TopologicalSorter(after).prepare()
     except CycleError as error:
         circle = list(reversed(error.args[1]))
-        problem = f"creates a cycle of conditions: {' on '.join(f'`{address}`' for address in circle)}"
+        problem = f"creates a cycle of conditions: {', which depends on '.join(f'`{address}`' for address in circle)}"
         raise DefinitionError(f"{paths.nodes[circle[0]]}.condition", problem) from None

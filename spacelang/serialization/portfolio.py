@@ -13,7 +13,7 @@ from spacelang.serialization.json_documents import DefinitionError, expect_integ
 
 KIND: Final = "portfolio"
 VERSION: Final = 1  # The version of the document's format
-REMEDY: Final = "recreate it with `spacelang archive --portfolio N`"
+REMEDY: Final = "recreate the portfolio with `spacelang archive --portfolio N`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,14 @@ from spacelang.ir import space as ir
 from spacelang.ir.domain import is_bare_word
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
-from spacelang.ir.task import Task, describe_bound, describe_limits, describe_validation, format_number
+from spacelang.ir.task import Task, describe_bound, describe_limits
+from spacelang.ir.validation import WordOption, kind_and_number, options_of
 from spacelang.ir.walk import PIPELINE_GROUP, group_name_per_step, is_sequence, join_address, operator_address
 from spacelang.serialization.syntax_nodes import ExpressionNames, domain_node
 from spacelang.syntax import ast, synthetic_nodes
 from spacelang.syntax.inline_printer import structure_title
 from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value, make_word
-from spacelang.text import NO_SPAN, unique_name
+from spacelang.text import NO_SPAN, format_number, unique_name
 
 DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue whose operators need no prefix and no `use` line
 FIRST_CHOICE_NAME: Final = "choice_1"  # The automatic name of the first unnamed choice at a place
@@ -29,10 +30,6 @@ _NONE: Final = ast.NoneStep((), NO_SPAN)
 
 class UnwritableSpaceError(ValueError):
     """Exception for a space that the language cannot express; the message names the part of the space."""
-
-
-def _unwritable(what: str) -> UnwritableSpaceError:
-    return UnwritableSpaceError(f"the language cannot express {what}")
 
 
 def as_text(space: ir.Space) -> str:
@@ -106,7 +103,7 @@ class _SpaceWriter:
             case ir.Product(kind=ir.ProductKind.PERMUTATION):
                 return self._permutation(node, prefix)
             case _:
-                raise _unwritable("a hyperparameter outside of any operator")
+                raise UnwritableSpaceError("the language cannot express a hyperparameter outside of any operator")
 
     def _sequence(self, children: Sequence[ir.Node], prefix: str) -> ast.Structure:
         """Return steps joined by `->`; neighbouring steps whose addresses share a group name form a named group."""
@@ -134,7 +131,7 @@ class _SpaceWriter:
         order, *steps = node.children
         assert isinstance(order, ir.Choice)
         if order.first or any(branch.weight != 1.0 for branch in order.branches):
-            raise _unwritable(f"an annotation of the orders of `{order.key}`")
+            raise UnwritableSpaceError(f"the language cannot express an annotation of the orders of `{order.key}`")
         natural = self._reserve_name("order", order.name, order.address, prefix)
         labels = next(e for e in permutations(node.labels) if ir.order_name(e) == order.branches[order.default].name)
         parts = tuple(self._step(steps[node.labels.index(label)], prefix) for label in labels)
@@ -165,7 +162,7 @@ class _SpaceWriter:
         """Return a reference to the stage of a decision; declare the stage at the first reference."""
         called = choice.address
         if not is_bare_word(called):
-            raise _unwritable(f"a decision named `{choice.key}`")
+            raise UnwritableSpaceError(f"the language cannot express a decision named `{choice.key}`")
         self._used_names.setdefault("", set()).add(called)
         name = self._stage_of[called]
         if name not in self._stages:
@@ -184,7 +181,9 @@ class _SpaceWriter:
         marks = _annotations(weight=branch.weight, default=is_default)
         prefix, node = f"{choice.address}.{branch.name}", branch.node
         if branch.value is not None:
-            raise _unwritable(f"the plain value `{branch.name}` as an alternative of `{choice.key}`")
+            raise UnwritableSpaceError(
+                f"the language cannot express the plain value `{branch.name}` as an alternative of `{choice.key}`"
+            )
         if isinstance(node, ir.Product) and not node.children and branch.name == "none":
             return ast.NoneStep(marks, NO_SPAN)
         if isinstance(node, ir.Operator) and operator_address(node) in ("", prefix):
@@ -210,7 +209,9 @@ class _SpaceWriter:
     def _value(self, branch: ir.Branch, choice: ir.Choice) -> ast.Domain:
         """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
         if branch.weight != 1.0 or branch.name != ir.value_name(branch.value) or not _has_structures(choice):
-            raise _unwritable(f"the value `{branch.name}` of `{choice.key}` with its name and weight")
+            raise UnwritableSpaceError(
+                f"the language cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
+            )
         return ast.ValueSet((make_value(branch.value),), False, NO_SPAN)
 
     def _range(self, branch: ir.Branch, node: ir.Hyperparameter, choice: ir.Choice) -> ast.Domain:
@@ -219,7 +220,9 @@ class _SpaceWriter:
         is_usual = choice.branches[choice.default] is branch or node.default == node.domain.representative
         is_own = node.address == f"{choice.address}.{ir.RANGE_NAME}.value" and _has_structures(choice)
         if not (is_own and is_plain and is_usual):
-            raise _unwritable(f"the range of `{choice.key}` with its default and annotations")
+            raise UnwritableSpaceError(
+                f"the language cannot express the range of `{choice.key}` with its default and annotations"
+            )
         return domain_node(node.domain)
 
     def _stage_names(self) -> dict[str, str]:
@@ -241,7 +244,9 @@ class _SpaceWriter:
     def _reserve_name(self, usual: str, called: str, address: str, prefix: str) -> bool:
         """Reserve a name; return if reading gives it anyway. Raises UnwritableSpaceError for another address."""
         if address != join_address(prefix, called) or not is_bare_word(called):
-            raise _unwritable(f"`{address}` as the name of a step in `{prefix or 'the pipeline'}`")
+            raise UnwritableSpaceError(
+                f"the language cannot express `{address}` as the name of a step in `{prefix or 'the pipeline'}`"
+            )
         taken = self._used_names.setdefault(prefix, set())
         name, number, stages = usual, 1, {*self._stage_of.values()}
         while name in taken or (name in stages and (number > 1 or usual == FIRST_CHOICE_NAME)):
@@ -282,8 +287,10 @@ class _SpaceWriter:
         if child.condition is not None:
             shadowed = self._wording.find_shadowed(child.condition, shadowing)
             if shadowed is not None:
-                about = f"a condition of `{child.key}` on the stage `{shadowed}`"
-                raise _unwritable(f"{about}: a parameter of the operator has the same name")
+                raise UnwritableSpaceError(
+                    f"the language cannot express a condition of `{child.key}` on the stage `{shadowed}`: "
+                    "a parameter of the operator has the same name"
+                )
             around = child.address.removesuffix(f".{child.name}")
             condition = self._wording.expression_node(child.condition, around, siblings)
         marks = _annotations(prior=child.prior, split=child.split)
@@ -357,17 +364,26 @@ def _selector(selector: ir.ColumnSelector) -> ast.Word | ast.Text:
 
 def _task_block(task: Task) -> ast.Task:
     """Return the task block; the functions of `ir.task` format quantities with their units."""
-    found: list[tuple[str, tuple[str, ...]]] = []
+    found: list[tuple[str, tuple[str | ast.SplitOption, ...]]] = []
     if task.goal is not None:
         found.append((task.goal.direction, (task.goal.formula,)))
     found += [("subject to", (describe_bound(bound),)) for bound in task.bounds]
     if task.validation is not None:
-        kind, _, number = describe_validation(task.validation).removesuffix(")").partition("(")
-        found.append(("validate", (kind, number)))
+        kind, number = kind_and_number(task.validation)
+        found.append(("validate", (kind, format_number(number), *map(_split_option, options_of(task.validation)))))
     if task.fidelity is not None:
         found.append(("fidelity", ("samples", str(task.fidelity.first), format_number(task.fidelity.factor))))
     for limit in describe_limits(task.limits):
         limited, kind, quantities = limit.split(" ", 2)
         found.append((f"{limited} {kind}", (quantities,)))
-    settings = tuple(ast.TaskSetting(keyword, tuple(map(make_word, each)), NO_SPAN) for keyword, each in found)
+    settings = tuple(ast.TaskSetting(keyword, tuple(map(_argument, each)), NO_SPAN) for keyword, each in found)
     return ast.Task(make_word(task.kind), settings, NO_SPAN)
+
+
+def _argument(text: str | ast.SplitOption) -> ast.Word | ast.SplitOption:
+    return make_word(text) if isinstance(text, str) else text
+
+
+def _split_option(option: WordOption) -> ast.SplitOption:
+    name, column = option
+    return ast.SplitOption(make_word(name), None if column is None else make_word(column), NO_SPAN)

@@ -105,7 +105,7 @@ class Structures:
     @cached_property
     def count(self) -> int:
         """The number of structures that have at least one admissible configuration."""
-        return int(self._structure_solver.total_weight())
+        return int(self.structure_solver.total_weight())
 
     @cached_property
     def supported_branches(self) -> dict[str, frozenset[int]]:
@@ -113,10 +113,11 @@ class Structures:
 
         Nothing is guaranteed about decisions that no admissible configuration reaches.
         """
-        return self._structure_solver.supported_branches()
+        return self.structure_solver.supported_branches()
 
     @cached_property
-    def _structure_solver(self) -> Solver:
+    def structure_solver(self) -> Solver:
+        """A solver of the `structure_model` in which every admissible structure weighs 1."""
         if self.structure_model.variables is self.space.variables:
             return self.existence_solver
         return Solver(self.structure_model, Weights())

@@ -99,13 +99,14 @@ class DefaultCompleter:
 
     def _make_component(self, component: Component, situation: tuple[int, ...]) -> Mapping[str, Value]:
         space = self.conditioning.residual_space(component, situation)
-        model = self.conditioning.residual_model(component, situation)
         moved: dict[str, Value] = {}
         defaults = Assignment(space, {}, lambda node: node.default)
-        solution = Solver(model, DefaultPreference())
-        for network in model.by_context.get((), ()):
-            if any(is_violated(constraint, defaults) for constraint in network.constraints):
-                moved.update(self._changed_values(network, draw_states(solution.solve(network), _index_of_maximum)))
+        if any(is_violated(constraint, defaults) for constraint in space.constraints):
+            model = self.conditioning.residual_model(component, situation)
+            solution = Solver(model, DefaultPreference())
+            for network in model.by_context.get((), ()):
+                if any(is_violated(constraint, defaults) for constraint in network.constraints):
+                    moved.update(self._changed_values(network, draw_states(solution.solve(network), _index_of_maximum)))
         return dict(assemble(space, {}, lambda node: moved.get(node.address, node.default)))
 
     def _changed_values(self, network: Network, states: Mapping[str, State]) -> dict[str, Value]:

@@ -31,7 +31,8 @@ def starter_space(data: Profile, reference: str, options: str = "", place: str |
     """
     title = f"{_quotable(data.label)} of {_quotable(data.name)}"
     before = (_imputer, _scaler, _encoder, _text_vectorizer, _calendar, _selector, _estimator)
-    stages = (stage(data) for stage in (*before, _pipeline, _constraint, _task))
+    features = data.without_split_columns
+    stages = (*(stage(features) for stage in (*before, _pipeline, _constraint)), _task(data))
     parts = (f'space {_name(data)} "{title}"\n', *filter(None, stages))
     return format_text(f"{_heading(data, reference, options, place)}\n" + "\n".join(parts))
 
@@ -70,9 +71,11 @@ def _imputer(data: Profile) -> str:
     if not lacking:
         return ""
     shares = [f"{each.name} {each.missing:.1%}" for each in sorted(lacking, key=lambda column: -column.missing)]
-    said = f"Missing numbers: {_listed(shares, 3)}. Braces list the values to choose from, and the value after `=` "
-    said += "is the default. `add_indicator` adds columns that mark missing values. Without missing numbers "
-    said += "(`n_missing`) there is nothing to search here."
+    said = (
+        f"Missing numbers: {_listed(shares, 3)}. Braces list the values to choose from, and the value after `=` "
+        "is the default. `add_indicator` adds columns that mark missing values. Without missing numbers "
+        "(`n_missing`) there is nothing to search here."
+    )
     return as_comment(said) + stage_text.IMPUTER
 
 
@@ -114,8 +117,10 @@ def _calendar(data: Profile) -> str:
 def _selector(data: Profile) -> str:
     if len(data.columns_with(ColumnContent.NUMBER)) < MANY_COLUMNS:
         return ""
-    said = "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
-    said += "without it, the default is the first one."
+    said = (
+        "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
+        "without it, the default is the first one."
+    )
     return as_comment(said) + stage_text.selector(data.kind, is_sparse=data.is_sparse)
 
 
@@ -173,12 +178,21 @@ def _learners(data: Profile) -> list[Learner]:
 def _task(data: Profile) -> str:
     folds = min(FOLDS, data.rarest_class_size)
     validate = f"cv({folds})" if data.rows <= MAX_CV_ROWS and folds >= 2 else "holdout(0.3)"
+    hint = data.split_hint
+    lines = [f"  validate {validate if hint is None else hint.text}\n"]
+    if hint is not None:
+        role = "It is no feature." if hint.is_group else "It is a feature only with `, keep` after its name."
+        lines.insert(0, as_comment(f"{hint.finding}, and {hint.reason}. {role}", "  "))
+    for other in data.split_hints:
+        if other is not hint:
+            when = "such rows belong together" if other.is_group else "later rows are to be predicted"
+            lines.append(as_comment(f"{other.finding}, but {other.reason}. If {when}, write:", "  "))
+            lines.append(as_comment(f"validate {other.text}", "  "))
     said = "The goal of the search. To add a constraint, write a line such as `subject to predict_latency <= 1ms`."
     return f"""\
 {as_comment(said)}task {data.kind} {{
   maximize {_metric(data)}
-  validate {validate}
-  limit trial 60s 4GB
+{"".join(lines)}  limit trial 60s 4GB
   limit run 10min
 }}
 """
@@ -190,9 +204,10 @@ def _metric(data: Profile) -> str:
     return "roc_auc" if len(data.classes) == 2 else "balanced_accuracy"
 
 
-def as_comment(text: str) -> str:
+def as_comment(text: str, indent: str = "") -> str:
     """Return a text as wrapped lines of comment, without control characters, which column names may contain."""
-    return fill(make_visible(text), WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False) + "\n"
+    begin = f"{indent}# "
+    return fill(make_visible(text), WIDTH, initial_indent=begin, subsequent_indent=begin, break_on_hyphens=False) + "\n"
 
 
 def _name(data: Profile) -> str:

@@ -403,11 +403,20 @@ class Pipeline:
 
 
 @frozen
+class SplitOption:
+    """An option of a validation: `keep`, or `group=column` with a name or a string."""
+
+    name: Word
+    value: Word | None
+    span: Span = field(compare=False, repr=False)
+
+
+@frozen
 class TaskSetting:
     """One line of a task block: its keyword and the arguments after it."""
 
     keyword: str
-    arguments: tuple[Expression | Word, ...]
+    arguments: tuple[Expression | Word | SplitOption, ...]
     span: Span = field(compare=False, repr=False)
 
 

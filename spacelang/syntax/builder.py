@@ -280,9 +280,13 @@ class Builder:
 
     subject = validate = fidelity = limit = goal
 
+    def split_option(self, children: list[Child]) -> ast.SplitOption:
+        value = children[2] if len(children) > 1 else None
+        return ast.SplitOption(self._word(children[0]), value, self._span(children))
+
     # ---- tokens
 
-    def _argument(self, child: Child) -> ast.Expression | ast.Word:
+    def _argument(self, child: Child) -> ast.Expression | ast.Word | ast.SplitOption:
         if not isinstance(child, Token):
             return child  # type: ignore[no-any-return]
         match child.type:

@@ -157,6 +157,17 @@ def suggest_union_with_range(match: re.Match[str]) -> str:
     return f"a set cannot contain a range: write `{ordinary}{match['range']}`"
 
 
+def suggest_union_with_ranges(match: re.Match[str]) -> str:
+    """Return a remedy for a set in which ranges are written with dots: a union of its values and the ranges."""
+    items = [part.strip() for part in match["list"].split(",") if part.strip()]
+    values = [each for each in items if ".." not in each]
+    found = [f"{{{', '.join(values)}}}"] if values else []
+    for low, high in (re.split(r"[ \t]*\.\.+[ \t]*", each, maxsplit=1) for each in items if ".." in each):
+        is_whole = all(re.fullmatch(r"-?\d+", end) for end in (low, high))
+        found.append(f"{'int' if is_whole else 'float'}[{low or '…'}, {high or '…'}]")
+    return f"a set cannot contain a range: write `{' | '.join(found)}`"
+
+
 BACKTICK_REMEDY: Final = "write parameter names with other characters in backticks"
 """The remedy for parameter names with characters that plain words do not have."""
 

@@ -70,13 +70,21 @@ def spell_setting(setting: ast.TaskSetting) -> str:
             return f"fidelity {first} from {' by '.join(rest)}"
         case "subject to":
             (constraint,) = setting.arguments
-            return f"subject to {constraint.text if isinstance(constraint, ast.Word) else spell_expression(constraint)}"
+            if isinstance(constraint, ast.Word | ast.SplitOption):
+                return f"subject to {first}"
+            return f"subject to {spell_expression(constraint)}"
         case keyword:
             return " ".join((keyword, first, *rest))
 
 
-def _spell_argument(argument: ast.Expression | ast.Word) -> str:
-    return argument.text if isinstance(argument, ast.Word) else spell_arithmetic(argument)
+def _spell_argument(argument: ast.Expression | ast.Word | ast.SplitOption) -> str:
+    match argument:
+        case ast.Word(text=text):
+            return text
+        case ast.SplitOption(name=name, value=value):
+            return name.text if value is None else f"{name.text}={spell_name(value)}"
+        case _:
+            return spell_arithmetic(argument)
 
 
 # ---- values

@@ -20,6 +20,7 @@ from spacelang.syntax.foreign_idiom import (
     suggest_set,
     suggest_steps,
     suggest_union_with_range,
+    suggest_union_with_ranges,
     suggest_valid_name,
 )
 
@@ -134,8 +135,33 @@ _ITEMS: Final = (
 _PIPELINE: Final = r"^pipeline[ \t]*[:=]"
 _STAGE: Final = r"^stage[ \t]+\w+[ \t]*=[^{}\n]*$"
 _STRUCTURE: Final = r"^(?:pipeline|stage[ \t]+\w+)[ \t]*=[^{}\n]*$"
+_ALTERNATIVES: Final = r"^(?:stage[ \t]+\w+[^=\n]*=|[ \t]*\|)(?:[^{}\n]|\{[^{}\n]*\})*$"
 _ONE_OF: Final = r"one_?of|OneOf|choice|choose|select|any_?of|either|alternatives?"
 _STRUCTURES: Final = (
+    make_idiom(
+        r"(?<=[\w)])[ \t]*(?P<at>\{[ \t]*0?[ \t]*,[ \t]*1[ \t]*\})",
+        "write `?` after an optional step",
+        "?",
+        behind=_PIPELINE,
+    ),
+    make_idiom(
+        r"(?<=[\w)])[ \t]*(?P<at>\{[ \t]*(?:\d+[ \t]*(?:,[ \t]*\d*)?|,[ \t]*\d+)[ \t]*\}"
+        r"|\*[ \t]*\d*(?![ \t]*\w)|\+(?=[ \t]*(?:->|$)))",
+        "repetition is not supported: declare one stage for each use, with `none` among its alternatives, and write "
+        "`first -> second -> third`",
+        behind=_PIPELINE,
+    ),
+    make_idiom(
+        r"(?P<value>\b[A-Za-z_][\w.]*)[ \t]+(?P<at>=[ \t]*(?P=value)(?![\w.]))(?![ \t]*\{)",
+        r"mark the default alternative: write `\g<value> @default`",
+        "@default",
+        behind=_ALTERNATIVES,
+    ),
+    make_idiom(
+        r"(?<![=!<>])=(?!=)[ \t]*(?P<value>[A-Za-z_][\w.]*)",
+        r"mark the default alternative where it stands: write `\g<value> @default`",
+        behind=_ALTERNATIVES,
+    ),
     make_idiom(r"=>|>>|\|>|[-–—][–—-]?>", "write `->`", "->", behind=_PIPELINE),
     make_idiom(r"(?<!-)[>→⇒+,/–—]", "join steps with `->`", behind=_PIPELINE),
     make_idiom(
@@ -287,6 +313,13 @@ _DOMAINS: Final = (
         r"(?P<high>-?\d*\.?\d+)(?(set)[ \t]*\}))",
         suggest_range,
     ),
+    make_idiom(
+        r"\{[ \t]*(?P<values>(?:(?!\.\.)[^{}\n])+?)[ \t]*,[ \t]*"
+        r"(?P<low>-?\d+)[ \t]*\.\.+[ \t]*(?P<high>-?\d+)[ \t]*\}",
+        r"a set cannot contain a range: write `{\g<values>} | int[\g<low>, \g<high>]`",
+        r"{\g<values>} | int[\g<low>, \g<high>]",
+    ),
+    make_idiom(r"\{(?P<list>[^{}\n]*\d[ \t]*\.\.+[ \t]*[-.\d][^{}\n]*)\}", suggest_union_with_ranges),
     make_idiom(r"\{[^{}\n]*?(?P<at>\.\.\.|…)[^{}\n]*\}", "write all values, or a range: `int[…, …]`"),
     make_idiom(r"\b" + _INTEGER + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `int\g<ends>`", r"int\g<ends>"),
     make_idiom(r"\b" + _FLOAT + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `float\g<ends>`"),
@@ -374,7 +407,7 @@ _EXPRESSIONS: Final = (
     make_idiom(r"[\w.)]+[ \t]*(?:\^|\*\*)[ \t]*[\w.(]+", "powers are not supported: multiply instead"),
     make_idiom(r"\b(\d+(?:\.\d+)?)[ \t]*%(?![ \t]*[\w(])", suggest_fraction),
     make_idiom(
-        r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|⇒|→|\bimplies\b)[ \t]*(?P<other>[^\n}]+)",
+        r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|->|⇒|→|\bimplies\b)[ \t]*(?P<other>[^\n}]+)",
         r"implication is not supported: write `require not (\g<one>) or \g<other>`",
     ),
     make_idiom(r"&&?", "write `and`", behind=_CONSTRAINT_KEYWORD),

@@ -419,13 +419,13 @@ class Cursor:
             place -= 1
         return self.lexemes[place]
 
-    def take_until_offset(self, end: int) -> list[Document]:
-        """Take all lexemes before the offset `end`, and return them with the spaces between them."""
+    def take_until_offset(self, end: int, *, tight: str = "") -> list[Document]:
+        """Take all lexemes before the offset `end`, and return them with spaces, but with none around `tight`."""
         found: list[Document] = []
         while self.lexemes[self.place].start < end:
             before = self.lexemes[self.place - 1].text if self.place else ""
             text = self.peek()
-            if not self.after_unary_minus and _needs_space(before, text):
+            if not self.after_unary_minus and _needs_space(before, text) and tight not in (before, text):
                 found.append(Spacing())
             found.append(self.take())
             self.after_unary_minus = text == "-" and not _ends_term(before)

@@ -39,7 +39,9 @@ def parse(source: Source) -> ParseResult:
 
         reading, mistakes, damaged = recover(source, reading, reading.error)
     if reading.highest_expression is not None and reading.highest_expression[0] > MAX_HEIGHT:
-        height = TooLarge(reading.highest_expression[1], what="the nesting of this expression", limit=str(MAX_HEIGHT))
+        height = TooLarge(
+            reading.highest_expression[1], what="the nesting depth of this expression", limit=str(MAX_HEIGHT)
+        )
         return ParseResult(nothing, (*mistakes, height), damaged)
     file = ast.File(reading.items, nothing.span)
     return ParseResult(file, (*mistakes, *_missing_separators(reading.bodies)), damaged)
@@ -105,7 +107,7 @@ def exceeded_limit(source: Source) -> TooLarge | None:
             depth = depth + 1 if lexeme["bracket"] in "[({" else max(depth - 1, 0)
             if depth > MAX_NESTING:
                 span = Span(source, lexeme.start("bracket"), lexeme.end())
-                return TooLarge(span, what="the nesting of brackets", limit=str(MAX_NESTING))
+                return TooLarge(span, what="the nesting depth of brackets", limit=str(MAX_NESTING))
         elif kind == "number":
             what = _exceeded_number_limit(lexeme["number"])
             if what is not None:

@@ -154,8 +154,8 @@ class _Layout(Cursor):
 
     def _setting(self, setting: ast.TaskSetting) -> list[Document]:
         (first, *rest) = setting.arguments
-        if rest or isinstance(first, ast.Word):
-            return self.take_until_offset(setting.span.end)
+        if rest or isinstance(first, ast.Word | ast.SplitOption):
+            return self.take_until_offset(setting.span.end, tight="=")
         return self._expression(first)
 
     # ---- structure

@@ -26,6 +26,8 @@ WHITESPACE: Final = " \t\r\n\f"  # Whitespace of the language. Unicode has more
 _BEFORE_EXPRESSIONS: Final = frozenset({"when", "forbid", "require", "and", "or", "not"})
 _LOOKBACK_CHARACTERS: Final = 2000
 _MAX_SHOWN_CHARACTERS: Final = 60
+_LOG_OF_SET: Final = re.compile(r"\{(?P<values>[^{}:=]+)\}[ \t]*(?P<log>log)$")
+"""A set of values with `log` behind it, which is read as the name of the next parameter."""
 _UNITS: Final = ("us", "ms", "s", "min", "m", "h", "kB", "KB", "MB", "GB", "TB")
 _UNFINISHED = re.compile(
     r"(?P<sign>->|[:=|&,]|\b(?:when|forbid|require|include|and|or|not|in|is|as)\b)\s*?\n\s*[A-Za-z_][\w.]*\s*$"
@@ -102,6 +104,9 @@ def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
         span = Span(source, idiom.start + mistake.shift, idiom.end + mistake.shift)
         found = _quoted(_abbreviated(span.text))
         return ForeignSyntax(span, found=found, remedy=idiom.remedy, instead=idiom.replacement)
+    if (misplaced := _LOG_OF_SET.search(text, 0, mistake.previous_end)) is not None:
+        span = Span(source, misplaced.start("log") + mistake.shift, misplaced.end("log") + mistake.shift)
+        return ForeignSyntax(span, found="`log`", remedy=_remedy_for_log_of_set(misplaced["values"]))
     expected, opened = mistake.expected, _still_open(mistake, source)
     known = keywords(expected) if "NAME" not in expected else []
     near = nearest_name(mistake.found, known) if mistake.found.isidentifier() else None
@@ -113,6 +118,17 @@ def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
         hint=_hint(mistake) or _hint_in_braces(mistake.found, expected, is_open=bool(opened)),
         related=opened,
     )
+
+
+def _remedy_for_log_of_set(values: str) -> str:
+    """Return the remedy for `{1, 10, 100} log`: a range with the same ends, if the values are numbers."""
+    numbers = [each.strip() for each in values.split(",") if each.strip()]
+    try:
+        ends = sorted(numbers, key=float)
+    except ValueError:
+        return "only ranges have a scale: remove `log`"
+    kind = "int" if all(re.fullmatch(r"-?\d+", each) for each in numbers) else "float"
+    return f"only ranges have a scale: remove `log`, or write `{kind}[{ends[0]}, {ends[-1]}] log`"
 
 
 def _hint_in_braces(found: str, expected: frozenset[str], *, is_open: bool) -> str | None:
@@ -217,7 +233,7 @@ def _hint_by_text(found: str, before: str) -> str | None:
         return 'write strings in double quotes: `"…"`'
     if found in _UNITS and before[-1:].isdigit():
         return "write the unit directly after the number"
-    return "replace it with a plain space" if found.isspace() and not found.isascii() else None
+    return "replace this character with a plain space" if found.isspace() and not found.isascii() else None
 
 
 def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | None:

@@ -98,10 +98,10 @@ PreservationTable: TypeAlias = Mapping[Construct, tuple[Verdict, ...]]
 """The possible verdicts of a target on each construct; the first one is the usual verdict."""
 GUIDANCE: Final[PreservationTable] = {
     Construct.DEFAULTS: (approximated("not included; evaluate the default configuration first if you want it"),),
-    Construct.FIRST: (approximated("ignored: decisions have no order"),),
-    Construct.WEIGHTS: (approximated("ignored: all alternatives have the same weight"),),
-    Construct.PRIORS: (approximated("ignored: values are drawn without the prior"),),
-    Construct.SPLITS: (approximated("ignored: hyperparameters are not split"),),
+    Construct.FIRST: (approximated("`@first` is ignored: decisions have no order"),),
+    Construct.WEIGHTS: (approximated("weights are ignored: all alternatives have the same weight"),),
+    Construct.PRIORS: (approximated("priors are ignored: values are drawn without them"),),
+    Construct.SPLITS: (approximated("`@split` is ignored: hyperparameters are not split"),),
     Construct.BOUNDS: (approximated("not included; check them when you evaluate configurations"),),
 }
 """The verdicts on guidance (defaults, annotations, bounds) of a form that cannot represent any of it."""
@@ -173,7 +173,7 @@ def make_report(space: Space, keeps: PreservationTable, findings: Iterable[Findi
 _CHOSEN: Final = (Construct.UNIONS, Construct.CONDITIONS, Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES)
 REMOVED_BY: Final[Mapping[Construct, str]] = {
     **dict.fromkeys((Construct.STEPS, Construct.SETS, Construct.ORDERED), "MemberIndexReduction"),
-    **dict.fromkeys(_CHOSEN, "the chain of choices of `build_questions`"),
+    **dict.fromkeys(_CHOSEN, "the nested choices of `build_questions`"),
     Construct.FLOATS: "GridReduction",
     Construct.LOG: "LogarithmReduction",
     Construct.OPEN: "ClosedRangeReduction",
@@ -183,10 +183,10 @@ REMOVED_BY: Final[Mapping[Construct, str]] = {
 
 def missing_verdict_error(construct: Construct, missing: str = "verdict") -> ValueError:
     """Return the error for a target whose `preserves` lacks a verdict on a construct."""
-    by = f", with which {REMOVED_BY[construct]} removes them" if construct in REMOVED_BY else ""
+    which_removes_them = f", with which {REMOVED_BY[construct]} removes them" if construct in REMOVED_BY else ""
     return ValueError(
         f"`preserves` has no {missing} on {construct.value}: set `Construct.{construct.name}` in it, or begin it with "
-        f"`**preserved_by_reductions(accepts)`{by}"
+        f"`**preserved_by_reductions(accepts)`{which_removes_them}"
     )
 
 

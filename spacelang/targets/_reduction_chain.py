@@ -68,12 +68,12 @@ def preserved_by_reductions(
             raise ValueError(f"`accepts` does not cover {construct.value}: {error}") from error
         found[construct] = tuple(sorted(verdicts, key=_severity, reverse=True))
     found |= {each: (*found[each], _lowering.OVERSIZED) for each in (Construct.INTEGERS, Construct.STEPS)}
-    appears = rewritten("a hyperparameter appears only in the options in which it is active")
+    appears = rewritten("a hyperparameter appears only below the choices that make it active")
     return found | {
-        Construct.DECISIONS: (exact(f"{choice} of the alternatives"),),
-        Construct.NESTED: (exact(f"{choice} within the alternative that leads to it"),),
-        Construct.ORDERS: (exact(f"{choice} of the orders"),),
-        Construct.UNIONS: (rewritten(f"{choice} of the parts"),),
+        Construct.DECISIONS: (exact(f"{choice} among the alternatives"),),
+        Construct.NESTED: (exact(f"{choice} inside the alternative that contains the decision"),),
+        Construct.ORDERS: (exact(f"{choice} among the orders of the steps"),),
+        Construct.UNIONS: (rewritten(f"{choice} among the parts of the union"),),
         Construct.CONDITIONS: (appears, TOO_ENTANGLED),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (NESTED, TOO_ENTANGLED)),
         Construct.PRIORS: (*_lowering.GUIDANCE[Construct.PRIORS], UNIFORM),

@@ -39,9 +39,11 @@ from spacelang.targets._reduction_chain import preserved_by_reductions, uniform_
 
 __all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearConstraint", "Mask", "StepOrder", "ThetaBox"]
 AS_MASKS = rewritten("masks, computed from z and theta, select the active hyperparameters")
-AS_ALTERNATIVES = rewritten("further alternatives of z")
-MASK_NOT_LOCAL = rewritten("a mask: the condition depends on more than single variables of its own alternative")
-MASK_OVER_LIMIT = rewritten(f"a mask: one alternative would be split into more than {MAX_ALTERNATIVES}")
+AS_ALTERNATIVES = rewritten("turned into further alternatives of z")
+MASK_NOT_LOCAL = rewritten(
+    "expressed as a mask: the condition depends on more than single variables of its own alternative"
+)
+MASK_OVER_LIMIT = rewritten(f"expressed as a mask: one alternative would be split into more than {MAX_ALTERNATIVES}")
 AS_INTEGERS = rewritten("integers of theta_d that belong to the enclosing alternative")
 INTEGERS_OVER_LIMIT = rewritten(
     f"integers of theta_d: one alternative would be split into more than {MAX_ALTERNATIVES}"
@@ -52,7 +54,7 @@ TWO_VARIABLES = rewritten(
 ENFORCED_BY_PROJECTION = rewritten(
     "enforced by `project`, which moves points to the nearest values that satisfy the constraints"
 )
-AS_LINEAR_CONSTRAINTS = rewritten("linear constraints over z")
+AS_LINEAR_CONSTRAINTS = rewritten("expressed as linear constraints over z")
 NOT_LINEAR_OVER_Z = rewritten(
     "enforced by `project`: the constraint depends on integers of theta_d, or connects too many variables for "
     "constraints over z"
@@ -280,7 +282,7 @@ class Admm:
         **preserved_by_reductions(
             lambda part: isinstance(part, Real) or (isinstance(part, Grid) and part.is_consecutive)
         ),
-        Construct.DECISIONS: (exact("one-hot blocks of z, one for each stage"),),
+        Construct.DECISIONS: (exact("each stage is a one-hot block of z"),),
         Construct.NESTED: (AS_INTEGERS, AS_ALTERNATIVES, INTEGERS_OVER_LIMIT),
         Construct.ORDERS: (
             exact("a matrix of 0-1 variables for steps and positions, whose rows and columns sum to 1"),
@@ -292,7 +294,7 @@ class Admm:
         Construct.RULES_ON_DECISIONS: (AS_LINEAR_CONSTRAINTS, NOT_LINEAR_OVER_Z),
         Construct.RULES_ON_VALUES: (ENFORCED_BY_PROJECTION, AS_LINEAR_CONSTRAINTS),
         Construct.DEFAULTS: (exact("the default point, and the values of inactive hyperparameters"),),
-        Construct.BOUNDS: (exact("black-box constraints with their epsilons"),),
+        Construct.BOUNDS: (exact("black-box constraints, each bound by its limit epsilon"),),
     }
 
     def lower(self, structures: Structures) -> LoweringResult[AdmmForm, AdmmPoint]:

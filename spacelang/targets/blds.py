@@ -52,14 +52,18 @@ class Blds:
     preserves: ClassVar[PreservationTable] = {
         **_lowering.GUIDANCE,
         Construct.DECISIONS: (exact("each decision is a layer, each admissible structure a leaf"),),
-        Construct.NESTED: (exact("a layer with a single placeholder branch where the decision is not reached"),),
+        Construct.NESTED: (
+            exact(
+                "each nested decision is a layer, which has one placeholder branch where the decision is not reached"
+            ),
+        ),
         Construct.ORDERS: (exact("the order of the steps is a layer"),),
         **dict.fromkeys(DOMAIN_CONSTRUCTS, (NOT_SEARCHED,)),
         Construct.CONDITIONS: (exact("the configuration of a leaf has exactly the active hyperparameters"),),
         Construct.RULES_ON_DECISIONS: (exact("excluded structures are not in the tree"),),
         Construct.RULES_ON_VALUES: (exact("a structure is a leaf if some values satisfy the constraints"),),
         Construct.DEFAULTS: (exact("defaults are the heuristic's choices"),),
-        Construct.WEIGHTS: (exact("random leaves are drawn by it; the heuristic prefers the defaults"),),
+        Construct.WEIGHTS: (exact("random leaves are drawn by the weights; the heuristic prefers the defaults"),),
     }
 
     def lower(self, structures: Structures) -> LoweringResult["DiscrepancyTree", "Leaf"]:

@@ -56,10 +56,10 @@ class Boasf:
 
     preserves: ClassVar[PreservationTable] = {
         Construct.DECISIONS: (exact("one arm for each alternative of one stage; every arm has all other decisions"),),
-        Construct.NESTED: (exact("unchanged within the arms"),),
+        Construct.NESTED: (exact("nested decisions are unchanged in every arm"),),
         **dict.fromkeys(DOMAIN_CONSTRUCTS, (_UNCHANGED, _CUT)),
         **dict.fromkeys((Construct.ORDERS, Construct.FIRST, Construct.WEIGHTS, Construct.PRIORS), (_UNCHANGED,)),
-        Construct.CONDITIONS: (exact("an inactive hyperparameter counts as its first piece"),),
+        Construct.CONDITIONS: (exact("an inactive hyperparameter lies in the first of its pieces"),),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (_CONSTRAINED,)),
         Construct.DEFAULTS: (_MOVED,),
         Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into that many pieces"),),
@@ -144,9 +144,12 @@ class Boasf:
 
     def _raise_too_many_pieces(self, partition: Partition, number: int) -> None:
         cuts = len(partition.cuts)
-        smaller = "cuts into fewer pieces" if self.k > 2 else "cuts only where `@split(n)` is given"
-        fewer = f"`--set k={self.k - 1}` {smaller}, " if self.k > 1 else ""
-        self._raise_too_many_arms(number, f"{fewer}`@split(1)` keeps one of the {cuts:,} hyperparameters whole")
+        remedy = ""
+        if self.k > 1:
+            remedy = "`--set k=1` cuts only where `@split(n)` is given, "
+        if self.k > 2:
+            remedy = f"`--set k={self.k - 1}` cuts into fewer pieces, "
+        self._raise_too_many_arms(number, f"{remedy}`@split(1)` keeps one of the {cuts:,} hyperparameters whole")
 
     def _raise_too_many_arms(self, number: int, remedy: str) -> None:
         raise OptionError(
@@ -173,7 +176,7 @@ class Arm:
     @property
     def space(self) -> Space:
         """The arm as a space, with the name of the arm as its title."""
-        assert self.space_or_none is not None, "empty arms are dropped"
+        assert self.space_or_none is not None, "an empty arm must have been dropped"
         return self.space_or_none
 
     @cached_property

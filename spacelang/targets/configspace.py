@@ -43,7 +43,7 @@ CUT_AT_LIMITS = rewritten(
     "an integer range is cut where conditions or constraints compare it; parts are weighted by size"
 )
 UNIFORM_INDICES = approximated("the indices of a long stepped range are drawn uniformly, not on the log scale")
-UNFOLDED = rewritten("built into categoricals, so that excluded configurations do not exist")
+UNFOLDED = rewritten("built into categorical hyperparameters, so that excluded configurations do not exist")
 NO_PRIOR = approximated("ConfigSpace has no such distribution for these values; they are drawn uniformly")
 TOO_WIDE = refused("ConfigSpace cannot hold a logarithmic range over more than 280 powers of ten")
 INEXPRESSIBLE = refused(
@@ -72,9 +72,14 @@ class Configspace:
         **_reduction_chain.preserved_by_reductions(accepts, "a categorical"),
         Construct.FLOATS: (exact("a float, which ConfigSpace rounds to 13 decimals"), SCALED, TOO_WIDE),
         Construct.INTEGERS: (exact("an integer"), CUT_AT_LIMITS, _lowering.OVERSIZED),
-        Construct.LOG: (exact("`log` of a float or integer"), LOG_WEIGHTS, CUT_AT_LIMITS, UNIFORM_INDICES),
+        Construct.LOG: (
+            exact("`log` of a float or integer hyperparameter"),
+            LOG_WEIGHTS,
+            CUT_AT_LIMITS,
+            UNIFORM_INDICES,
+        ),
         Construct.STEPS: (
-            rewritten("an ordinal of the values of a short range, an integer index for a long range"),
+            rewritten("an ordinal of the values for a short range, an integer index of the value for a long range"),
             _lowering.OVERSIZED,
         ),
         Construct.SETS: (exact("a categorical"), AS_STRINGS),
@@ -82,7 +87,7 @@ class Configspace:
         Construct.CONDITIONS: (exact("a condition"), UNFOLDED, INEXPRESSIBLE),
         **dict.fromkeys(_reduction_chain.CONSTRAINT_CONSTRUCTS, (exact("forbidden clauses"), UNFOLDED, INEXPRESSIBLE)),
         Construct.DEFAULTS: (exact("the default configuration of the space"),),
-        Construct.WEIGHTS: (exact("weights of a categorical"),),
+        Construct.WEIGHTS: (exact("the weights of a categorical hyperparameter"),),
         Construct.PRIORS: (exact("a normal or uniform distribution"), NO_PRIOR),
     }
 

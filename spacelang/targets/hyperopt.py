@@ -64,7 +64,7 @@ class Hyperopt:
             _lowering.OVERSIZED,
         ),
         Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, clipped where rounding leaves the bounds"),),
-        Construct.SETS: (exact("`hp.choice` of the values"),),
+        Construct.SETS: (exact("`hp.choice` among the values"),),
         Construct.DEFAULTS: (approximated("hyperopt has no defaults; `trials([default])` evaluates it first"),),
         Construct.WEIGHTS: (exact("`hp.pchoice`"),),
     }

@@ -94,7 +94,7 @@ class Mosaic:
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(lambda _: True),
         Construct.DECISIONS: (exact("each decision is a level of the tree, each admissible structure a leaf"),),
-        Construct.NESTED: (exact("a level below the branch that leads to it, and only there"),),
+        Construct.NESTED: (exact("each nested decision is a level below the branch that leads to it, and only there"),),
         Construct.ORDERS: (exact("the order of the steps is a level"),),
         Construct.LOG: (exact("drawn log-uniformly, log-scaled for the surrogate"),),
         Construct.UNIONS: (exact("one column of the vector for the part and one for the value"),),
@@ -105,8 +105,8 @@ class Mosaic:
         ),
         Construct.DEFAULTS: (exact("the default completion of a node is the one nearest to all defaults"),),
         Construct.FIRST: (_FIRST, _FIRST_INSIDE),
-        Construct.WEIGHTS: (exact("configurations below a node are drawn by it"),),
-        Construct.PRIORS: (exact("configurations below a node are drawn by it"),),
+        Construct.WEIGHTS: (exact("configurations below a node are drawn by the weights"),),
+        Construct.PRIORS: (exact("configurations below a node are drawn by the priors"),),
     }
 
     def lower(self, structures: Structures) -> LoweringResult["StructuralTree", Vector]:

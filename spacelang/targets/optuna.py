@@ -71,7 +71,7 @@ class Optuna:
             OVERSIZED,
         ),
         Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
-        Construct.SETS: (exact("`suggest_categorical`, of strings where optuna cannot tell the values apart"),),
+        Construct.SETS: (exact("`suggest_categorical`, with strings for values that optuna cannot tell apart"),),
     }
 
     def lower(self, structures: Structures) -> _lowering.LoweringResult["OptunaFunction", Parameters]:

@@ -58,13 +58,13 @@ class Random:
         **preserved_by_reductions(lambda _: True),
         Construct.DECISIONS: (exact("the index of the alternative"),),
         Construct.NESTED: (exact("the index of the alternative, NaN where the decision is not reached"),),
-        Construct.ORDERS: (exact("the index of the order"),),
+        Construct.ORDERS: (exact("the index of the order of the steps"),),
         Construct.UNIONS: (exact("the index of the part, and the value within it"),),
         Construct.CONDITIONS: (exact("NaN where the hyperparameter is not active"),),
-        **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (exact("every row satisfies them"), RARELY_SATISFIED)),
+        **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (exact("every row satisfies the constraints"), RARELY_SATISFIED)),
         Construct.DEFAULTS: (exact("the row of the default configuration is included"),),
-        Construct.WEIGHTS: (exact("rows are drawn by it"),),
-        Construct.PRIORS: (exact("rows are drawn by it"),),
+        Construct.WEIGHTS: (exact("rows are drawn by the weights"),),
+        Construct.PRIORS: (exact("rows are drawn by the priors"),),
     }
 
     def __post_init__(self) -> None:

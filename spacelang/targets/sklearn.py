@@ -71,11 +71,13 @@ class Sklearn:
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts),
-        Construct.DECISIONS: (rewritten("a dictionary for alternatives with the same remaining choices"), JOINT),
-        Construct.NESTED: (rewritten("in the dictionaries of the alternative that leads to it"),),
-        Construct.ORDERS: (rewritten("in the dictionaries, like other decisions"),),
-        Construct.FLOATS: (exact("a distribution with `rvs`"), SPACED),
-        Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED, OVERSIZED),
+        Construct.DECISIONS: (rewritten("one dictionary for all alternatives with the same remaining choices"), JOINT),
+        Construct.NESTED: (
+            rewritten("nested decisions are in the dictionaries of the alternative that contains them"),
+        ),
+        Construct.ORDERS: (rewritten("orders are in the dictionaries, like other decisions"),),
+        Construct.FLOATS: (exact("a distribution object with the method `rvs`"), SPACED),
+        Construct.INTEGERS: (exact("a distribution object with the method `rvs`"), SPACED, OVERSIZED),
         Construct.LOG: (exact("a distribution on the log scale, or values evenly spaced on it"),),
         Construct.STEPS: (exact("a distribution over the members"), SPACED, OVERSIZED),
         Construct.UNIONS: (exact("a distribution over the parts, or the values of all parts"),),

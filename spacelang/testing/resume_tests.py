@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.space import Space
 from spacelang.ir.trial import UNIT_SCALE, Request
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, TrialRecord
 from spacelang.testing.driving import drive, flaky_loss
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
@@ -116,7 +116,7 @@ class ResumeTests(SearchTests):
         for stop in range(1, len(first.appended), 4):
             later = first.killed_after(stop)
             resumed = self.run(
-                space, InProcessExecutor(evaluate_unscaled), journal=later, scale=None, route=configuration_prefix
+                space, InProcess(evaluate_unscaled), journal=later, scale=None, route=configuration_prefix
             )
             if any(each.trial.loss is not None and not each.is_speculative for each in later.earlier):
                 assert resumed.scale == crowd.scale

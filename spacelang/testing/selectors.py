@@ -146,7 +146,9 @@ class SelectorConformance(ConformanceSuite):
         """Run calls of a selector, by default a new one, and return their results."""
         made_of = SelectorCalls(space, seed)
         search = made_of.search(self.selector() if selector is None else selector, calls)
-        assert drive(search, objective, 4 * EXHAUSTIVE_TRIALS, workers=workers).returned, "not every call returned"
+        assert drive(search, objective, 4 * EXHAUSTIVE_TRIALS, workers=workers).returned, (
+            "some calls of the selector did not return"
+        )
         return made_of
 
     @pytest.mark.parametrize("objective", [hash_loss, flaky_loss, failing_loss], ids=["arbitrary", "moody", "failing"])

@@ -29,7 +29,7 @@ from spacelang.api.search_data import BlackBoxData
 from spacelang.ir.search_protocol import Problem, Search, SearchEvent
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run
 from spacelang.runtime.request_queue import LazyRequestRegistry
 from spacelang.surrogates.limits import one_thread
@@ -98,7 +98,7 @@ class TimeByActivity:
 def measure_run(theta: str, z: str, trials: int) -> TimeByActivity:
     """Make a run, and return its time by activity."""
     spent, (search, objective) = TimeByActivity(), make_search(theta, z)
-    executor = InProcessExecutor(spent.wrap("evaluating", objective.evaluate))
+    executor = InProcess(spent.wrap("evaluating", objective.evaluate))
     with (
         patch.object(LazyRequestRegistry, "commit", spent.wrap("proposing", LazyRequestRegistry.commit)),
         spent.measure("whole"),
@@ -149,7 +149,7 @@ def measure_memory(trials: int) -> int:
         return objective.evaluate(request)
 
     tracemalloc.start()
-    run(search, InProcessExecutor(evaluate), Budget(trials=trials), clock=time.perf_counter, scale=objective.scale)
+    run(search, InProcess(evaluate), Budget(trials=trials), clock=time.perf_counter, scale=objective.scale)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak - base[0]

@@ -27,7 +27,7 @@ from spacelang.ir.task import Limits
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.executors import Evaluate, Executor, Job
 from spacelang.runtime.executors.dask import Dask
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.executors.processes import Processes
 
 LIMITS: Final = Limits(trial_seconds=60, trial_bytes=2e9)
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def list_executors() -> dict[str, Callable[[Evaluate], Executor]]:
     """Return the executors to compare, the base first."""
     return {
-        "here": InProcessExecutor,
+        "here": InProcess,
         "processes": lambda evaluate: Processes(evaluate, limits=LIMITS),
         "dask": lambda evaluate: Dask(evaluate, limits=LIMITS),
     }

@@ -27,8 +27,8 @@ import numpy as np
 from spacelang import api
 from spacelang.api.search_data import TabularData
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Status
+from spacelang.ir.validation import Holdout
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.sampling.sampler import Sampler

@@ -33,7 +33,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._initial_trials import with_initial_trials
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run
 
 Values = Mapping[str, Any]
@@ -151,7 +151,7 @@ def run_spacelang(name: str, options: Mapping[str, str], task: Task, seed: int, 
 
     outcome = run(
         with_initial_trials(optimizer, problem),
-        InProcessExecutor(evaluate),
+        InProcess(evaluate),
         Budget(trials=trials),
         clock=lambda: 0.0,
         seed=seed,

@@ -29,7 +29,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers.mosaic import Mosaic
 from spacelang.runtime.black_box.artificial import artificial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run
 from spacelang.testing.driving import hash_loss
 
@@ -95,7 +95,7 @@ def find_final_loss(optimizer: Mosaic, space: Space, trials: int, seed: int) -> 
     search: Search = optimizer.search(Problem(space, 100, np.random.default_rng(seed)))
     outcome = run(
         search,
-        InProcessExecutor(objective.evaluate),
+        InProcess(objective.evaluate),
         Budget(trials=trials),
         clock=time.monotonic,
         scale=None,

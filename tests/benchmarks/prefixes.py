@@ -20,8 +20,8 @@ from typing import Final
 
 import spacelang
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.ir.trial import Request, Trial
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.evaluation.folds import CACHE_BYTES, EvaluationSettings

@@ -17,8 +17,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from spacelang import api
-from spacelang.ir.task import FunctionBound, Holdout
+from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.ir.validation import Holdout
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.header import DataFacts, make_header
 from spacelang.runtime.storage.store import Store

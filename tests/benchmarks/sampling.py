@@ -11,6 +11,7 @@ on values and no constraints over values, which is an advantage for it. Its vect
 import argparse
 import sys
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -61,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"skipped the imported MOSAIC space: the file {chosen.pcs} does not exist")
     measure_front_end("admm_table_a2")
     measure_growth(chosen.quick)
+    measure_conditions(50 if chosen.quick else 500)
     measure_counting()
 
 
@@ -181,6 +183,44 @@ def make_children(children: int) -> Any:
         result.add(child)
         result.add(ConfigSpace.EqualsCondition(child, kind, "a"))
     return result
+
+
+def measure_conditions(conditions: int) -> None:
+    """Measure 100 draws from a space with many conditions on one integer, with everything that prepares them."""
+    lines = "\n".join(f"  p{number} : float[0, 1] when n > {number + 1}" for number in range(conditions))
+    text = f"space many\nabstract Many\nstage estimator = Many {{\n  n : int[1, {2 * conditions}]\n{lines}\n}}\n"
+    space = check(Source("many", text)).space
+    assert space is not None
+
+    def draw() -> None:
+        Sampler(Structures(space)).batch(100, np.random.default_rng(0)).configurations()
+
+    mine, tracked = time_best(draw), peak_bytes(draw)
+    line = f"{conditions} conditions on one integer, 100 draws: {mine:.3f} s, {tracked / 1e6:.0f} MB"
+    if ConfigSpace is not None:
+        other = time_best(lambda: make_conditions(conditions).sample_configuration(100), 1)
+        line += f" = {mine / other:.3f} of ConfigSpace ({other:.2f} s)"
+    print(line)
+
+
+def make_conditions(conditions: int) -> Any:
+    """Return a ConfigurationSpace with many conditions on one integer."""
+    result = ConfigSpace.ConfigurationSpace(seed=0)
+    number = ConfigSpace.UniformIntegerHyperparameter("n", 1, 2 * conditions)
+    children = [ConfigSpace.UniformFloatHyperparameter(f"p{place}", 0.0, 1.0) for place in range(conditions)]
+    tests = [ConfigSpace.GreaterThanCondition(child, number, place + 1) for place, child in enumerate(children)]
+    result.add(number, *children, *tests)
+    return result
+
+
+def peak_bytes(action: Callable[[], object]) -> int:
+    """Return the most bytes that Python and NumPy allocate at once during an action."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def measure_counting() -> None:

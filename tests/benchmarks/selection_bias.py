@@ -22,8 +22,8 @@ import numpy as np
 
 from spacelang import api
 from spacelang.api.search_data import TabularData
-from spacelang.ir.task import CrossValidation, DeclaredValidation, Holdout
 from spacelang.ir.trial import Request, Trial
+from spacelang.ir.validation import CrossValidation, DeclaredValidation, Holdout
 from spacelang.runtime.data.loading import Table, load_dataset
 
 SPACE = """

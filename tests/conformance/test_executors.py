@@ -10,12 +10,12 @@ from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.task import Limits
 from spacelang.runtime.executors import Evaluate, Executor
 from spacelang.runtime.executors.dask import Dask
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.executors.processes import Processes
 from spacelang.testing import BoundingConformance, ExecutorConformance
 
 EXECUTORS: dict[str, Callable[[Evaluate, Limits], Executor]] = {
-    "here": lambda evaluate, _: InProcessExecutor(evaluate),
+    "here": lambda evaluate, _: InProcess(evaluate),
     "processes-1": lambda evaluate, limits: Processes(evaluate, limits=limits),
     "processes-2": lambda evaluate, limits: Processes(evaluate, workers=2, limits=limits),
     "simulated-1": lambda evaluate, _: SimulatedExecutor(evaluate),

@@ -10,7 +10,8 @@ from tables import SIZES, kept, table_of
 import spacelang as sl
 from spacelang.bench.tables.objective import TableObjective
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import CrossValidation, FunctionBound, Holdout, Validation
+from spacelang.ir.task import FunctionBound
+from spacelang.ir.validation import CrossValidation, Holdout, Validation
 from spacelang.runtime.black_box.artificial import artificial
 from spacelang.runtime.black_box.function import make_function_objective
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels

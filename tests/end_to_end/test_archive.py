@@ -128,7 +128,7 @@ def test_archive_tells_what_gives_no_row(made: Path, tmp_path: Path) -> None:
     boxed = command("run", "small.space", "--data", "artificial:7", "--trials", "1", "--store", "b.db", folder=made)
     assert boxed.returncode == 0
     ended = command("archive", "b.db", "runs/few.db", "-o", str(tmp_path / "b.json"), "--json", folder=made)
-    reason = "`b.db` has no meta-features: its run had no data, or is of an earlier version of spacelang"
+    reason = "`b.db` has no meta-features: the run had no data, or was made by an earlier version of spacelang"
     assert document(ended) == {"file": str(tmp_path / "b.json"), "rows": 1, "left_out": [reason]}
     assert f"note: skipped: {reason}" in ended.stderr
     alone = command("archive", "b.db", "-o", "c.json", folder=made)
@@ -169,7 +169,7 @@ def test_every_run_of_a_comparison_begins_so(made: Path, tmp_path: Path) -> None
         assert {*trials(store)[:2]} == {tree(3), tree(4)}
     boxed = command("compare", "small.space", "--data", "artificial:7", *data[-2:], *options[:4], folder=made)
     assert boxed.returncode == 1
-    assert "`artificial:7` has no rows, so an archive cannot find similar data" in boxed.stderr
+    assert "`artificial:7` has no rows, so an archive cannot find data like it" in boxed.stderr
 
 
 SMALL_SPACE = sl.parse(SMALL)

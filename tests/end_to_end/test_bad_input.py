@@ -140,7 +140,7 @@ OPTIONS = [
         "--workers",
         "0",
         status=2,
-        telling=("`--isolate` needs worker processes", "leave one of the two"),
+        telling=("`--isolate` needs worker processes", "leave out one of the two options"),
     ),
     case(*SMALL, "table:t.npz", "--isolate", status=2, telling=("`--isolate` has no effect on a table",)),
     case(*GOOD, "--optimizer", "bdls", status=2, telling=("unknown optimizer `bdls`", "did you mean `blds`?")),
@@ -379,7 +379,10 @@ def test_what_is_no_file_does_not_hang(path: str, folder: Path) -> None:
         ended = spacelang(*arguments, folder=folder)
         assert ended.returncode == 1
         assert "not a regular file" in ended.stderr
-        assert arguments[0] == "check" or "help: pipe it in: `-` reads the standard input" in ended.stderr
+        assert (
+            arguments[0] == "check"
+            or "help: pipe the file into the command: the path `-` stands for the standard input" in ended.stderr
+        )
 
 
 def test_data_that_is_no_file_does_not_hang(folder: Path, here: Callable[..., tuple[int, str, str]]) -> None:

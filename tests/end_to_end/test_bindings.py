@@ -44,7 +44,10 @@ def test_what_is_not_bound_is_said(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["n_feature=3"], "error: `n_feature` is not a symbol of the data\n  = help: did you mean `n_features`?\n"),
+        (
+            ["n_feature=3"],
+            "error: `n_feature` is not a symbol for a size of the data\n  = help: did you mean `n_features`?\n",
+        ),
         (["rows=3"], "  = help: the symbols are `n_categorical`, `n_classes`, `n_datetime`, `n_features`, "),
         (["n_features=abc"], "error: `n_features` cannot be `abc`\n  = help: give a whole number greater than 0\n"),
         (["n_features=0"], "error: `n_features` cannot be `0`\n"),
@@ -52,7 +55,7 @@ def test_what_is_not_bound_is_said(folder: Path) -> None:
         (["n_features=2.5"], "error: `n_features` cannot be `2.5`\n"),
         ([f"n_features={'9' * 9000}"], "cannot be `999"),
         (["n_features"], "error: `--bind n_features` is not of the form NAME=NUMBER\n"),
-        (["n_features=2", "n_features=3"], "error: `n_features` is given twice\n"),
+        (["n_features=2", "n_features=3"], "error: `--bind` gives `n_features` twice\n"),
     ],
 )
 def test_wrong_bindings(folder: Path, given: list[str], message: str) -> None:

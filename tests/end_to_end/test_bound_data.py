@@ -18,7 +18,7 @@ from spacelang.api.initial_configurations import InitialConfigurationError, make
 from spacelang.api.search_data import TabularData, choose_default_space
 from spacelang.api.stored_runs import reopen_run
 from spacelang.cli._app import run
-from spacelang.ir.task import CrossValidation
+from spacelang.ir.validation import CrossValidation
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.storage.store import Store

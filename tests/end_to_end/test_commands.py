@@ -233,7 +233,10 @@ class TestRun:
         options = ("--data", "sklearn:iris", "--workers", "0", "--optimizer", "blds")
         ended = spacelang("run", "toy.space", *options, "--trials", "40", folder=folder)
         assert ended.stderr.startswith("note: the 3 hyperparameters of `toy` are kept at their defaults\n")
-        assert "= help: `--optimizer auto` searches them, `--set hyperparameters=sample` draws" in ended.stderr
+        assert (
+            "= help: `--optimizer auto` searches the hyperparameters, `--set hyperparameters=sample` draws"
+            in ended.stderr
+        )
         assert "Not searched: the 3 hyperparameters of `toy` are kept at their defaults" in ended.stdout
         assert "every pipeline was tried, but only with its default hyperparameters" in ended.stdout
         found = document(spacelang("run", "toy.space", *options, "--trials", "3", "--json", folder=folder))

@@ -92,7 +92,7 @@ def test_the_command_compares_on_tables_and_draws(folder: Path) -> None:
     assert ended.stdout.startswith("grid: 3 optimizers, 2 data sets, 3 seeds; 18 runs of 9 s\n")
     assert "ranks of mean losses, averaged over 2 data sets, " in ended.stdout
     assert "ranks of runs, averaged over 2 data sets and 3 seeds, " in ended.stdout
-    assert "They say nothing about other data: 2 data sets are too few." in ended.stdout
+    assert "The intervals say nothing about other data: 2 data sets are too few." in ended.stdout
     assert "note" not in ended.stderr
     made = sorted(path.name for path in (folder / "out").iterdir())
     assert made == ["comparison.csv", "comparison.json", *KINDS[:4], "plan.json", *KINDS[4:], "runs"]
@@ -366,7 +366,7 @@ MISTAKES = {
     "two that are the same": (
         ("-d", "table:one.npz", "--optimizers", "blds,blds:disc=1"),
         2,
-        ("is the same as `blds`",),
+        ("has the same options as `blds`",),
     ),
     "an option twice": (("-d", "table:one.npz", "--optimizers", "blds:b=1:b=2"), 2, ("`b` of `blds` is set twice",)),
     "no optimizer": (("-d", "table:one.npz", "--optimizers", " ,"), 2, ("no optimizer is given",)),

@@ -146,7 +146,7 @@ def test_other_rows_may_be_a_file_or_given_in_python(here: Here, folder: Path) -
 
 
 MISTAKES = {
-    "a table": (("-d", "table:one.npz", "--test", "0.3"), "has no rows, so none can be reserved for testing"),
+    "a table": (("-d", "table:one.npz", "--test", "0.3"), "has no rows, so no test rows can be reserved"),
     "rows of several data sets": (
         ("-d", "sklearn:wine", "-d", "sklearn:iris", "--test", "sklearn:wine"),
         "one set of test rows cannot serve 2 data sets",

@@ -95,7 +95,7 @@ def test_a_run_of_the_compiled_space_is_the_run_of_its_text(here: Here, name: st
 def test_every_trial_is_the_same_for_data_of_the_size_that_it_was_compiled_for(here: Here) -> None:
     features, target = load_wine(return_X_y=True, as_frame=True)
     text = sl.search("sized.space", features, target, optimizer="random", trials=8, seed=5)
-    sizes = [f"{name}={number}" for name, number in text.objective.symbols.items()]
+    sizes = [f"{name}={number}" for name, number in text.objective.size_symbols.items()]
     path = carried(here, "sized.space", *[word for size in sizes for word in ("--bind", size)])
     compiled = sl.search(path, features, target, optimizer="random", trials=8, seed=5)
     assert compiled.trials[["loss", "status"]].equals(text.trials[["loss", "status"]])
@@ -127,7 +127,7 @@ def test_bindings_of_a_compiled_space(here: Here) -> None:
     assert here("check", path, "--bind", "n_features=4", "--bind", "n_classes=3").returncode == 0
     other = here("stats", path, "--bind", "n_features=5")
     assert other.returncode == 1
-    assert "error[SL019]: `n_features` cannot be 5: the space was compiled for 4" in other.stderr
+    assert "error[SL019]: `n_features` cannot be 5: the space was compiled for `n_features` = 4" in other.stderr
     space = sl.load(path)
     assert space.bound == {"n_features": 4}
     assert space.bind(n_features=4).checked == space.checked

@@ -30,7 +30,7 @@ from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.data.profile import guess_task_kind
 from spacelang.runtime.scoring.metric import constant_prediction_loss, default_metric
-from spacelang.serialization.portfolio import read_portfolio
+from spacelang.serialization.portfolio import Portfolio, read_portfolio
 from spacelang.solver.counting import Structures
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -424,10 +424,22 @@ def test_a_portfolio_does_not_depend_on_the_table_that_is_left_out(pool: list[An
     assert len(others) == sum(table.kind == "classification" for table in pool) - 3
 
 
+def rounded(portfolio: Portfolio) -> list[list[dict[str, Any]]]:
+    """Return the lists of a portfolio; the last bit of a draw on a log scale depends on the processor."""
+    return [
+        [
+            {key: float(f"{value:.12g}") if isinstance(value, float) else value for key, value in each.items()}
+            for each in some
+        ]
+        for some in portfolio.lists
+    ]
+
+
 def test_the_shipped_portfolio_is_that_of_the_pool(pool: list[Any]) -> None:
     for kind in portfolio_choice.SHIPPED:
         made = portfolio_choice.make_portfolio([table for table in pool if table.kind == kind], kind)
-        assert read_portfolio(EXAMPLES.parent / "spaces" / f"{made.space}.portfolio.json") == made
+        shipped = read_portfolio(EXAMPLES.parent / "spaces" / f"{made.space}.portfolio.json")
+        assert rounded(shipped) == rounded(made)
         lists = (("lightgbm", "xgboost"), ("lightgbm",), ("xgboost",), ())
         for packages, place in zip(lists, (0, 1, None, None), strict=True):
             table = make_table(*(each.head(150) for each in load_iris(return_X_y=True, as_frame=True)))

@@ -31,8 +31,8 @@ stage scaler
   + alternative scaler.RobustScaler
 
 stage estimator
-  - estimator.LogisticRegression.C : float[0.01, 100.0] log
-  + estimator.LogisticRegression.C : float[0.01, 10.0] log
+  - estimator.LogisticRegression.C : float[0.01, 100] log
+  + estimator.LogisticRegression.C : float[0.01, 10] log
   - estimator.LogisticRegression.solver = saga
   + estimator.LogisticRegression.solver = lbfgs
   - default of estimator.KNeighborsClassifier.n_neighbors: 5

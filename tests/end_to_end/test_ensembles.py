@@ -69,7 +69,7 @@ def test_a_finished_store_gives_an_ensemble_of_another_size_and_its_code_is_plai
         *RUN, "--ensemble", "1", "--test", "0.3", "--store", "kept.db", "--resume", "--code", folder=folder
     )
     assert ended.returncode == 0, ended.stderr
-    assert "# ensemble of 1 pipeline with 1 vote, chosen from the best 8\n" in ended.stdout
+    assert "# ensemble of 1 pipeline with 1 vote, chosen from the 8 best pipelines\n" in ended.stdout
     assert re.search(r"^# weights: trial \d+ 1/1$", ended.stdout, re.MULTILINE)
     score = f"accuracy {1 - kept['loss']:.6g} on the held-out rows, by which it was chosen; test set: "
     assert f"\nEnsemble of 1 pipeline with 1 vote: {score}" in ended.stdout
@@ -120,11 +120,11 @@ def test_a_store_knows_how_many_votes_its_run_asked_for(folder: Path, kept: dict
     assert f"pipelines with {asked} vote" in shown
     assert f"\n  ensemble     pipelines with {asked} vote" in shown
     votes, told = exported("kept.db")
-    assert (votes, "the number of votes is that of its run" in told) == (asked, True)
+    assert (votes, "the number of votes is that of the run" in told) == (asked, True)
     votes, told = exported("kept.db", "--votes", "3")
-    assert (votes, f"the number of votes is that of `--votes`; its run had {asked}" in told) == (3, True)
+    assert (votes, f"the number of votes is that of `--votes`; the run had {asked}" in told) == (3, True)
     votes, told = exported("bare.db")
-    assert (votes, "the number of votes is the default: the store does not record that of the run" in told) == (
+    assert (votes, "the number of votes is the default, because the store does not record that of the run" in told) == (
         32,
         True,
     )

@@ -16,7 +16,7 @@ from storing import stored
 
 import spacelang as sl
 from spacelang.api.stored_runs import ReopenedRun, load_new_rows, predict_rows, reopen_run
-from spacelang.ir.task import Holdout
+from spacelang.ir.validation import Holdout
 from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.folds import make_folds
@@ -207,7 +207,7 @@ def test_texts_of_the_run_are_texts_in_new_rows_and_gaps_are_told(folder: Path, 
     training = pd.DataFrame({"age": [1.0, 2.0], "pay": [1.0, 2.0]})
     with pytest.raises(DataError, match=r"cannot predict these rows: .*NaN") as raised:
         predict_rows(GaussianNB().fit(training, ["no", "yes"]), replace(rows, features=rows.features[["age", "pay"]]))
-    assert raised.value.help == "columns with missing values that had none in the run: `age`"
+    assert raised.value.help == "values are missing in columns that had no missing values in the run: `age`"
 
 
 REFUSED = {

@@ -130,7 +130,7 @@ def test_comparisons_and_tables_read_it_so(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "status", "said"),
     [
-        (("--sep", ";"), 1, "`,` fits: give `--sep ,`"),
+        (("--sep", ";"), 1, "the separator seems to be `,`: give `--sep ,`"),
         (("--sep", "::"), 2, "`::` is not a separator"),
         (("--encoding", "utf9"), 2, "unknown text encoding `utf9`"),
         (("--drop-columns", "size,town,sizes"), 1, "did you mean `size`?"),

@@ -28,8 +28,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 
 import spacelang as sl
-from spacelang.ir.task import PredefinedSplits
 from spacelang.ir.trial import Request
+from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.errors import DataError
@@ -332,7 +332,7 @@ def test_without_the_network_what_was_damaged_is_an_error_and_nothing_is_deleted
     place.stop()
     left = place.files
     error = refusal("openml-task:59")
-    assert error.message == "`openml-task:59` is incomplete in the cache, and `127.0.0.1` cannot be reached"
+    assert error.message == "`openml-task:59` is not completely in the cache, and `127.0.0.1` cannot be reached"
     assert place.files == left
     file.write_bytes(sound)
     load_dataset("openml-task:59")

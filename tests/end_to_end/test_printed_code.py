@@ -22,8 +22,8 @@ from sklearn import config_context
 from spacelang.api import Space, load_for_data, parse
 from spacelang.api.experiment import Experiment, ExtraMeasurements
 from spacelang.api.search_data import TabularData
-from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request
+from spacelang.ir.validation import Holdout
 from spacelang.report.code_writer import pipeline_source
 from spacelang.report.pipeline_module import builder_code, pipeline_module_text
 from spacelang.runtime.data.loading import make_table

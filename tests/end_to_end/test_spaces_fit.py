@@ -30,8 +30,8 @@ from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Status
+from spacelang.ir.validation import Holdout
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.pipelines.build import build
 from spacelang.sampling.sampler import Sampler

@@ -214,7 +214,10 @@ def test_a_budget_of_time_stops_it_too(folder: Path) -> None:
 def test_pipelines_at_default_hyperparameters(folder: Path) -> None:
     ended = command("tabulate", "toy.space", *HELD_OUT, "-o", "toy.npz", folder=folder)
     assert ended.returncode == 1
-    assert "`toy` cannot be listed (8 pipelines, but `estimator.C` is continuous)" in ended.stderr
+    assert (
+        "the configurations of `toy` cannot be listed: it has 8 pipelines, but `estimator.C` is continuous"
+        in ended.stderr
+    )
     assert "--hyperparameters default" in ended.stderr
     options = ("--hyperparameters", "default", "--b", "398", "--workers", "0", "--json")
     found = document(command("tabulate", "toy.space", *HELD_OUT, "-o", "toy.npz", *options, folder=folder))
@@ -250,10 +253,14 @@ def test_status_3_where_every_trial_fails(folder: Path) -> None:
         (("tabulate", "tiny.space", *DATA, "-o", "x.npz", "--resume"), 2, "`--resume` needs the store of a run"),
         (("tabulate", "tiny.space", *DATA, "-o", "x.npz", "--eta", "1"), 2, "`eta` is 1"),
         (("tabulate", "tiny.space", *DATA, "-o", "x.npz", "--b", "0"), 2, "0 is not in the range"),
-        (("tabulate", "admm_table_a2", *DATA, "-o", "x.npz"), 1, "`admm_table_a2` cannot be listed (6,776 pipelines"),
+        (
+            ("tabulate", "admm_table_a2", *DATA, "-o", "x.npz"),
+            1,
+            "of `admm_table_a2` cannot be listed: it has 6,776 pipelines",
+        ),
         (("run", "tiny.space", "--data", "table:none.npz"), 1, "the file `none.npz` does not exist"),
         (("run", "tiny.space", "--data", "table:tiny.space"), 1, "`tiny.space` is not an `.npz` file"),
-        (("run", "toy.space", "--data", "table:tiny.npz"), 1, "the space `toy` has what the table `tiny.npz` lacks"),
+        (("run", "toy.space", "--data", "table:tiny.npz"), 1, "the table `tiny.npz` lacks parts of the space `toy`"),
         (("run", "tiny.space", "--data", "table:tiny.npz", "--set", "b=64"), 1, "no trials on 64, 128, 256 training"),
         (("run", "tiny.space", "--data", "table:tiny.npz", "--metric", "f1"), 2, "`--metric` has no effect"),
         (("run", "tiny.space", "--data", "table:tiny.npz", "--predictions"), 2, "`--predictions` has no effect"),

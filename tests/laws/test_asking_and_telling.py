@@ -22,7 +22,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.testing.driving import make_trial
@@ -66,7 +66,7 @@ def ran(space: Space, optimizer: str, seed: int) -> Outcome:
         space=loaded(space), data=ExternalEvaluation(SIZES, {}, None), budget=Budget(trials=TRIALS), seed=seed
     )
     chosen = said.with_optimizer(optimizer, {**OPTIONS.get(optimizer, {}), **grid})
-    return run_experiment(chosen.prepared_for(chosen.space, BOX), InProcessExecutor(evaluate)).outcome
+    return run_experiment(chosen.prepared_for(chosen.space, BOX), InProcess(evaluate)).outcome
 
 
 def has_rungs(optimizer: str) -> bool:

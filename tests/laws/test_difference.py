@@ -132,3 +132,26 @@ forbid reducer is "scaled PCA" and estimator.network.`learning-rate` > 0.7"""
     assert paths == ['reducer."PCA -> SelectKBest"', "estimator.network.`a-b`"]
     (gone,) = differences(first, replace(first, constraints=()))
     assert text.endswith(str(gone.first).removeprefix("forbid "))
+
+
+def test_numbers_are_shown_as_they_were_written() -> None:
+    text = """\
+space s
+stage e =
+  | SVC { C : float[1e-4, 1e4] log = 1e-1, degree : int[2, 1_000]
+            when C > 1e-2
+          cache_size = 1e3 }
+  | GaussianNB
+forbid e.SVC.C > 5e-1
+"""
+    changed = text.replace("1e4]", "2e4]").replace("1e-2", "2e-2").replace("1e3", "2e3").replace("5e-1", "6e-1")
+    found = differences(parse(text).checked, parse(changed).checked)
+    assert {(each.first, each.second) for each in found} == {
+        ("float[1e-4, 1e4] log", "float[1e-4, 2e4] log"),
+        ("e.SVC.C > 1e-2", "e.SVC.C > 2e-2"),
+        ("1e3", "2e3"),
+        ("forbid e.SVC.C > 5e-1", None),
+        (None, "forbid e.SVC.C > 6e-1"),
+    }
+    respelled = parse(text.replace("1e-4", "0.0001").replace("1_000", "1000"))
+    assert not differences(parse(text).checked, respelled.checked)

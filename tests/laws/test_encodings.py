@@ -138,8 +138,8 @@ def test_values_come_back_from_their_numbers(
 ) -> None:
     values, coding = values_of(domain, data), kind(domain)
     rows = coding.encode(encode_values(domain, values))
-    assert row_encodings.dtype == np.float64
-    assert row_encodings.shape == (len(values), coding.width)
+    assert rows.dtype == np.float64
+    assert rows.shape == (len(values), coding.width)
     assert np.isfinite(rows[:, 0]).all()
     assert kind is unit_encoding or np.isfinite(rows).all()
     found = decode_values(domain, coding.decode(rows))
@@ -276,8 +276,8 @@ def test_configurations_come_back_from_their_rows(space: Space, kind: Any, missi
         kind = KINDS[1]  # -1 may be a value
     coding = RowEncoding(space, kind, missing=missing)
     rows = coding.encode(columns)
-    assert row_encodings.dtype == np.float64
-    assert row_encodings.shape == (len(columns), coding.width)
+    assert rows.dtype == np.float64
+    assert rows.shape == (len(columns), coding.width)
     found, members = coding.decode(rows).configurations(), columns.configurations()
     for back, configuration in zip(found, members, strict=True):
         assert back.keys() == configuration.keys()

@@ -13,8 +13,9 @@ from spacelang.api.experiment import Experiment
 from spacelang.api.search_data import TabularData, choose_default_space
 from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Holdout, Kind
+from spacelang.ir.task import Kind
 from spacelang.ir.trial import Request
+from spacelang.ir.validation import Holdout
 from spacelang.runtime.data.loading import Table, make_table
 from spacelang.runtime.errors import DataError
 from spacelang.starter_spaces.general_purpose import space_name, tabular_space

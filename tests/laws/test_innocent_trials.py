@@ -14,8 +14,8 @@ from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
 from spacelang.api.search_data import TabularData
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Trial
+from spacelang.ir.validation import Holdout
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors import Job

@@ -86,6 +86,19 @@ def test_all_that_is_wrong_is_found_at_once(space: Space, data: st.DataObject) -
         if is_decided:
             assert {each.key for each in found} >= wrong
         assert {each.key for each in found} >= wrong - {*keys}
+        check_constraints(members, changed, found)
+
+
+def check_constraints(members: list[str], changed: Configuration, found: tuple[ExclusionReason, ...]) -> None:
+    """Keys that are valid must change too where a constraint is a reason: no member keeps all of them."""
+    named = {each.key for each in found}
+    if "" in named:
+        valid = {key: value for key, value in changed.to_dict().items() if key not in named}
+        assert not any(json.loads(member).items() >= valid.items() for member in members if is_hashable(valid))
+
+
+def is_hashable(values: dict[str, Any]) -> bool:
+    return not any(isinstance(value, list) for value in values.values())
 
 
 @settings(LAW)

@@ -145,3 +145,32 @@ stage estimator =
 def test_a_number_goes_no_further_than_it_has_to(given: dict[str, Any], needed: float) -> None:
     (change,) = sl.parse(NUMBERS).nearest(given).changes
     assert change.needed == (needed,)
+
+
+PAIRS = """\
+space pairs
+stage scaler = StandardScaler | none
+stage estimator =
+  | SVC { kernel : {rbf, poly} = rbf, degree : int[2, 5] = 3 when kernel == poly, C : float[1, 10] = 1
+      forbid kernel == rbf and C > 5 }
+  | GaussianNB
+forbid scaler is none and estimator is SVC
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "keys", "lines"),
+    [
+        ({"C": 99, "kernel": "rbf"}, ["estimator.C"], [7]),  # the pair is forbidden whatever C will be
+        ({"C": 7, "kernel": "cosine", "degree": 9}, ["estimator.kernel", "estimator.degree"], [7]),
+        ({"C": 7, "kernel": "rbf", "degree": 3}, ["estimator.degree"], [5, 7]),
+        ({"C": 7, "kernel": "poly"}, ["estimator.degree"], [7]),
+    ],
+)
+def test_every_reason_is_named(values: dict[str, Any], keys: list[str], lines: list[int]) -> None:
+    space = sl.parse(PAIRS)
+    given = {"scaler": "none", "estimator": "SVC", **{f"estimator.{key}": value for key, value in values.items()}}
+    found = space.nearest(given)
+    assert [reason.key for reason in found.reasons if reason.key] == keys
+    assert [reason.span.line for reason in found.reasons if not reason.key] == lines
+    assert space.exclusion(found.member) is None

@@ -10,17 +10,19 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from spacelang.ir.domain import Categorical, Grid, Real, Union
-from spacelang.ir.expr import And, Arithmetic, Compare, Constant, In, Not
+from spacelang.ir.expr import Active, And, Arithmetic, Compare, Constant, In, Not
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.space import Space
+from spacelang.ir.space import Operator, Space
 from spacelang.ir.value import Value
+from spacelang.sampling import sampler as sampler_module
+from spacelang.sampling.conditional import MAX_JOINT_MEMBERS
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 
 from . import brute
-from .crafted import CRAFTED, forbid, one, plain, require, space_of, x
+from .crafted import CRAFTED, forbid, one, parameter, plain, require, space_of, stage, x
 from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 
@@ -51,6 +53,43 @@ def test_samples_are_members_and_repeat_with_the_seed(space: Space, seed: int) -
         assert first_exclusion(space, drawn) is None
         assert brute.accepts(space, dict(drawn))
         assert Sampler(structures).configuration(second) == drawn
+
+
+@settings(LAW)
+@given(general_spaces(), st.integers(0, 1000))
+def test_draws_along_conditions_are_members(space: Space, seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sampler_module, "MAX_JOINT_MEMBERS", 0)
+        try:
+            structures = Structures(space)
+            drawn = Sampler(structures).batch(20, np.random.default_rng(seed)).configurations()
+        except (UndecidableError, ValueError, SamplingFailedError):
+            return
+    assert all(first_exclusion(space, each) is None for each in drawn)
+
+
+def test_draws_along_conditions_follow_the_joint_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    domains = (Grid(0, 3), Categorical(("a", "b")), Union((Categorical((None,)), Grid(1, 3))), Grid(1, 2), Grid(1, 2))
+    conditions = (
+        None,
+        Compare(">", x(0), Constant(1)),
+        Not(Compare("==", x(1), Constant("a"))),
+        In(x(2), (None, 2)),
+        Active("s.A.x1"),
+    )
+    parameters = [
+        parameter("s", "A", f"x{place}", domain, condition)
+        for place, (domain, condition) in enumerate(zip(domains, conditions, strict=True))
+    ]
+    rule = forbid(And((Compare("==", x(0), Constant(3)), Compare("==", x(1), Constant("b")))))
+    space = space_of(stage("s", Operator("A", "made", tuple(parameters))), constraints=[rule])
+    tables = []
+    for limit in (0, MAX_JOINT_MEMBERS):
+        monkeypatch.setattr(sampler_module, "MAX_JOINT_MEMBERS", limit)
+        batch = Sampler(Structures(space)).batch(20_000, np.random.default_rng(5))
+        tables.append(Counter(configuration.identity for configuration in batch.configurations()))
+    joint = sorted(tables[0] | tables[1])
+    assert stats.chi2_contingency([[table[each] for each in joint] for table in tables]).pvalue > ALPHA
 
 
 def draws(space: Space, key: str, count: int = 2000, seed: int = 7) -> list[Value]:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical
 from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space
-from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure, Validation
+from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Request, Trial
+from spacelang.ir.validation import CrossValidation, Holdout, Validation
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings

@@ -18,7 +18,7 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._candidates import BracketRun, BracketRuns
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.loop import run
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
@@ -81,7 +81,7 @@ def test_rounds_are_answered_in_their_own_order_and_everything_is_evaluated_once
 ) -> None:
     one: list[tuple[Trial, ...]] = []
     many: list[tuple[Trial, ...]] = []
-    alone = run(rounds(batches, one), InProcessExecutor(evaluate), Budget(), clock=TickingClock())
+    alone = run(rounds(batches, one), InProcess(evaluate), Budget(), clock=TickingClock())
     crew = ShuffledWorkers(evaluate, workers, seed)
     crowd = run(rounds(batches, many), crew, Budget(), clock=TickingClock(), route=configuration_prefix)
     assert [[each.loss for each in batch] for batch in many] == [[each.loss for each in batch] for batch in one]
@@ -101,7 +101,7 @@ def test_rounds_that_were_killed_anywhere_go_on_as_those_that_were_not(
     one: list[tuple[Trial, ...]] = []
     again: list[tuple[Trial, ...]] = []
     first = MemoryTrialStorage()
-    whole = run(rounds(batches, one), InProcessExecutor(evaluate), Budget(), clock=TickingClock())
+    whole = run(rounds(batches, one), InProcess(evaluate), Budget(), clock=TickingClock())
     part = Budget(trials=trials)
     run(rounds(batches, []), ShuffledWorkers(evaluate, workers, seed), part, clock=TickingClock(), journal=first)
     second = first.killed_after(min(stop, len(first.appended)))
@@ -132,7 +132,7 @@ def test_what_is_wanted_one_by_one_depends_neither_on_workers_nor_on_who_ends_fi
 ) -> None:
     one, many = EventLog(), EventLog()
     trials = 2_000 if name == "daub" else TRIALS  # which of a round are told within a budget depends on who ends first
-    alone = searched(name, space, InProcessExecutor(evaluate_with_varied_cost), trials, heard=one)
+    alone = searched(name, space, InProcess(evaluate_with_varied_cost), trials, heard=one)
     crowd = searched(name, space, ShuffledWorkers(evaluate_with_varied_cost, workers, order), trials, heard=many)
     assert many.committed_requests == one.committed_requests
     assert in_earnest(many, name) == in_earnest(one, name)
@@ -175,7 +175,7 @@ def test_the_trainings_of_each_bracket_are_the_same_whoever_ends_first(
     name: str, space: Space, workers: int, order: int
 ) -> None:
     """More workers may have begun more brackets when everything is known; those that both have are the same."""
-    alone, one = in_brackets(name, space, InProcessExecutor(evaluate_with_varied_cost))
+    alone, one = in_brackets(name, space, InProcess(evaluate_with_varied_cost))
     crowd, many = in_brackets(name, space, ShuffledWorkers(evaluate_with_varied_cost, workers, order))
     assert alone.ended == crowd.ended == "exhausted"
     both = list(zip(one, many, strict=False))
@@ -198,6 +198,6 @@ def test_what_nobody_wanted_is_counted_also_after_a_resume(name: str) -> None:
     whole = run_search(begun(name, space), ShuffledWorkers(evaluate, 4), journal=first, route=configuration_prefix)
     assert whole.wasted_speculative
     again = run_search(
-        begun(name, space), InProcessExecutor(evaluate), journal=first.next_session(), route=configuration_prefix
+        begun(name, space), InProcess(evaluate), journal=first.next_session(), route=configuration_prefix
     )
     assert (again.wasted_speculative, again.records) == (whole.wasted_speculative, whole.records)

@@ -15,7 +15,7 @@ from spacelang.bench.tables.objective import TableObjective
 from spacelang.ir.space import Space
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import FinishedJob
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import TrialRecord
 from spacelang.solver.counting import Structures
 
@@ -69,7 +69,7 @@ def test_a_search_on_a_table_is_one_on_what_it_was_made_of(
         assert (second.curve, second.ended, second.seconds) == (first.curve, first.ended, first.seconds)
 
 
-class Paid(InProcessExecutor):
+class Paid(InProcess):
     """Here, in the time that trials say that they cost."""
 
     now = 0.0

@@ -10,11 +10,9 @@ from spacelang.ir.task import (
     BYTES,
     SECONDS,
     Bound,
-    CrossValidation,
     Fidelity,
     FunctionBound,
     Goal,
-    Holdout,
     Limits,
     Measure,
     Task,
@@ -23,6 +21,14 @@ from spacelang.ir.task import (
     parse_bound,
     task_lines,
     to_base_unit,
+)
+from spacelang.ir.validation import (
+    CrossValidation,
+    DeclaredValidation,
+    Holdout,
+    TimeSeriesSplits,
+    describe_validation,
+    parse_validation,
 )
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_file
@@ -62,17 +68,32 @@ def bounds(draw: st.DrawFn, kind: str) -> Bound:
     return Bound(measure, draw(durations if measure is Measure.LATENCY else sizes), strict)
 
 
+shares = st.floats(0, 1, exclude_min=True, exclude_max=True)
+folds = st.integers(2, 10**6)
+validations = st.one_of(
+    st.builds(Holdout, shares, st.none() | columns),
+    st.builds(Holdout, shares, st.none(), columns, st.booleans()),
+    st.builds(CrossValidation, folds, st.none() | columns),
+    st.builds(TimeSeriesSplits, folds, columns, st.booleans()),
+)
+
+
+@LAW
+@given(validations)
+def test_an_option_is_read_as_the_language_is(validation: DeclaredValidation) -> None:
+    assert parse_validation(describe_validation(validation)) == validation
+
+
 @st.composite
 def made(draw: st.DrawFn) -> Task:
     kind = draw(st.sampled_from(tasks.KINDS))
-    shares = st.floats(0, 1, exclude_min=True, exclude_max=True)
     growth = st.floats(1, 100, exclude_min=True)
     goals = st.builds(Goal, st.sampled_from(["minimize", "maximize"]), scorers(kind), st.booleans())
     return Task(
         kind,  # type: ignore[arg-type]
         draw(st.none() | goals),
         tuple({bound.name: bound for bound in draw(st.lists(bounds(kind), max_size=4))}.values()),
-        draw(st.none() | st.builds(Holdout, shares) | st.builds(CrossValidation, st.integers(2, 10**6))),
+        draw(st.none() | validations),
         draw(st.none() | st.builds(Fidelity, st.integers(1, 10**9), growth)),
         draw(st.builds(Limits, st.none() | durations, st.none() | sizes, st.none() | durations)),
     )

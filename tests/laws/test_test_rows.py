@@ -68,7 +68,7 @@ def test_nothing_depends_on_them_and_the_score_is_that_of_a_refit_by_hand(seed: 
     shown = ["loss", "status", "reason", "fidelity"]
     assert first.trials[shown].equals(second.trials[shown])
     assert first.configurations == second.configurations
-    assert first.objective.symbols == second.objective.symbols
+    assert first.objective.size_symbols == second.objective.size_symbols
 
     fitted = clone(first.best_pipeline).fit(features.iloc[kept], labels[kept])
     again = fitted.predict(features.iloc[drawn])

@@ -218,7 +218,12 @@ counts = st.builds(ast.Number, st.integers(0, 10**6) | st.floats(0, 1e6), nowher
 settings = st.one_of(
     st.builds(ast.TaskSetting, st.sampled_from(["minimize", "maximize"]), st.tuples(expressions), nowhere),
     st.builds(ast.TaskSetting, st.just("subject to"), st.tuples(expressions), nowhere),
-    st.builds(ast.TaskSetting, st.just("validate"), st.tuples(words(), counts), nowhere),
+    st.builds(
+        lambda name, number, options: ast.TaskSetting("validate", (name, number, *options), NO_SPAN),
+        words() | st.sampled_from(["cv", "holdout", "time"]).map(lambda kind: ast.Word(kind, NO_SPAN)),
+        counts,
+        st.lists(st.builds(ast.SplitOption, words(), called, nowhere), max_size=3),
+    ),
     st.builds(ast.TaskSetting, st.just("fidelity"), st.tuples(words(), counts, counts), nowhere),
     st.builds(lambda name, limits: ast.TaskSetting("limit", (name, *limits), NO_SPAN), words(), tuples(quantities, 1)),
 )

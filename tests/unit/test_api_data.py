@@ -61,7 +61,7 @@ def test_a_search_binds_by_the_data(tmp_path: "pytest.TempPathFactory") -> None:
     # 72 of 90 rows are trained on in each fold; two numbers and three columns of one category; three classes.
     sizes = {"n_samples": 72, "n_features": 5, "n_classes": 3}
     columns = {"n_numeric": 5, "n_categorical": 0, "n_text": 0, "n_datetime": 0, "n_missing": 0}
-    assert result.objective.symbols == sizes | columns
+    assert result.objective.size_symbols == sizes | columns
     for key, most in (("scaler.n_quantiles", 72), ("selector.k", 5), ("estimator.n_neighbors", 24)):
         values = [configuration[key] for configuration in result.configurations if key in configuration]
         assert values
@@ -72,7 +72,7 @@ def test_a_search_binds_by_the_data(tmp_path: "pytest.TempPathFactory") -> None:
 def test_what_is_bound_by_hand_comes_first() -> None:
     features, labels = table(90)
     given = sl.search(sl.parse(LIMITED), features, labels, trials=3, bind={"n_features": 2})
-    assert given.objective.symbols["n_features"] == 5
+    assert given.objective.size_symbols["n_features"] == 5
     bound = sl.parse(LIMITED).bind(n_features=2)
     again = sl.search(bound, features, labels, trials=3)
     assert given.configurations == again.configurations

@@ -272,7 +272,7 @@ class TestArtificial:
             InputError, match="bounds `predict_latency`, but the objective `artificial:7` does not measure it"
         ):
             sl.search(sl.parse(BOUNDED), objective="artificial:7", trials=1)
-        with pytest.raises(InputError, match="`fidelities` has no effect on `artificial:7`"):
+        with pytest.raises(InputError, match="`fidelities` has no effect on the objective `artificial:7`"):
             sl.search(space, objective="artificial:7", fidelities=(1, 3), trials=1)
         for wrong in ("artificial:", "artificial:x", "artificial:-1", "artificial:1.5"):
             with pytest.raises(InputError, match="has no seed"):
@@ -424,7 +424,7 @@ class TestOwnObjectives:
 
     @pytest.mark.parametrize("option", [{"fidelities": (1, 3)}, {"scale": 1.0}, {"constraints": {"heat": 1.0}}])
     def test_what_it_says_by_itself_is_not_said_beside_it(self, option: dict[str, Any], space: sl.Space) -> None:
-        with pytest.raises(InputError, match="has no effect on `own`"):
+        with pytest.raises(InputError, match="has no effect on the objective `own`"):
             searched(space, Own(), **option)
 
     def test_it_must_have_what_the_space_bounds(self) -> None:

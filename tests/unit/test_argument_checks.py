@@ -56,8 +56,8 @@ def test_what_is_of_another_kind_is_refused_by_its_name(call: str, name: str) ->
     [
         ({"metric": make_scorer(accuracy_score)}, "scorers, such as `roc_auc`, not a `_Scorer`"),
         ({"metrics": [accuracy_score]}, "not a `list`"),
-        ({"validate": 5}, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`, not `5`'),
-        ({"validate": KFold(5)}, "not a `KFold`"),
+        ({"validate": 5}, "takes a text such as `cv(5)`, or a splitter of scikit-learn, not `5`"),
+        ({"validate": KFold}, "not a `ABCMeta`"),
         ({"seed": np.arange(2)}, "not a `ndarray`"),
         ({"seed": None}, "takes a whole number, from which all random draws derive, not `None`"),
         ({"allow": "xgboost"}, """takes names of packages, such as `["xgboost"]`, not `'xgboost'`"""),

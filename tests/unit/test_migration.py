@@ -10,6 +10,7 @@ from sklearn.datasets import load_wine
 
 import spacelang as sl
 from spacelang.api.migration import migrate_run, migrate_trials
+from spacelang.api.renames import Renames
 from spacelang.api.stored_runs import reopen_run
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.store import Store
@@ -64,7 +65,7 @@ def test_what_it_writes_begins_a_run(store: Path, tmp_path: Path) -> None:
     (tmp_path / "new.space").write_text(NEW, encoding="utf-8")
     said = spacelang("migrate", "old.db", "new.space", "-o", "seeds.json", folder=tmp_path)
     assert said.returncode == 0
-    assert "6 are members of the space, with e.p = 2, scaler = none" in said.stdout
+    assert "6 of them are members of the space, with e.p = 2, scaler = none" in said.stdout
     seeds = json.loads((tmp_path / "seeds.json").read_text(encoding="utf-8"))
     assert seeds[0] == {"scaler": "none", "e": "KNeighborsClassifier", "e.n_neighbors": 1, "e.p": 2}
     again = sl.search(sl.parse(NEW), objective=loss, optimizer="random", trials=6, workers=0, initial=seeds)
@@ -72,6 +73,46 @@ def test_what_it_writes_begins_a_run(store: Path, tmp_path: Path) -> None:
     told = document(spacelang("migrate", "old.db", "new.space", "--json", folder=tmp_path))
     assert [each["configuration"] for each in told["members"]] == seeds
     assert len(told["left_out"]) == 5
+
+
+RENAMED = """space s
+stage model = KNeighborsClassifier as near { n_neighbors : int[1, 9] = 5 } | GaussianNB | BernoulliNB
+"""
+
+
+def test_what_has_another_name_is_the_same(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.space").write_text(RENAMED, encoding="utf-8")
+    how = ("migrate", "old.db", "new.space", "--rename", "e=model", "--rename", "e.KNeighborsClassifier=near")
+    told = document(spacelang(*how, "--json", folder=tmp_path))
+    with Store.read(store) as run:
+        records = {record.index: record for record in run.records()}
+    assert not told["left_out"]
+    assert len(told["members"]) == 11
+    for each in told["members"]:
+        before = records[each["trial"]].trial.request.configuration
+        assert each["loss"] == loss(dict(before))
+        assert each["configuration"].get("model.n_neighbors") == before.get("e.n_neighbors")
+
+
+@pytest.mark.parametrize(
+    ("renames", "message"),
+    [
+        (["e"], "`e` is not a rename"),
+        (["e=model", "e=other"], "renamed twice"),
+        (["f=model"], "no trial of the run has `f`"),
+        (["e=modell"], "the space has no `modell`"),
+        (["e=model", "e.n_neighbors=model"], "would both be named `model`"),
+    ],
+)
+def test_impossible_renames_are_refused(store: Path, renames: list[str], message: str) -> None:
+    with Store.read(store) as run, pytest.raises(InputError, match=message):
+        migrate_trials(run, sl.parse(RENAMED).counted, renames=Renames.parse(renames))
+
+
+def test_names_can_be_swapped_and_include_what_is_below() -> None:
+    given = sl.Configuration({"a": "X", "a.p": 1, "b": "Y", "b.q": 2, "ab": 3})
+    swapped = Renames.parse(["a=b", "b=a", "b.q=a.r"]).apply(given)
+    assert dict(swapped) == {"b": "X", "b.p": 1, "a": "Y", "a.r": 2, "ab": 3}
 
 
 def test_what_is_no_store_is_said(tmp_path: Path) -> None:
@@ -128,6 +169,16 @@ def test_pipelines_that_are_the_same_are_trials_of_the_new_run(wine: Path, tmp_p
     )
     assert found == expected
     assert len(found) == 15
+
+
+def test_a_stage_with_another_name_gives_the_same_pipelines(wine: Path, tmp_path: Path) -> None:
+    space = sl.parse(BEFORE.replace("stage scaler", "stage scaling"))
+    taken = migrate_run(
+        reopen_run(wine, data="sklearn:wine"), space, tmp_path / "new.db", renames=Renames({"scaler": "scaling"})
+    )
+    assert taken.unchanged
+    assert not taken.to_evaluate
+    assert not taken.migration.dropped
 
 
 def test_less_than_all_rows_are_evaluated_anew(tmp_path: Path) -> None:

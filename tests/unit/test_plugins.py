@@ -174,7 +174,7 @@ def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
 
 
 def test_executors_are_found_by_their_files_and_all_else_is_an_address() -> None:
-    assert {"dask", "here", "processes"} <= {*EXECUTORS.names()}
-    for name in ("elsewhere", "here", "nowhere"):
+    assert {"dask", "in_process", "processes"} <= {*EXECUTORS.names()}
+    for name in ("caller_evaluated", "in_process", "nowhere"):
         with pytest.raises(InputError, match=f"`{name}` is neither an executor nor the address"):
             make_executor(make_function_objective(len), WorkerSettings(1, name))

@@ -83,7 +83,7 @@ def _loss_figure(results: Results, models: IncumbentCandidates) -> "Figure":
     between = "\n" if len(results.data) == 1 else ": "  # one panel is narrower than the title
     seeds = len(results.seeds)
     spread = "one seed" if seeds == 1 else f"median and quartiles of {seeds} seeds"
-    figure.suptitle(f"Loss of the incumbent, {MODEL_LABELS[models]}{between}{spread}", fontsize=13)
+    figure.suptitle(f"Loss of the incumbent among {MODEL_LABELS[models]}{between}{spread}", fontsize=13)
     opacity = _band_opacity(results)
     for place, (axes, data) in enumerate(zip(panels, results.data, strict=True)):
         lower, median, upper = results.quartiles[models][:, place]

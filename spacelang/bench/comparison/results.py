@@ -35,7 +35,7 @@ class IncumbentCandidates(StrEnum):
 
 MODEL_LABELS: Final = {
     IncumbentCandidates.FULL: "models trained on all training rows",
-    IncumbentCandidates.ANY: "any trained model",
+    IncumbentCandidates.ANY: "all trained models",
 }
 """Labels of the two kinds of incumbents."""
 

@@ -127,7 +127,9 @@ def interval_note(results: Results) -> str:
     ]
     if found.unit is ResamplingUnit.SEEDS:
         data = count_with_noun(len(results.data), ResamplingUnit.DATA)
-        lines.append(f"They say nothing about other data: {data} {'is' if len(results.data) == 1 else 'are'} too few.")
+        lines.append(
+            f"The intervals say nothing about other data: {data} {'is' if len(results.data) == 1 else 'are'} too few."
+        )
     return " ".join(lines)
 
 
@@ -160,7 +162,7 @@ def _at_table_times(results: Results) -> Results:
 
 
 def _tie_note(results: Results) -> str:
-    return f"losses within {results.tolerance:g} share a rank"
+    return f"losses that differ by at most {results.tolerance:g} share a rank"
 
 
 def _format_estimate(value: float, low: float, high: float, to_text: Callable[[float], str] = "{:.2f}".format) -> str:
@@ -247,8 +249,8 @@ def winner_loss_table(results: Results, judged: WinnerLosses, data: str) -> Titl
         )
         for name, mean, low, high, *others in by_optimizer
     )
-    over = f"mean over {count_with_noun(len(results.seeds), 'seed')} [95 % interval]"
-    title = f"{data}: {results.formulas[data]} of the winners, {over}"
+    seeds = count_with_noun(len(results.seeds), "seed")
+    title = f"{data}: {results.formulas[data]} of the winners, mean over {seeds} [95 % interval]"
     return TitledTable(make_visible(title), ("", "rows that no trial saw", "reported", "optimism"), rows)
 
 
@@ -283,8 +285,8 @@ def _failure_lines(results: Results) -> list[Text]:
     failed = [run for run in results.runs if run.reason]
     lines = [Text(make_visible(f"{run.key}: {run.reason}"), style="yellow") for run in failed[:MAX_FAILURES]]
     if len(failed) > MAX_FAILURES:
-        more = count_with_noun(len(failed) - MAX_FAILURES, "more run")
-        lines.append(Text(f"and {more} without a score", style="yellow"))
+        more_runs = count_with_noun(len(failed) - MAX_FAILURES, "more run")
+        lines.append(Text(f"and {more_runs} without a score", style="yellow"))
     partial = Counter(
         (run.key.data, run.key.optimizer)
         for run in results.runs

@@ -14,8 +14,9 @@ from spacelang.bench.tables.tabulation import configurations
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
 from spacelang.ir.space import Space
-from spacelang.ir.task import UNLIMITED, AnyBound, Limits, PredefinedSplits, Task, Validation
+from spacelang.ir.task import UNLIMITED, AnyBound, Limits, Task
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Measurement, Request, Status, Trial
+from spacelang.ir.validation import PredefinedSplits, Validation
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure
 from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
@@ -79,7 +80,7 @@ class TableObjective:
     @property
     def validation(self) -> Validation:
         """The validation by which trials were scored; an unknown one is identified by the table itself."""
-        from spacelang.runtime.evaluation.splits import parse_validation
+        from spacelang.ir.validation import parse_validation
 
         try:
             return parse_validation(self.table.metadata.validation)
@@ -105,8 +106,10 @@ class TableObjective:
         """Return the trial of a request, with the cost of running it alone; raises InputError if there is none."""
         row, rung = self._row(request.configuration), self._rung(request.fidelity)
         if row is None:
-            message = f"the table `{self.table.name}` does not have {request.configuration.identity}"
-            remedy = "it has only default hyperparameters; search only those with `--set hyperparameters=default`"
+            message = f"the table `{self.table.name}` does not have the configuration {request.configuration.identity}"
+            remedy = (
+                "the table has only default hyperparameters; search only those with `--set hyperparameters=default`"
+            )
             raise InputError(message, remedy)
         cost, status = self._cost[row][rung], Status(self._status[row][rung])
         if self._limit is not None and cost > self._limit:
@@ -197,9 +200,9 @@ def _check_same_pipelines(table: LossTable, space: Space) -> None:
 
 
 def _describe(difference: Difference) -> str:
-    place = f"{difference.aspect.value} of `{difference.path}`" if difference.path else difference.aspect.value
-    first, second = ("nothing" if each is None else f"`{each}`" for each in (difference.first, difference.second))
-    return f"{place} is {first} in the table and {second} in the space"
+    part = f"{difference.aspect.value} of `{difference.path}`" if difference.path else difference.aspect.value
+    in_table, in_space = ("nothing" if each is None else f"`{each}`" for each in (difference.first, difference.second))
+    return f"{part} is {in_table} in the table and {in_space} in the space"
 
 
 def _stage_row_lookup(table: LossTable, axes: StageProduct, structures: Structures) -> RowLookup:
@@ -236,8 +239,10 @@ def _check_stages(table: LossTable, axes: StageProduct, space: Space) -> None:
         raise DataError(message)
     if len(axes.alternatives) != len(stages) or set(keys) != set(stages):
         named = f" ({_join_names(axes.stages)})" if axes.stages else ""
-        message = f"the table `{table.name}` has {len(axes.alternatives)} stages{named}"
-        raise DataError(f"{message}, but the space `{space.name}` has {len(stages)} ({_join_names(stages)})")
+        raise DataError(
+            f"the table `{table.name}` has {len(axes.alternatives)} stages{named}, "
+            f"but the space `{space.name}` has {len(stages)} ({_join_names(stages)})"
+        )
     lacking: list[str] = []
     for key, names in zip(keys, axes.alternatives, strict=True):
         lacking += [f"`{branch.name}` of `{key}`" for branch in stages[key].branches if branch.name not in names]
@@ -252,8 +257,8 @@ def _join_names(names: Iterable[str]) -> str:
 def _refuse_missing(table: LossTable, space: Space, number: int, lacking: Iterable[str]) -> None:
     shown = list(islice(lacking, MAX_LISTED))
     more = f" and {number - len(shown):,} more" if number > len(shown) else ""
-    message = f"the space `{space.name}` has what the table `{table.name}` lacks: {', '.join(shown)}{more}"
-    raise DataError(message, "remove it from the space, or make a table of the space with `spacelang tabulate`")
+    message = f"the table `{table.name}` lacks parts of the space `{space.name}`: {', '.join(shown)}{more}"
+    raise DataError(message, "remove them from the space, or make a table of the space with `spacelang tabulate`")
 
 
 def _check_members(table: LossTable, structures: Structures, places: Mapping[bytes, int]) -> None:
@@ -262,10 +267,10 @@ def _check_members(table: LossTable, structures: Structures, places: Mapping[byt
     everything = size is not None and table.metadata.hyperparameters == "all"
     wanted = size if everything and size is not None else structures.count
     if wanted > len(places):
-        what = "configurations" if everything else "pipelines"
-        message = f"the space `{space.name}` has {wanted:,} {what}, the table `{table.name}` only {len(places):,}"
+        members = "configurations" if everything else "pipelines"
+        message = f"the space `{space.name}` has {wanted:,} {members}, the table `{table.name}` only {len(places):,}"
         raise DataError(message, "make a table of the space with `spacelang tabulate`")
-    members = configurations(structures, "all" if everything else "default")
-    lacking = [each for each in members if each.digest not in places]
+    listed = configurations(structures, "all" if everything else "default")
+    lacking = [each for each in listed if each.digest not in places]
     if lacking:
         _refuse_missing(table, space, len(lacking), (f"`{each.identity}`" for each in lacking))

@@ -174,7 +174,7 @@ def _pipelines(found: _Arrays) -> StageProduct | ConfigurationList:
         alternatives = tuple(_names(text) for text in found.texts("axes"))
         for names in alternatives:
             good = bool(names) and len(set(names)) == len(names)
-            found.check(good, "an entry of `axes` is not the text of a list of different names")
+            found.check(good, "an entry of `axes` is not a list of different names, written as text")
         found.check(bool(alternatives), "`axes` is empty")
         stages = found.texts("stages") if "stages" in found else ()
         named = not stages or len(set(stages)) == len(alternatives) == len(stages)

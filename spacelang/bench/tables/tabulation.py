@@ -40,12 +40,14 @@ class TabulationSearch:
 def check_size(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
     """Return the number of trials of a table; raises InputError if it is infinite, 0 or above `MAX_TRIALS`."""
     number = count_configurations(structures, hyperparameters)
-    what = "pipelines" if hyperparameters == "default" or not structures.space.hyperparameters else "configurations"
+    members = "pipelines" if hyperparameters == "default" or not structures.space.hyperparameters else "configurations"
     if not number:
         raise InputError(f"the space `{structures.space.name}` is empty")
     if number * rungs > MAX_TRIALS:
-        message = f"`{structures.space.name}` has {number:,} {what}: {number * rungs:,} trials on {rungs} rungs"
-        help_text = f"a table has at most {MAX_TRIALS:,}"
+        message = (
+            f"`{structures.space.name}` has {number:,} {members}, which need {number * rungs:,} trials on {rungs} rungs"
+        )
+        help_text = f"a table has at most {MAX_TRIALS:,} trials"
         if hyperparameters == "all" and structures.count < number:
             help_text += f"; {DEFAULTS_ONLY_HELP}"
         raise InputError(message, help_text)
@@ -113,7 +115,7 @@ def count_configurations(structures: Structures, hyperparameters: Extent) -> int
     except ValueError as error:
         pipelines = f"{structures.count:,} pipelines" if structures.count != 1 else "1 pipeline"
         reason = str(error).partition(": ")[2] or str(error)
-        message = f"`{structures.space.name}` cannot be listed ({pipelines}, but {reason})"
+        message = f"the configurations of `{structures.space.name}` cannot be listed: it has {pipelines}, but {reason}"
         raise InputError(message, DEFAULTS_ONLY_HELP) from error
 
 

@@ -94,10 +94,10 @@ def _title(runs: "Sequence[RunSummary]") -> str:
 
 def _footer() -> str:
     try:
-        said = f"spacelang {version('spacelang')}"
+        program = f"spacelang {version('spacelang')}"
     except PackageNotFoundError:
-        said = "spacelang"
-    return f"Made by {said} from stored runs. This page loads nothing from elsewhere."
+        program = "spacelang"
+    return f"Made by {program} from stored runs. This page loads nothing from elsewhere."
 
 
 def _markup() -> "type[Markup]":

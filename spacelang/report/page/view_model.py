@@ -189,8 +189,8 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
     if test is not None:
         is_best = best is not None and best[0] == test.trial
         end = "; no other trial was" if is_best else ", but is no longer the best"
-        fitted = "scored" if run_data.run.time_note else "fitted on all other rows and scored"
-        yield f"Trial {test.trial} was {fitted} on the test set{end}."
+        scored = "scored" if run_data.run.time_note else "fitted on all other rows and scored"
+        yield f"Trial {test.trial} was {scored} on the test set{end}."
 
 
 def space_lines(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:

@@ -30,7 +30,7 @@ from spacelang.solver.adapted_configuration import adapted_member, dropped_keys_
 
 KIND: Final = "archive"
 VERSION: Final = 1  # The version of the document's format
-REMEDY: Final = "recreate it with `spacelang archive`, or see `grammars/archive.schema.json`"
+REMEDY: Final = "recreate the archive with `spacelang archive`, or see `grammars/archive.schema.json`"
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -154,7 +154,7 @@ _ROW: Final = ObjectCodec(
         ObjectKey(
             "configuration",
             codec.CONFIGURATION,
-            "As `spacelang sample` prints it: the alternatives of its decisions and its active hyperparameters.",
+            "The configuration as `spacelang sample` prints it, with its alternatives and active hyperparameters.",
         ),
         ObjectKey(
             "fingerprint",
@@ -182,7 +182,7 @@ ARCHIVE_CODEC: Final = ObjectCodec(
         ObjectKey(
             "rows",
             codec.ArrayCodec(codec.NamedCodec("row", lambda: _ROW)),
-            "One row for each data set, space and loss. Ties of distances are broken by their order.",
+            "One row for each data set, space and loss. Rows at equal distances are used in this order.",
         ),
     ),
     lambda parts, _, __: Archive("", parts["rows"]),
@@ -230,7 +230,7 @@ class ArchiveSuggestions:
             found.append(self.non_member_message)
         if self.unrelated_rows:
             rows = "1 row" if self.unrelated_rows == 1 else f"{self.unrelated_rows} rows"
-            found.append(f"skipped {rows} of `{self.archive}` for another space or loss")
+            found.append(f"skipped in `{self.archive}`: {rows} for another space or loss")
         if self.dropped_keys:
             found.append(f"`{self.archive}`: {dropped_keys_sentence(self.dropped_keys)}")
         if not self.configurations:

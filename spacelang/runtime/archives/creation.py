@@ -50,7 +50,9 @@ def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Spa
         key = (found.fingerprint or found.data, found.space.vocabulary, found.metric)
         before = best.get(key)
         if before is not None:
-            left_out.append(f"one of several runs on `{found.data}`: only the smallest loss is used")
+            left_out.append(
+                f"one of several runs on `{found.data}`, of which only the one with the smallest loss is used"
+            )
         if before is None or found.loss < before.loss:
             best[key] = found
     if not best:
@@ -76,7 +78,7 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
     with Store.read(path) as run:
         header, best = run.header, run.best
         if not header.meta_features:
-            why = "its run had no data, or is of an earlier version of spacelang"
+            why = "the run had no data, or was made by an earlier version of spacelang"
             return _UnusableRun(f"`{path.name}` has no meta-features: {why}")
         if best is None or not best[2]:
             return _UnusableRun(f"`{path.name}` has no successful trial" + (" within all bounds" if best else ""))

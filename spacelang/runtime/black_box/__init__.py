@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
-from spacelang.ir.task import AnyBound, Validation
+from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import LossScale
+from spacelang.ir.validation import Validation
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import Objective
 from spacelang.runtime.request_queue import PrefixKeyFunction
@@ -51,4 +52,4 @@ class BlackBoxObjective:
         if lacking:
             known = ", ".join(f"{each:,}" for each in self.fidelities)
             what = f"`{self.facts.name}` has no trials at fidelity {', '.join(lacking)}"
-            raise InputError(what, f"it has {known}: choose `b` and `eta` that lead to these")
+            raise InputError(what, f"its fidelities are {known}: choose `b` and `eta` that lead to these")

@@ -142,7 +142,7 @@ def _header(lines: Lines, name: str) -> list[Attribute]:
             _add_declaration(word, line, found)
         except LineError as error:
             raise error.to_data_error(number, name) from None
-    raise DataError(f"`{name}` has no `@data` line", f"it is not an ARFF file, or is truncated: {FETCH_AGAIN}")
+    raise DataError(f"`{name}` has no `@data` line", f"the file is not an ARFF file, or is truncated: {FETCH_AGAIN}")
 
 
 def _add_declaration(word: str, line: str, found: dict[str, Attribute]) -> None:
@@ -298,8 +298,9 @@ def _entries(line: str, width: int) -> dict[int, ArffValue]:
             raise LineError("has an entry that is not a column number and a value")
         number, quoted, bare, comma = match.groups()
         if int(number) >= width or int(number) in found:
-            wrong = "twice" if int(number) in found else f"but the last column is {width - 1}"
-            raise LineError(f"gives column {number}, {wrong}")
+            is_repeated = int(number) in found
+            range_error = f"gives column {number}, but the last column is {width - 1}"
+            raise LineError(f"gives column {number} twice" if is_repeated else range_error)
         found[int(number)] = _value(quoted, bare)
         place = match.end()
     return found

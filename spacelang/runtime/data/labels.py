@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.ir.task import Kind, PredefinedSplits
+from spacelang.ir.task import Kind
+from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.tables import Features, first_true_row_number
 from spacelang.runtime.errors import DataError
+from spacelang.runtime.evaluation.related_rows import UNRELATED, RowRelations
 from spacelang.runtime.evaluation.splits import Split, predefined_splits
 
 TaskKind: TypeAlias = Kind
@@ -23,8 +25,8 @@ MAX_NUMERIC_CLASSES: Final = 20
 class Dataset:
     """A table that is ready for a run. `target` has a float per row (regression) or the index of the row's class.
 
-    `classes` are the labels in sorted order, empty for a regression. `splits` are those that the data defines. Data
-    sets are equal only if they are the same object, as tables have no truth value.
+    `classes` are the labels in sorted order, empty for a regression. `splits`, `split_source` and `relations` are those
+    of the table. Data sets are equal only if they are the same object, as tables have no truth value.
     """
 
     name: str
@@ -33,11 +35,13 @@ class Dataset:
     kind: TaskKind
     classes: tuple[Any, ...] = ()
     splits: tuple[Split, ...] = ()
+    split_source: str = ""
+    relations: RowRelations = UNRELATED
 
     @property
     def validation(self) -> PredefinedSplits | None:
         """The predefined splits on which trials are scored; None if the data defines none."""
-        return predefined_splits(self.splits, self.name) if self.splits else None
+        return predefined_splits(self.splits, self.split_source or self.name) if self.splits else None
 
     @property
     def original_labels(self) -> npt.NDArray[Any]:
@@ -50,8 +54,9 @@ def check_no_missing_labels(table: Table) -> None:
     lacking = table.target.isna().to_numpy()
     if (row := first_true_row_number(lacking)) is not None:
         missing = int(lacking.sum())
-        rows, where = ("1 row has", "row") if missing == 1 else (f"{missing} rows have", "first in row")
-        what = f"{rows} no label in the column `{table.target.name}` ({where} {row:,})"
+        what = f"1 row has no label in the column `{table.target.name}` (row {row:,})"
+        if missing > 1:
+            what = f"{missing} rows have no label in the column `{table.target.name}` (first in row {row:,})"
         raise DataError(what, "drop or label these rows")
 
 
@@ -65,7 +70,7 @@ def check_and_encode_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> 
         case "classification":
             return _encode_classes(table, folds)
         case "regression":
-            return Dataset(table.name, table.features, regression_labels(table), kind, splits=table.splits)
+            return _make_dataset(table, regression_labels(table), kind)
         case _:
             assert_never(kind)
 
@@ -84,7 +89,12 @@ def _encode_classes(table: Table, folds: int) -> Dataset:
     classes = tuple(encoder.classes_.tolist())
     _check_counts(classes, np.bincount(codes).tolist(), str(labels.name), folds)
     target = pd.Series(codes.astype(np.int64), index=labels.index, name=labels.name)
-    return Dataset(table.name, table.features, target, "classification", classes, table.splits)
+    return _make_dataset(table, target, "classification", classes)
+
+
+def _make_dataset(table: Table, target: pd.Series, kind: TaskKind, classes: tuple[Any, ...] = ()) -> Dataset:
+    of_table = (table.splits, table.split_source, table.relations)
+    return Dataset(table.name, table.features, target, kind, classes, *of_table)
 
 
 def _refuse_continuous_labels(labels: pd.Series) -> None:
@@ -104,10 +114,12 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
     if len(counts) == 1:
         raise DataError(f"all labels in the column `{column}` are `{label}`", "a classifier needs at least two classes")
     if rows < folds:
-        last = "or give more rows" if rows == 1 else f"give more rows, or use at most {rows} folds"
+        remedy = "drop the class, merge it with another, or give more rows"
+        if rows > 1:
+            remedy = f"drop the class, merge it with another, give more rows, or use at most {rows} folds"
         held = f"{rows} row{'s' if rows > 1 else ''}, but the split needs at least {folds}"
         what = f"the class `{label}` in the column `{column}` has {held}"
-        raise DataError(what, f"drop the class, merge it with another, {last}")
+        raise DataError(what, remedy)
 
 
 def regression_labels(table: Table) -> pd.Series:

@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.ir.task import Kind, PredefinedSplits
+from spacelang.ir.task import Kind
+from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.data.read_options import ARFF_EXTENSIONS, CSV_EXTENSIONS, DEFAULT_OPTIONS, ReadOptions
 from spacelang.runtime.data.table_files import check_unique_names, read_bytes, read_csv, read_text
 from spacelang.runtime.data.tables import Features, SparseTable, canonical
 from spacelang.runtime.errors import DataError
+from spacelang.runtime.evaluation.related_rows import UNRELATED, RowRelations
 from spacelang.runtime.evaluation.splits import Split, predefined_splits
 from spacelang.spelling_suggestions import format_suggestion
 
@@ -37,8 +39,9 @@ class Table:
     """A data set as it was read.
 
     `features` are a table with unique column names or a sparse array. `target` holds the labels of the same rows.
-    `splits` are the splits that the data defines, on which trials are then scored. `kind` is the kind of task, if the
-    data defines one. `reading` holds the read options of the file, which a file of test rows uses, too.
+    `splits` are the splits that the data defines, on which trials are then scored; `split_source` says where they come
+    from, if not from the data itself. `kind` is the kind of task, if the data defines one. `reading` holds the read
+    options of the file, which a file of test rows uses, too. `relations` are the groups and times of the rows.
     """
 
     name: str
@@ -47,11 +50,13 @@ class Table:
     splits: tuple[Split, ...] = ()
     kind: Kind | None = None
     reading: ReadOptions = DEFAULT_OPTIONS
+    split_source: str = ""
+    relations: RowRelations = UNRELATED
 
     @property
     def validation(self) -> PredefinedSplits | None:
         """The predefined splits on which trials are scored; None if the data defines none."""
-        return predefined_splits(self.splits, self.name) if self.splits else None
+        return predefined_splits(self.splits, self.split_source or self.name) if self.splits else None
 
 
 def load_dataset(reference: str, target: str | None = None, reading: ReadOptions = DEFAULT_OPTIONS) -> Table:
@@ -158,7 +163,7 @@ def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()
 def _refuse_options(reference: str, said: Mapping[str, str]) -> None:
     if said:
         option = next(iter(said))
-        raise DataError(f"`--{option}` has no effect on `{reference}`", "omit it: it is for `.csv` files")
+        raise DataError(f"`--{option}` has no effect on `{reference}`", "omit this option, which is for `.csv` files")
 
 
 def _suggest_file(path: Path) -> str:

@@ -174,8 +174,9 @@ def _dataset(client: Any, room: ClientWorkspace, reference: str, number: int, ta
     columns = [*table.columns] if isinstance(table, pd.DataFrame) else [*table.names]
     label = target or dataset.default_target_attribute
     if label is None or (target is None and label not in columns):
-        said = "has no default label column" if label is None else f"has several label columns: `{label}`"
-        raise DataError(f"`{reference}` {said}", "choose one with `--target-column`")
+        message = f"`{reference}` has several label columns: `{label}`"
+        message = f"`{reference}` has no default label column" if label is None else message
+        raise DataError(message, "choose one with `--target-column`")
     fields = (dataset.row_id_attribute, dataset.ignore_attribute)
     left_out = [name for field in fields for name in _columns_in_field(field, columns) if name != label]
     return OpenmlTable(table, str(label), tuple(left_out))
@@ -295,8 +296,10 @@ def to_data_error(error: Exception, client: Any, reference: str, *, known: bool)
         case client.exceptions.OpenMLHashException():
             return DataError(f"the download of `{reference}` from `{server}` does not match its checksum", TRY_LATER)
         case RequestException():
-            cached = "is incomplete in the cache" if known else "is not in the cache"
-            return DataError(f"`{reference}` {cached}, and `{server}` cannot be reached", TRY_LATER)
+            incomplete = " completely" if known else ""
+            return DataError(
+                f"`{reference}` is not{incomplete} in the cache, and `{server}` cannot be reached", TRY_LATER
+            )
         case OSError():
             return DataError(f"`{reference}` cannot be saved: {(error.strerror or 'the disk fails').lower()}")
         case _:

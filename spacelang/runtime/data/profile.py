@@ -1,8 +1,8 @@
 """The profile of a table: the content of its columns and labels, as needed to generate a starter space."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from shlex import quote
 from typing import Any, Final
@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 
 from spacelang.ir.task import Kind
+from spacelang.ir.validation import excluded_columns
 from spacelang.runtime.data import tables
 from spacelang.runtime.data.labels import MAX_NUMERIC_CLASSES, check_no_missing_labels
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.read_options import format_drop_columns_option
+from spacelang.runtime.data.split_hints import SplitHint, repeated_rows_message, repeated_share, split_hints
 from spacelang.runtime.data.tables import ColumnContent, Features
 from spacelang.runtime.errors import DataError
 from spacelang.text import count_with_noun
@@ -25,6 +27,7 @@ DECISIVE_SHARE: Final = 0.95  # The share of these values that must have a forma
 MIN_ROWS_FOR_UNIQUE: Final = 20  # With fewer rows, all values may differ by chance, so nothing is suspected
 MIN_ROWS: Final = 6
 """With fewer rows, a starter space cannot be used: too few to hold some out and fit nearest neighbours to the rest."""
+UNUSABLE: Final = frozenset({ColumnContent.EMPTY, ColumnContent.OTHER})  # Contents that no pipeline can use
 MAX_NAMES: Final = 6  # The maximum number of columns that a message names
 NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
 DATE: Final = re.compile(
@@ -44,8 +47,8 @@ class Suspicion(Enum):
     IDENTIFIER = (
         ("looks like an identifier", "look like identifiers"),
         (
-            "pipelines cannot learn from it; drop it with `--drop-columns {}`",
-            "pipelines cannot learn from them; drop them with `--drop-columns {}`",
+            "pipelines cannot learn from it; drop it with `--drop-columns {columns}`",
+            "pipelines cannot learn from them; drop them with `--drop-columns {columns}`",
         ),
     )
     DATES = (
@@ -66,7 +69,8 @@ class Suspicion(Enum):
         sentences, remedies = self.value
         several = len(names) > 1
         remedy = remedies[-1] if several else remedies[0]
-        return f"{format_names(names)} {sentences[several]}: {remedy.format(quote(format_drop_columns_option(names)))}"
+        columns = quote(format_drop_columns_option(names))
+        return f"{format_names(names)} {sentences[several]}: {remedy.format(columns=columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,8 @@ class Profile:
 
     `classes` pairs each class with its number of rows, most frequent first. `is_sparse` is True if the features are a
     sparse array of numbers. `refused` holds a sentence, with a remedy, for everything that a run would refuse. The
-    starter space can be used once these are corrected.
+    starter space can be used once these are corrected. `split_hints` are the columns by which the rows should be split,
+    and `repeated_share` is the share of the rows that the table has more than once, beyond chance.
     """
 
     name: str
@@ -103,6 +108,8 @@ class Profile:
     classes: tuple[tuple[str, int], ...] = ()
     is_sparse: bool = False
     refused: tuple[str, ...] = ()
+    split_hints: tuple[SplitHint, ...] = ()
+    repeated_share: float = 0.0
 
     def columns_with(self, content: ColumnContent) -> tuple[ColumnProfile, ...]:
         """Return the columns with this content; free text does not count as a category."""
@@ -115,8 +122,23 @@ class Profile:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences on columns that may not be what their types suggest, with remedies; one for each suspicion."""
-        return _warnings(self.columns)
+        """Sentences on columns that may not be what their types suggest and on misleading splits, with remedies."""
+        split = [hint.note if hint is self.split_hint else hint.message for hint in self.split_hints]
+        if self.repeated_share:
+            split.append(repeated_rows_message(self.repeated_share, "the rows occur more than once"))
+        return [*_warnings(self.without_split_columns.columns), *split]
+
+    @property
+    def split_hint(self) -> SplitHint | None:
+        """The hint by which a starter space splits the rows; None for a random split, or if no feature is left."""
+        usable = {each.name for each in self.columns if each.content not in UNUSABLE}
+        return next((hint for hint in self.split_hints if hint.is_sure and usable - {hint.column}), None)
+
+    @property
+    def without_split_columns(self) -> "Profile":
+        """The profile without the column by which a starter space splits the rows, which is no feature."""
+        used = () if self.split_hint is None else excluded_columns(self.split_hint.validation)
+        return replace(self, columns=tuple(column for column in self.columns if column.name not in used))
 
     @property
     def rarest_class_size(self) -> int:
@@ -144,8 +166,10 @@ def profile(table: Table) -> Profile:
     if rows < MIN_ROWS:
         are = "is" if rows == 1 else "are"
         refused.append(f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}")
-    found = Profile(table.name, rows, columns, label, kind, classes, is_sparse, tuple(refused))
-    if all(column.content in {ColumnContent.EMPTY, ColumnContent.OTHER} for column in found.columns):
+    hints = () if refused else hints_of(table.features, table.target, kind)
+    repeated = repeated_share(table.features)
+    found = Profile(table.name, rows, columns, label, kind, classes, is_sparse, tuple(refused), hints, repeated)
+    if all(column.content in UNUSABLE for column in found.columns):
         raise DataError(f"no column of `{table.name}` holds numbers, categories, text or dates", "add such columns")
     return found
 
@@ -173,9 +197,16 @@ def guess_task_kind(table: Table) -> TaskKindGuess:
     return TaskKindGuess("classification", f"{column} holds {distinct} whole numbers")
 
 
-def warnings_of(features: Features) -> list[str]:
-    """Return the sentences of `Profile.warnings` for the columns of a table."""
-    return _warnings(_columns(features))
+def warnings_of(features: Features, used: Collection[str] = ()) -> list[str]:
+    """Return the sentences of `Profile.warnings` for the columns of a table, without those that are `used` already."""
+    return _warnings(column for column in _columns(features) if column.name not in used)
+
+
+def hints_of(features: Features, target: "pd.Series[Any]", kind: Kind) -> tuple[SplitHint, ...]:
+    """Return a hint for each column by which the rows of a table should be split."""
+    columns = _columns(features)
+    dates = [each.name for each in columns if Suspicion.DATES is each.suspicion or each.content is ColumnContent.DATE]
+    return split_hints(features, target, kind, dates)
 
 
 def format_names(names: Sequence[str]) -> str:
@@ -224,7 +255,7 @@ def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[
 
 def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
     if names := [column.name for column in columns if column.content is ColumnContent.OTHER]:
-        yield _refusal(names, "neither numbers nor text nor dates", "convert {} to numbers")
+        yield _refusal(names, "neither numbers nor text nor dates", "convert {it_or_them} to numbers")
 
 
 def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
@@ -233,7 +264,7 @@ def _refusal(names: Sequence[str], content: str, remedy: str) -> str:
         f"{format_names(names)} {holds} {content}",
         f"--drop-columns {quote(format_drop_columns_option(names))}",
     )
-    return f"{what}, which a run refuses: {remedy.format(them)}, or drop {them} with `{drop}`"
+    return f"{what}, which a run refuses: {remedy.format(it_or_them=them)}, or drop {them} with `{drop}`"
 
 
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:

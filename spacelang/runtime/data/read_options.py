@@ -163,7 +163,7 @@ def parse_data_options(texts: Mapping[str, str]) -> DataOptions:
         share = float(texts["test"]) if "test" in texts else None
         dropped = json.loads(texts.get("drop_columns", "[]"))
     except (ValueError, RecursionError):
-        raise _unreadable("a number or a list is invalid") from None
+        raise _unreadable("the share of test rows or the list of dropped columns is invalid") from None
     if share is not None and not 0 < share < 1:
         raise _unreadable(f"the test share {share:g} is not between 0 and 1")
     if not isinstance(dropped, list) or not all(isinstance(name, str) for name in dropped):
@@ -180,6 +180,6 @@ def _unreadable(why: str) -> DataError:
 
 
 REPEAT_OPTIONS: Final = (
-    "give the options of the run again: `--data`, `--target-column`, `--test`, `--drop-columns`, "
+    "give the data options of the run again: `--data`, `--target-column`, `--test`, `--drop-columns`, "
     "`--sep`, `--encoding`, `--decimal`"
 )

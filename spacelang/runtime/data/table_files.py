@@ -19,7 +19,7 @@ from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from spacelang.runtime.errors import DataError
 
 FETCH_AGAIN: Final = "download or save the file again"
-TRUNCATED_REMEDY: Final = f"it may be truncated: {FETCH_AGAIN}"
+TRUNCATED_REMEDY: Final = f"the file may be truncated: {FETCH_AGAIN}"
 SNIFFED_CHARACTERS: Final = 65_536  # The number of characters at the start of a file in which the separator is detected
 SNIFFED_LINES: Final = 20  # The number of lines, within these characters, in which the separator is detected
 
@@ -69,15 +69,16 @@ def _decode(content: bytes, name: str, encoding: str) -> str:
         text = content.decode("utf-8-sig" if is_usual else encoding)
     except UnicodeError as error:
         likely = read_options.likely_encoding(content)
-        remedy = "save it as text in UTF-8"
+        remedy = "save the file as text in UTF-8"
         if likely not in {None, encoding}:
-            remedy = f"it may be `{likely}`: give `--encoding {likely}`, or `encoding=`; else save it as text in UTF-8"
+            guess = f"the encoding may be `{likely}`: give `--encoding {likely}`, or `encoding=`"
+            remedy = f"{guess}; else save the file as text in UTF-8"
         # A truncated last character gives an error without a position.
         place = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
         called = "UTF-8" if is_usual else f"`{encoding}`"
         raise DataError(f"`{name}` is not a text file in {called}{place}", remedy) from error
     if "\0" in text:
-        raise DataError(f"`{name}` is a binary file", "save it as text in UTF-8")
+        raise DataError(f"`{name}` is a binary file", "save the file as text in UTF-8")
     if not text.strip():
         raise DataError(f"`{name}` is empty")
     return text
@@ -127,7 +128,7 @@ def _check_separator(text: str, name: str, sep: str) -> None:
         fitting = read_options.displayed_separator(likely)
         raise DataError(
             f"`{name}` is not separated by {between}: its header is a single field",
-            f"`{fitting}` fits: give `--sep {quote(fitting)}`, or `sep=`",
+            f"the separator seems to be `{fitting}`: give `--sep {quote(fitting)}`, or `sep=`",
         )
 
 
@@ -162,7 +163,7 @@ def read_parquet(content: bytes, name: str) -> pd.DataFrame:
         with ParquetFile(arrow.BufferReader(content), page_checksum_verification=True) as file:
             frame: pd.DataFrame = file.read().to_pandas(date_as_object=False, use_threads=False)
     except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
-        remedy = f"it may be truncated or damaged: {FETCH_AGAIN}"
+        remedy = f"the file may be truncated or damaged: {FETCH_AGAIN}"
         raise DataError(f"`{name}` is not a valid Parquet file", remedy) from error
     _check_frame(frame, name)
     columns = {str(column): _remove_mask(frame[column]) for column in frame.columns}
@@ -177,7 +178,7 @@ def _check_frame(frame: pd.DataFrame, name: str) -> None:
     names = [str(column) for column in frame.columns]
     for place, column in enumerate(names, start=1):
         if not column.strip():
-            raise DataError(f"column {place} of `{name}` has no name", "name or remove it")
+            raise DataError(f"column {place} of `{name}` has no name", "name the column or remove it")
     check_unique_names(names, name)
 
 

@@ -338,8 +338,9 @@ def _describe_models(models: int, members: int) -> str:
     if members == 1:
         return "the only member of the ensemble is the model of its trial"
     which = f"all {members}" if models == members else f"{models} of {members}"
-    verb, what = ("is", "the model of its trial") if models == 1 else ("are", "the models of their trials")
-    return f"{which} members of the ensemble {verb} {what}"
+    if models == 1:
+        return f"{which} members of the ensemble is the model of its trial"
+    return f"{which} members of the ensemble are the models of their trials"
 
 
 def make_unfitted(

@@ -22,7 +22,7 @@ REPRODUCIBLE_ERRORS: Final = (ValueError, TypeError, LookupError, ArithmeticErro
 
 @dataclass(frozen=True, slots=True)
 class TrialRows:
-    """The rows of a trial on a fold: the first `fidelity` training rows, as copies if the pipeline overwrites them."""
+    """The rows of a trial on a fold: its training rows at `fidelity`, as copies if the pipeline overwrites them."""
 
     fold_number: int
     fold: Fold
@@ -32,7 +32,7 @@ class TrialRows:
     @property
     def cache_key(self) -> Hashable:
         """A cache key for the training rows: equal for the same rows of the same data set."""
-        return self.fold_number, len(self.fold.training_target[: self.fidelity]), self.needs_copies
+        return self.fold_number, self.fold.training_size(self.fidelity), self.needs_copies
 
     def training(self) -> tuple[Any, Any]:
         """Return the features and the labels to train on."""
@@ -40,7 +40,7 @@ class TrialRows:
 
     def target(self) -> Any:
         """Return the labels to train on."""
-        return self.training()[1] if self.needs_copies else self.fold.training_target[: self.fidelity]
+        return self.training()[1] if self.needs_copies else self.fold.training_rows(self.fidelity, own=False)[1]
 
     def held_out(self) -> Any:
         """Return the features of the held-out rows."""

@@ -1,17 +1,37 @@
 """The settings of an evaluation, and the folds that all trials share: split, prepared and in a fixed order of rows."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, assert_never
 
 import numpy as np
 import pandas as pd
 
 from spacelang.ir import task
+from spacelang.ir.validation import (
+    CrossValidation,
+    DeclaredValidation,
+    Holdout,
+    PredefinedSplits,
+    TimeSeriesSplits,
+    Validation,
+    describe_validation,
+    group_column,
+    time_column,
+)
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation import splits
-from spacelang.runtime.evaluation.splits import Rows
+from spacelang.runtime.evaluation.related_rows import (
+    check_groups,
+    grouped_folds,
+    grouped_holdout,
+    prefix_length,
+    related_order,
+    time_folds,
+    time_holdout,
+)
+from spacelang.runtime.evaluation.splits import OTHER_VALIDATION_HELP, Rows
 from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.runtime.scoring.constraints import Constraint
 from spacelang.spelling_suggestions import format_suggestion
@@ -29,8 +49,8 @@ rows, 0.031 with 600 and 0.012 with 1,200, on five folds 0.025, 0.016 and 0.004.
 pipelines on five folds is better than the best of 50 on a holdout with 300 rows (by 0.015) and with 600 (by 0.002), and
 worse with 1,200 (by 0.004).
 """
-SMALL_DATA_VALIDATION: Final = task.CrossValidation(5)  # The default validation for at most `SMALL_DATA_ROWS` rows
-LARGE_DATA_VALIDATION: Final = task.Holdout(0.3)
+SMALL_DATA_VALIDATION: Final = CrossValidation(5)  # The default validation for at most `SMALL_DATA_ROWS` rows
+LARGE_DATA_VALIDATION: Final = Holdout(0.3)
 """The default validation for more rows: the split used in the papers that compare optimizers."""
 MIN_FOLDS: Final = 3
 """The fewest folds of a default cross-validation: with two, a trial would train on half of the rows."""
@@ -40,6 +60,9 @@ CACHE_BYTES: Final = 2.0**29  # The default size limit of the prefix cache of ea
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
     """One split of the prepared rows; the training rows are in the order in which trials use them.
+
+    `prefix_lengths` are the numbers of first training rows that a trial may use, ascending, if these must be whole
+    groups or have two classes in the order of time; None allows all numbers.
 
     All trials share the rows. Dense arrays are read-only. Sparse matrices are not, because some operators would refuse
     them. A pipeline for which `writes_in_place` is True therefore gets copies.
@@ -56,6 +79,7 @@ class Fold:
     groups: Mapping[str, tuple[Rows, ...]] = field(default_factory=dict)
     rows: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     transformer: Any = None
+    prefix_lengths: Rows | None = None
 
     def __post_init__(self) -> None:
         for rows in (self.training, self.training_target, self.held_out, self.held_out_target):
@@ -66,9 +90,17 @@ class Fold:
         # Unpickling calls the constructor, which makes the arrays read-only; a pickled array would be writable.
         return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
+    def training_size(self, fidelity: int | None) -> int:
+        """Return the number of training rows at a fidelity: all for None, more than asked for if groups are whole."""
+        size = len(self.training_target)
+        if fidelity is None or fidelity >= size:
+            return size
+        return fidelity if self.prefix_lengths is None else prefix_length(self.prefix_lengths, fidelity)
+
     def training_rows(self, fidelity: int | None, *, own: bool) -> tuple[Any, Any]:
-        """Return the first `fidelity` training rows and their labels (all if None), as copies if `own`."""
-        rows, target = self.training[:fidelity], self.training_target[:fidelity]
+        """Return the training rows at a fidelity, the first ones, and their labels, as copies if `own`."""
+        size = self.training_size(fidelity)
+        rows, target = self.training[:size], self.training_target[:size]
         return (rows.copy(), target.copy()) if own else (rows, target)
 
     def held_out_rows(self, *, own: bool) -> Any:
@@ -89,38 +121,52 @@ def writes_in_place(estimator: Any) -> bool:
     return any(held.get(name) is False for name in COPY_PARAMETERS) or any(map(writes_in_place, held.values()))
 
 
-def default_validation(dataset: Dataset) -> task.DeclaredValidation:
-    """Return `cv(5)`, or as many folds as the rarest class has rows (3 or 4), for small data, else `holdout(0.3)`."""
-    rows = len(dataset.target)
-    rarest = int(np.bincount(dataset.target).min()) if dataset.kind == "classification" else rows
+def default_validation(dataset: Dataset, group: str | None = None) -> DeclaredValidation:
+    """Return `cv(5)`, or as many folds as the rarest class has rows (3 or 4), for small data, else `holdout(0.3)`.
+
+    `group` is the name of the groups, if the rows have any; they then count instead of rows.
+    """
+    rows, groups = len(dataset.target), dataset.relations.groups
+    units = np.arange(rows) if groups is None else groups
+    codes = dataset.target.to_numpy() if dataset.kind == "classification" else np.zeros(rows, dtype=np.int64)
+    rarest = min(len(np.unique(units[codes == code])) for code in np.unique(codes))
     folds = min(SMALL_DATA_VALIDATION.folds, rarest)
-    return task.CrossValidation(folds) if rows <= SMALL_DATA_ROWS and folds >= MIN_FOLDS else LARGE_DATA_VALIDATION
+    is_small = rows <= SMALL_DATA_ROWS and folds >= MIN_FOLDS
+    return CrossValidation(folds, group) if is_small else replace(LARGE_DATA_VALIDATION, group=group)
 
 
 def make_folds(
-    dataset: Dataset, validation: task.Validation, seed: int, preparation: Preparation, columns: Iterable[str] = ()
+    dataset: Dataset, validation: Validation, seed: int, preparation: Preparation, columns: Iterable[str] = ()
 ) -> tuple[Fold, ...]:
     """Split and prepare a data set by the seed; `columns` form groups (see `Fold`). Raise DataError if impossible."""
     grouping = {column: _grouping_column(dataset, column) for column in columns}
     rng = np.random.default_rng(seed)
     target = dataset.target.to_numpy()
-    is_classification = dataset.kind == "classification"
     found = []
     for training, held_out in _split_rows(dataset, validation, rng):
-        order = training[splits.stratified_order(target[training], rng)] if is_classification else training
+        order, lengths = _training_order(dataset, training, rng)
         features, transformer = dataset.features, None
         if isinstance(features, pd.DataFrame):
             fitting, judging, transformer = _prepare(features.iloc[order], features.iloc[held_out], preparation)
         else:
             fitting, judging = features[order], features[held_out]
         groups = {column: _group_positions(values.iloc[held_out]) for column, values in grouping.items()}
-        found.append(Fold(fitting, target[order], judging, target[held_out], groups, held_out, transformer))
+        found.append(Fold(fitting, target[order], judging, target[held_out], groups, held_out, transformer, lengths))
     return tuple(found)
 
 
-def first_fold_training_rows(dataset: Dataset, validation: task.Validation, seed: int) -> Rows:
-    """Return the numbers of the training rows in the first fold of `make_folds`, in no particular order."""
-    return _split_rows(dataset, validation, np.random.default_rng(seed))[0][0]
+def _training_order(dataset: Dataset, training: Rows, rng: np.random.Generator) -> tuple[Rows, Rows | None]:
+    """Return training rows in the order in which trials use them, and the possible prefix lengths (None: all)."""
+    codes = dataset.target.to_numpy()[training] if dataset.kind == "classification" else None
+    if dataset.relations:
+        places, lengths = related_order(dataset.relations.take(training), codes, rng)
+        return training[places], lengths
+    return (training if codes is None else training[splits.stratified_order(codes, rng)]), None
+
+
+def split_rows(dataset: Dataset, validation: Validation, seed: int) -> list[tuple[Rows, Rows]]:
+    """Return the numbers of the training and the held-out rows of each fold of `make_folds`, in no particular order."""
+    return _split_rows(dataset, validation, np.random.default_rng(seed))
 
 
 def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, columns: Iterable[str] = ()) -> Fold:
@@ -133,41 +179,92 @@ def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, 
     return Fold(fitting, targets[0], judging, targets[1], groups, np.arange(len(targets[1])))
 
 
-def _split_rows(dataset: Dataset, validation: task.Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
+def _split_rows(dataset: Dataset, validation: Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
     codes, rows = dataset.target.to_numpy(), len(dataset.target)
     if rows < 4:
         raise DataError(f"`{dataset.name}` has {rows} rows; a validation needs at least 4")
+    if dataset.relations and not isinstance(validation, PredefinedSplits):
+        return _related_splits(dataset, validation, rng)
     match validation:
-        case task.Holdout(share):
-            if not 0 < share < 1:
-                raise DataError(f"the share of held-out rows must be between 0 and 1, not {share:g}")
+        case Holdout(share):
+            _check_share(share)
             if dataset.kind == "classification":
                 return [splits.stratified_holdout(codes, share, rng)]
             return [splits.plain_holdout(rows, share, rng)]
-        case task.CrossValidation(folds):
-            if not 2 <= folds <= rows:
-                raise DataError(f"{rows} rows cannot be split into {folds} folds", f"choose from 2 to {rows} folds")
+        case CrossValidation(folds):
+            _check_folds(folds, rows)
             if dataset.kind == "classification":
                 return splits.stratified_folds(codes, folds, rng)
             return splits.plain_folds(rows, folds, rng)
-        case task.PredefinedSplits():
+        case TimeSeriesSplits():
+            raise DataError(f"`{dataset.name}` has no times to split by", OTHER_VALIDATION_HELP)
+        case PredefinedSplits():
             return _predefined_splits(dataset, validation, rng)
         case _:
             assert_never(validation)
 
 
+def _check_share(share: float) -> None:
+    if not 0 < share < 1:
+        raise DataError(f"the share of held-out rows must be between 0 and 1, not {share:g}")
+
+
+def _check_folds(folds: int, rows: int) -> None:
+    if not 2 <= folds <= rows:
+        raise DataError(f"{rows} rows cannot be split into {folds} folds", f"choose from 2 to {rows} folds")
+
+
+def _related_splits(
+    dataset: Dataset, validation: DeclaredValidation, rng: np.random.Generator
+) -> list[tuple[Rows, Rows]]:
+    """Return the splits of rows with groups or times; raise DataError if there are too few of them."""
+    relations, rows = dataset.relations, len(dataset.target)
+    codes = dataset.target.to_numpy() if dataset.kind == "classification" else np.zeros(rows, dtype=np.int64)
+    column = time_column(validation) or group_column(validation)
+    what = f"the column `{column}`" if column is not None else "`groups`"
+    if relations.times is None:
+        needed = validation.folds if isinstance(validation, CrossValidation) else 2
+        check_groups(relations, codes, dataset.classes, needed, what)
+    match validation:
+        case Holdout(share):
+            _check_share(share)
+            if relations.times is not None:
+                found = [time_holdout(relations.times, share, what)]
+            else:
+                assert relations.groups is not None
+                found = [grouped_holdout(codes, relations.groups, share, rng)]
+        case TimeSeriesSplits(folds):
+            assert relations.times is not None
+            found = time_folds(relations.times, folds, what)
+        case CrossValidation(folds):
+            _check_folds(folds, rows)
+            assert relations.groups is not None
+            found = grouped_folds(codes, relations.groups, folds, rng)
+        case _:
+            assert_never(validation)
+    _check_split_classes(dataset, found, f"by {what}")
+    return found
+
+
+def _check_split_classes(dataset: Dataset, found: Sequence[tuple[Rows, Rows]], source: str) -> None:
+    """Raise DataError for a classification of which a split trains on a single class."""
+    if dataset.kind == "regression":
+        return
+    for place, (training, _) in enumerate(found, start=1):
+        if len(np.unique(dataset.target.to_numpy()[training])) < 2:
+            what = f"split {place} of {len(found)} {source} trains on a single class"
+            raise DataError(what, OTHER_VALIDATION_HELP)
+
+
 def _predefined_splits(
-    dataset: Dataset, validation: task.PredefinedSplits, rng: np.random.Generator
+    dataset: Dataset, validation: PredefinedSplits, rng: np.random.Generator
 ) -> list[tuple[Rows, Rows]]:
     """Return the predefined splits, training rows in random order; raise DataError if invalid or of a single class."""
     if validation != dataset.validation:
-        raise DataError(f"`{dataset.name}` does not have {task.describe_validation(validation)}")
-    splits.check_splits(dataset.splits, len(dataset.target), dataset.name)
-    if dataset.kind == "classification":
-        for place, split in enumerate(dataset.splits, start=1):
-            if len(np.unique(dataset.target.to_numpy()[split.training])) < 2:
-                what = f"split {place} of {len(dataset.splits)} of `{dataset.name}` trains on a single class"
-                raise DataError(what, splits.OTHER_VALIDATION_HELP)
+        raise DataError(f"`{dataset.name}` does not have {describe_validation(validation)}")
+    source = dataset.split_source or dataset.name
+    splits.check_splits(dataset.splits, len(dataset.target), source)
+    _check_split_classes(dataset, [(split.training, split.held_out) for split in dataset.splits], f"of `{source}`")
     return [(rng.permutation(split.training), split.held_out) for split in dataset.splits]
 
 
@@ -194,8 +291,10 @@ def _grouping_column(dataset: Dataset, name: str) -> pd.Series:
     values = _find_column(dataset, name)
     distinct = values.nunique()
     if distinct < 2 or distinct > len(values) / 2:
-        held = "a single value" if distinct == 1 else f"{distinct} different values in {len(values)} rows"
-        raise DataError(f"the column `{name}` cannot group rows: it has {held}", "choose a categorical column")
+        what = f"the column `{name}` cannot group rows: it has {distinct} different values in {len(values)} rows"
+        if distinct == 1:
+            what = f"the column `{name}` cannot group rows: it has a single value"
+        raise DataError(what, "choose a categorical column")
     return values
 
 
@@ -218,7 +317,7 @@ class EvaluationSettings:
     """The settings of an evaluation: the goal (None: the default metric of the data), the validation and more."""
 
     goal: task.Goal | None = None
-    validation: task.Validation = LARGE_DATA_VALIDATION
+    validation: Validation = LARGE_DATA_VALIDATION
     bounds: tuple[task.Bound, ...] = ()
     seed: int = 0
     metrics: tuple[str, ...] = ()  # Names of scikit-learn scorers that are recorded besides the loss

@@ -18,8 +18,9 @@ from spacelang.catalog.packages import allow_imports, allowed_folders
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn
 from spacelang.ir.space import Space, operators
-from spacelang.ir.task import AnyBound, Bound, Measure, Validation
+from spacelang.ir.task import AnyBound, Bound, Measure
 from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenRowsMeasurement
+from spacelang.ir.validation import Validation
 from spacelang.runtime import final_fit
 from spacelang.runtime.archives.meta_features import meta_features
 from spacelang.runtime.data.labels import Dataset
@@ -123,7 +124,7 @@ class DataObjective:
     def meta_features(self) -> Mapping[str, float]:
         """The meta-features of the unprepared training rows of the first fold. Labels of held-out rows are not used."""
         data = self._dataset
-        rows = folds.first_fold_training_rows(data, self._settings.validation, self._settings.seed)
+        rows = folds.split_rows(data, self._settings.validation, self._settings.seed)[0][0]
         features = data.features.iloc[rows] if isinstance(data.features, pd.DataFrame) else data.features[rows]
         is_classification = data.kind == "classification"
         return meta_features(features, data.target.iloc[rows], is_classification=is_classification)
@@ -145,8 +146,8 @@ class DataObjective:
     def further(self) -> Mapping[str, str]:
         """The further settings, as text by name, that two equal runs have in common.
 
-        These are settings of what is recorded that differ from the defaults (as JSON), a fingerprint of the test rows,
-        and the columns whose missing values earlier versions imputed.
+        These are settings of what is recorded that differ from the defaults (as JSON), fingerprints of the test rows
+        and of the groups and times of the rows, and the columns whose missing values earlier versions imputed.
         """
         names = ("metrics", "training_score", "predictions")
         chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
@@ -156,7 +157,7 @@ class DataObjective:
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN_DIGITS]}"
         if numbered := self.preparation.formerly_imputed_columns_text:
             found[MISSING_VALUES_SETTING] = numbered
-        return found
+        return found | self._dataset.relations.descriptions
 
     @property
     def validation(self) -> Validation:

@@ -3,7 +3,6 @@
 import hashlib
 import heapq
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,13 +10,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spacelang.ir.task import CrossValidation, DeclaredValidation, Holdout, PredefinedSplits
+from spacelang.ir.validation import PredefinedSplits
 from spacelang.runtime.errors import DataError
 
 Rows = npt.NDArray[np.int64]  # Row numbers of a table
 OTHER_VALIDATION_HELP: Final = "choose another validation, such as `--validate holdout(0.3)`"
 FINGERPRINT_DIGITS: Final = 12  # The number of hexadecimal digits in the fingerprint of predefined splits
-_VALIDATION: Final = re.compile(r"\s*(holdout|cv)\s*\(\s*([0-9]*\.?[0-9]+)\s*\)\s*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,18 +39,20 @@ def predefined_splits(splits: Sequence[Split], source: str) -> PredefinedSplits:
 def check_splits(splits: Sequence[Split], rows: int, source: str) -> None:
     """Raise DataError if a split lacks rows, has unknown rows, or holds out a row twice or one of its training rows."""
     for place, split in enumerate(splits):
-        named = f"split {place + 1} of {len(splits)} of `{source}`"
+        split_name = f"split {place + 1} of {len(splits)} of `{source}`"
         if not (len(split.training) and len(split.held_out)):
-            raise DataError(f"{named} has no rows to {'evaluate' if len(split.training) else 'train'} on")
+            raise DataError(f"{split_name} has no rows to {'evaluate' if len(split.training) else 'train'} on")
         both = np.concatenate([split.training, split.held_out])
         if both.min() < 0 or both.max() >= rows:
             wrong = both.max() if both.max() >= rows else both.min()
-            raise DataError(f"{named} refers to row {wrong}, but the {rows} rows are numbered from 0 to {rows - 1}")
+            raise DataError(
+                f"{split_name} refers to row {wrong}, but the {rows} rows are numbered from 0 to {rows - 1}"
+            )
         if len(np.unique(split.held_out)) < len(split.held_out):
-            raise DataError(f"{named} holds out the same row twice")
+            raise DataError(f"{split_name} holds out the same row twice")
         shared = np.intersect1d(split.training, split.held_out)
         if len(shared):
-            raise DataError(f"{named} holds out {len(shared)} of its own training rows", OTHER_VALIDATION_HELP)
+            raise DataError(f"{split_name} holds out {len(shared)} of its own training rows", OTHER_VALIDATION_HELP)
 
 
 def stratified_holdout(codes: Rows, test_size: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
@@ -133,18 +133,3 @@ def _pop_next(open_now: list[tuple[int, int, int]], turns: list[int]) -> tuple[i
         heapq.heappush(open_now, (0, number, before))
         return other, other_before
     return number, before
-
-
-def parse_validation(text: str) -> DeclaredValidation:
-    """Parse `holdout(0.3)`, with a share in (0, 1), or `cv(5)`, from 2 folds; raise ValueError for anything else."""
-    match = _VALIDATION.fullmatch(text)
-    if match is None:
-        raise ValueError(f"invalid validation `{text}`; write `holdout(0.3)` or `cv(5)`")
-    name, number = match.groups()
-    if name == "holdout":
-        if not 0 < float(number) < 1:
-            raise ValueError(f"the share of held-out rows must be between 0 and 1, not {number}")
-        return Holdout(float(number))
-    if not number.isdigit() or int(number) < 2:
-        raise ValueError(f"the number of folds must be an integer of at least 2, not {number}")
-    return CrossValidation(int(number))

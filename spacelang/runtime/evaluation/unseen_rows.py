@@ -13,6 +13,7 @@ from spacelang.runtime.data.labels import Dataset, TaskKind, check_and_encode_la
 from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.data.tables import Features
 from spacelang.runtime.errors import DataError, MetricError
+from spacelang.runtime.evaluation.related_rows import check_groups, grouped_holdout, time_holdout
 from spacelang.runtime.evaluation.splits import Rows, plain_holdout, stratified_holdout
 from spacelang.runtime.pipelines.input_conversion import AsTable
 from spacelang.runtime.scoring.metric import Metric, constant_prediction_loss
@@ -20,6 +21,7 @@ from spacelang.runtime.scoring.metric import Metric, constant_prediction_loss
 SEED_STREAM: Final = 12_073
 """Combined with the seed, so that test rows are drawn independently of the splits that the seed alone determines."""
 MIN_ROWS: Final = 2  # The fewest test rows, and the fewest remaining rows of each class
+MIN_GROUPS: Final = 3  # The fewest groups from which test rows are set aside: two remain to be split
 TestRows: TypeAlias = float | Table  # The share of the rows that is set aside for testing, or a table of other rows
 
 
@@ -73,21 +75,34 @@ def split_off_test_rows(table: Table, test: TestRows | None, kind: TaskKind, see
 
 
 def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Rows]:
-    """Return the sorted numbers of the rows for trials and for tests; raise DataError if rows or classes are few."""
+    """Return the sorted numbers of the rows for trials and for tests; raise DataError if rows or classes are few.
+
+    Rows of one group are on the same side. If the rows have times, the latest ones are the test rows.
+    """
     rng = np.random.default_rng([seed, SEED_STREAM])
     target = dataset.target.to_numpy()
     if len(target) < 2 * MIN_ROWS:
         raise DataError(f"`{dataset.name}` has {len(target)} rows, too few to set some aside for testing")
-    if dataset.kind == "regression":
+    relations = dataset.relations
+    if relations.times is not None:
+        kept, drawn = time_holdout(relations.times, share, "the order of the rows")
+    elif relations.groups is not None:
+        codes = np.zeros(len(target), dtype=np.int64) if dataset.kind == "regression" else target
+        # Each class needs groups for the test rows and for both sides of a later split.
+        check_groups(relations, codes, dataset.classes, MIN_GROUPS, "the column of groups")
+        kept, drawn = grouped_holdout(codes, relations.groups, share, rng)
+    elif dataset.kind == "regression":
         kept, drawn = plain_holdout(len(target), share, rng)
     else:
         kept, drawn = stratified_holdout(target, share, rng)
+    if dataset.kind == "classification":
         left = np.bincount(target[kept], minlength=len(dataset.classes))
         if left.min() < MIN_ROWS:
             code = int(left.argmin())
-            lack = f"too few to set aside {share:g} of them for testing and to split the rest"
-            where = f"the class `{dataset.classes[code]}` in the column `{dataset.target.name}`"
-            what = f"{where} has {np.sum(target == code)} rows, {lack}"
+            what = (
+                f"the class `{dataset.classes[code]}` in the column `{dataset.target.name}` has "
+                f"{np.sum(target == code)} rows, too few to set aside {share:g} for testing and to split the rest"
+            )
             remedy = "drop the class, merge it with another, choose a smaller share, or give the test rows as a file"
             raise DataError(what, remedy)
     return np.sort(kept), np.sort(drawn)
@@ -106,7 +121,7 @@ def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
     if isinstance(features, pd.DataFrame) and features.equals(table.features):
         what = f"the test rows of `{tested.name}` are identical to the rows that trials see"
         raise DataError(what, "give other rows, or a share: `--test 0.2`")
-    return Dataset(tested.name, features, target, dataset.kind, dataset.classes)
+    return Dataset(tested.name, features, target, dataset.kind, dataset.classes, relations=tested.relations)
 
 
 def check_metric_on_test_rows(metric: Metric, dataset: Dataset, tested: Dataset) -> None:
@@ -127,7 +142,8 @@ def _select_rows(table: Table, rows: Rows) -> Table:
     features = table.features
     is_table = isinstance(features, pd.DataFrame)
     chosen: Any = features.iloc[rows].reset_index(drop=True) if is_table else features[rows]
-    return replace(table, features=chosen, target=table.target.iloc[rows].reset_index(drop=True), splits=())
+    target = table.target.iloc[rows].reset_index(drop=True)
+    return replace(table, features=chosen, target=target, splits=(), relations=table.relations.take(rows))
 
 
 def _encode_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":

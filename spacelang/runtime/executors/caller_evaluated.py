@@ -8,7 +8,7 @@ from spacelang.runtime.executors import FinishedJob, Job, UnreportedResultError
 from spacelang.runtime.executors.in_process import JobSlots
 
 
-class CallerEvaluatedExecutor(JobSlots):
+class CallerEvaluated(JobSlots):
     """An executor with slots "1", "2", ..., at least one (else ValueError), whose jobs the caller evaluates."""
 
     def __init__(self, places: int = 1) -> None:

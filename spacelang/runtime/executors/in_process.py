@@ -38,7 +38,7 @@ class JobSlots:
         self.stop()
 
 
-class InProcessExecutor(JobSlots):
+class InProcess(JobSlots):
     """An executor with one worker, which evaluates during `wait`, without any limits; a crash ends the run."""
 
     def __init__(self, evaluate: Evaluate) -> None:

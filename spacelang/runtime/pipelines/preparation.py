@@ -288,9 +288,9 @@ def _refuse_unusable(column: pd.Series, kind: ColumnContent, *, dates: bool) -> 
     name, is_number = f"the column `{column.name}`", kind is ColumnContent.NUMBER
     unusable = (ColumnContent.OTHER,) if dates else (ColumnContent.OTHER, ColumnContent.DATE)
     if kind in unusable or (is_number and pd.api.types.is_complex_dtype(column)):
-        raise DataError(f"{name} holds values of the type `{column.dtype}`", "convert them to numbers")
+        raise DataError(f"{name} holds values of the type `{column.dtype}`", "convert the values to numbers")
     if is_number and bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
-        raise DataError(f"{name} holds infinite values", "replace them or drop the column")
+        raise DataError(f"{name} holds infinite values", "replace these values or drop the column")
     if kind is not ColumnContent.CATEGORY:
         return
     if pd.api.types.is_object_dtype(column):
@@ -300,13 +300,15 @@ def _refuse_unusable(column: pd.Series, kind: ColumnContent, *, dates: bool) -> 
             raise DataError(f"{name} holds values of the type `{inferred}`", help_text)
     elif getattr(column.dtype, "na_value", None) is pd.NA and bool(column.isna().any()):
         what = f"{name} marks missing values by `pd.NA`, which scikit-learn does not support"
-        raise DataError(what, "mark them by None: `column.astype(object).where(column.notna(), None)`")
+        raise DataError(what, "mark missing values by None: `column.astype(object).where(column.notna(), None)`")
 
 
 def _refuse_unprepared(values: pd.Series, column: TableColumn, *, encoded: bool, imputed: bool) -> None:
     if encoded and column.is_text:
-        held = f"{values.nunique()} different values in {len(values)} rows"
-        what = f"the column `{column.name}` contains text where numbers are needed: {held}"
+        what = (
+            f"the column `{column.name}` contains text where numbers are needed: "
+            f"{values.nunique()} different values in {len(values)} rows"
+        )
         remedy = "drop the column, or start the space with an operator that encodes it, such as `TargetEncoder`"
         raise DataError(what, remedy)
     if imputed and column.content is ColumnContent.DATE:

@@ -107,6 +107,30 @@ def _dummy_loss(metric: Metric, model: Any, training: Any, held_out: Any) -> flo
         return metric.loss(model.fit(seen, training), unseen, held_out)
 
 
+def check_metric_on_splits(metric: Metric, dataset: Dataset, held_out: Sequence[npt.NDArray[np.int64]]) -> None:
+    """Raise MetricError if a metric is undefined on the held-out rows of a split, because they lack a class."""
+    target = dataset.target.to_numpy()
+    for place, rows in enumerate(held_out, start=1):
+        found = np.unique(target[rows])
+        if dataset.kind == "regression" or len(found) == len(dataset.classes):
+            continue
+        if math.isnan(_constant_loss_or_nan(metric, target, target[rows])):
+            held = f"`{dataset.classes[int(found[0])]}` alone" if len(found) == 1 else f"only {len(found)} classes"
+            what = (
+                f"the metric `{metric.name}` is undefined on split {place} of {len(held_out)}, which holds out {held}"
+            )
+            raise MetricError(what, "use a metric such as `--metric accuracy`, fewer folds, or another validation")
+
+
+def _constant_loss_or_nan(metric: Metric, training: Any, held_out: Any) -> float:
+    from sklearn.dummy import DummyClassifier
+
+    try:
+        return _dummy_loss(metric, DummyClassifier(strategy="prior"), training, held_out)
+    except (ValueError, TypeError, AttributeError, ArithmeticError):
+        return math.nan
+
+
 def _is_regression_metric(name: str) -> bool:
     """Return True for scikit-learn's regression metrics, which would silently accept class codes as numbers."""
     from sklearn.metrics import get_scorer

@@ -70,7 +70,8 @@ def score_with_interval(
     if not has_interval:
         return TestScore(loss, None, None, rows)
     until = math.inf if interval_seconds is None else started + interval_seconds
-    losses = resampled_losses(answers, target, metric, seed, len(tested.classes), until)
+    groups = tested.relations.groups
+    losses = resampled_losses(answers, target, metric, seed, len(tested.classes), until, groups)
     if len(losses) < resample_count(rows):
         return TestScore(loss, None, None, rows, "no interval: the time was up")
     low, high, reason = percentile_interval(losses, metric.name)
@@ -78,25 +79,52 @@ def score_with_interval(
 
 
 def resampled_losses(
-    answers: CachedPredictions, target: Any, metric: Metric, seed: int, classes: int, until: float = math.inf
+    answers: CachedPredictions,
+    target: Any,
+    metric: Metric,
+    seed: int,
+    classes: int,
+    until: float = math.inf,
+    groups: Rows | None = None,
 ) -> Any:
     """Return the losses on bootstrap resamples, nan if undefined; `answers` must have been asked for all rows.
 
-    No further resample is evaluated once `time.monotonic()` has reached `until`.
+    No further resample is evaluated once `time.monotonic()` has reached `until`. Rows are resampled in whole `groups`,
+    if there are any.
     """
     judged = _loss_of_rows(answers, target, metric, classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        resamples = takewhile(lambda _: time.monotonic() < until, bootstrap_rows(len(target), seed))
+        drawn = bootstrap_rows(len(target), seed, groups=groups)
+        resamples = takewhile(lambda _: time.monotonic() < until, drawn)
         return np.array([judged(rows) for rows in resamples])
 
 
-def bootstrap_rows(count: int, seed: int, most: int | None = None) -> Iterator[Rows]:
-    """Yield arrays of row positions: bootstrap resamples of `count` rows, at most `most`, determined by the seed."""
+def bootstrap_rows(count: int, seed: int, most: int | None = None, *, groups: Rows | None = None) -> Iterator[Rows]:
+    """Yield arrays of row positions: bootstrap resamples of `count` rows, at most `most`, determined by the seed.
+
+    With the group of each row, whole groups are drawn, as many as there are: rows of one group are not independent.
+    """
     rng = np.random.default_rng([seed, SEED_STREAM])
     times = resample_count(count)
+    draw = _group_sampler(groups) if groups is not None else lambda rng: rng.integers(0, count, count)
     for _ in range(times if most is None else min(times, most)):
-        yield rng.integers(0, count, count)
+        yield draw(rng)
+
+
+def _group_sampler(groups: Rows) -> Callable[[np.random.Generator], Rows]:
+    """Return a function that draws groups with replacement, and returns the positions of their rows."""
+    order = np.argsort(groups, kind="stable")
+    _, starts, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+
+    def draw(rng: np.random.Generator) -> Rows:
+        chosen = rng.integers(0, len(starts), len(starts))
+        lengths = sizes[chosen]
+        ends = np.cumsum(lengths)
+        found: Rows = order[np.arange(ends[-1]) + np.repeat(starts[chosen] - ends + lengths, lengths)]
+        return found
+
+    return draw
 
 
 def resample_count(rows: int) -> int:

@@ -100,8 +100,8 @@ def pack_predictions(predictions: Any) -> PackedPredictions:
 
     numbers = ascontiguousarray(predictions, "<f8")
     if numbers.nbytes > MAX_BYTES:
-        size = f"{numbers.nbytes} bytes, more than the {MAX_BYTES} that fit into a row"
-        raise ValueError(f"the predictions of a trial are {size}")
+        message = f"the predictions of a trial take {numbers.nbytes} bytes, and a row holds at most {MAX_BYTES}"
+        raise ValueError(message)
     # The shape of the given array: `ascontiguousarray` adds a dimension to a single number.
     shape, content = json.dumps(list(getattr(predictions, "shape", numbers.shape))), numbers.tobytes()
     return PackedPredictions(shape, content, _prediction_digest(shape, content))

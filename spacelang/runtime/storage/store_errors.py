@@ -74,7 +74,7 @@ STORE_PATH_HELP = "name the store of a run; a new run needs a path that does not
 def in_use_error(path: Path, process: int | None = None) -> StoreError:
     """Return the error for a store to which another process is writing."""
     who = "another run" if process is None else f"another run (process {process})"
-    return StoreError(f"`{path}` is in use by {who}", f"wait until it ends, or {OTHER_PATH_HELP}")
+    return StoreError(f"`{path}` is in use by {who}", f"wait until that run ends, or {OTHER_PATH_HELP}")
 
 
 def damaged_error(path: Path, what: str) -> StoreError:
@@ -88,9 +88,11 @@ def damaged_error(path: Path, what: str) -> StoreError:
 
 def different_search_error(path: Path, trial: int, changes: Sequence[str]) -> StoreError:
     """Return the error for a store of a different search; `changes` are changes of versions since."""
-    since = f"versions have changed since ({'; '.join(changes)}): restore them, or " if changes else ""
+    remedy = "start a new run with another `--store`"
+    if changes:
+        remedy = f"versions have changed since ({'; '.join(changes)}): restore them, or {remedy}"
     what = f"trial {trial} of `{path}` was not requested by this search"
-    return StoreError(what, f"{since}start a new run with another `--store`")
+    return StoreError(what, remedy)
 
 
 def changed_during_run_error(path: Path) -> StoreError:
@@ -133,7 +135,7 @@ def is_writable(path: Path) -> bool:
 
 def _check_folder(path: Path) -> None:
     if not path.parent.is_dir():
-        help_ = "create it, or choose another place with `--store`"
+        help_ = "create the folder, or choose another place with `--store`"
         raise StoreError(f"the folder `{path.parent}` does not exist", help_)
 
 
@@ -146,5 +148,5 @@ def _check_regular_file(path: Path, found: os.stat_result) -> None:
 
 def _open_error(path: Path) -> StoreError:
     if not is_writable(path.parent):
-        return StoreError(f"the folder `{path.parent}` is read-only", f"make it writable, or {OTHER_PATH_HELP}")
+        return StoreError(f"the folder `{path.parent}` is read-only", f"make the folder writable, or {OTHER_PATH_HELP}")
     return StoreError(f"`{path}` cannot be opened", f"make sure that you may read and write it, or {OTHER_PATH_HELP}")

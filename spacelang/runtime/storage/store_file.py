@@ -77,7 +77,7 @@ def check_blank(path: Path, connection: sqlite3.Connection) -> None:
         return
     check_is_readable_store(path, connection)
     raise StoreError(
-        f"the store `{path}` already exists", f"continue it with `--resume`, or {store_errors.OTHER_PATH_HELP}"
+        f"the store `{path}` already exists", f"continue the run with `--resume`, or {store_errors.OTHER_PATH_HELP}"
     )
 
 
@@ -150,11 +150,11 @@ def check_integrity(path: Path, connection: sqlite3.Connection) -> None:
 
 def check_same_run(path: Path, stored: RunHeader, new: RunHeader) -> None:
     """Raise StoreError, with the differences, unless the new run is the one of the store."""
-    found = tuple(stored.differences(new))
-    if found:
-        more = f", and {len(found) - 1} more differences" if len(found) > 1 else ""
+    differences = tuple(stored.differences(new))
+    if differences:
+        more = f", and {len(differences) - 1} more differences" if len(differences) > 1 else ""
         remedy = f"start the run with the same settings as before, or {store_errors.OTHER_PATH_HELP}"
-        raise StoreError(f"`{path}` belongs to another run: {found[0]}{more}", remedy, found)
+        raise StoreError(f"`{path}` belongs to another run: {differences[0]}{more}", remedy, differences)
 
 
 # ---- the log

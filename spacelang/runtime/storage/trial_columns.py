@@ -97,13 +97,15 @@ TRIAL_COLUMNS: Final = (
         "float64",
         lambda r: r.trial.seconds_without_sharing,
     ),
-    TrialColumn("started", REAL, "when it started, in seconds of the run", "float64", field="started"),
-    TrialColumn("finished", REAL, "when it finished, in seconds of the run", "float64", field="finished"),
-    TrialColumn("feasible", INTEGER, "whether all bounds of the task hold", "bool", lambda r: r.trial.is_feasible),
+    TrialColumn("started", REAL, "when the trial started, in seconds of the run", "float64", field="started"),
+    TrialColumn("finished", REAL, "when the trial finished, in seconds of the run", "float64", field="finished"),
+    TrialColumn(
+        "feasible", INTEGER, "whether the trial satisfies all bounds of the task", "bool", lambda r: r.trial.is_feasible
+    ),
     TrialColumn(
         "excess",
         MAYBE_INFINITE,
-        "the sum over the violated bounds of how many times the bound is exceeded",
+        "the relative excess over each violated bound, (value - limit) / limit, summed over the bounds",
         read=lambda r: r.trial.excess,
     ),
     TrialColumn(
@@ -114,7 +116,7 @@ TRIAL_COLUMNS: Final = (
         lambda r: r.trial.training_loss,
     ),
     TrialColumn("worker", TEXT, "the name of the worker", "object", field="worker"),
-    TrialColumn("attempts", INTEGER, "how many times it was started", "int64", field="attempts"),
+    TrialColumn("attempts", INTEGER, "how many times the trial was started", "int64", field="attempts"),
     TrialColumn("reason", TEXT, "why the trial failed", "object", lambda r: r.trial.reason),
     TrialColumn(
         "constraints",
@@ -138,11 +140,11 @@ TRIAL_COLUMNS: Final = (
         # ASCII, because some strings, with lone surrogates, cannot be encoded.
         store=lambda r: json.dumps(r.trial.request.configuration.to_dict(), sort_keys=True),
     ),
-    TrialColumn("workers", INTEGER, "how many workers there were", field="workers"),
+    TrialColumn("workers", INTEGER, "the number of workers when the trial ran", field="workers"),
     TrialColumn(
         "speculative",
         INTEGER,
-        "whether it was started before the optimizer asked for it",
+        "whether the trial was started before the optimizer asked for it",
         "bool",
         field="is_speculative",
         stored_as="early",

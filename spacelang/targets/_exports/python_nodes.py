@@ -11,6 +11,8 @@ from spacelang.ir.domain import Grid, affine_integer_coefficients
 from spacelang.text import unique_name
 
 WIDTH: Final = 112  # The maximum line width; longer expressions in brackets are broken into lines
+MAX_NESTED_BRACKETS: Final = 60
+"""The maximum nesting of brackets in an expression; deeper calls are assigned first. Python reads at most 200."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,10 +173,20 @@ def _look_up(dotted: str, names: Mapping[str, Any]) -> Any:
 
 
 def assignment_source(name: str, code: Code) -> str:
-    """Return statements that assign the object of the code to `name`, after the calls that it uses repeatedly."""
+    """Return statements that assign the object of the code to `name`.
+
+    Calls that it uses repeatedly and calls that are nested deeply are assigned to names before.
+    """
     ordered = list(_post_order(code))
     uses = Counter(id(inner) for part in ordered for inner in children(part))
-    shared = [part for part in ordered if isinstance(part, CallNode | InfixNode) and uses[id(part)] > 1]
+    shared: list[Code] = []
+    nesting: dict[int, int] = {}  # the number of nested brackets, without those inside shared parts
+    for part in ordered:
+        nesting[id(part)] = 1 + max((nesting[id(inner)] for inner in children(part)), default=0)
+        is_deep = isinstance(part, CallNode) and nesting[id(part)] > MAX_NESTED_BRACKETS
+        if is_deep or (isinstance(part, CallNode | InfixNode) and uses[id(part)] > 1):
+            shared.append(part)
+            nesting[id(part)] = 0
     names: dict[int, str] = {}
     lines = []
     for part in shared:

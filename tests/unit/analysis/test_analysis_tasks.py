@@ -8,7 +8,8 @@ from spelled import found, one, space
 from spacelang.analysis import CheckContext, check
 from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.ir.task import Bound, CrossValidation, Fidelity, Goal, Holdout, Limits, Measure, Task
+from spacelang.ir.task import Bound, Fidelity, Goal, Limits, Measure, Task
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.text import Source
 
 CLASSIFIERS = "stage estimator = GaussianNB | SVC\n"
@@ -145,7 +146,7 @@ def test_what_is_wrong(line: str, diagnostics: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "help_text"),
     [
-        ("maximize log_loss", "write `maximize neg_log_loss`: the negated error"),
+        ("maximize log_loss", "write `maximize neg_log_loss`, which is the negated error"),
         ("maximize auc", "write `roc_auc`"),
         ("maximize accuracy_score", "did you mean `accuracy`?"),
         ("maximize balanced_acuracy", "did you mean `balanced_accuracy`?"),

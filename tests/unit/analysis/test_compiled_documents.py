@@ -59,7 +59,7 @@ def test_a_compiled_space_is_what_its_text_is() -> None:
         ({"version": None}, "`version` is null, expected a number"),
         ({"version": 7}, "SL010"),
         ({"version": True}, "`version` is true, expected a number"),
-        ({"bound": []}, "`bound` is not an object"),
+        ({"bound": []}, "`bound` is not a JSON object"),
         ({"bound": {"n_rows": 3}}, "the symbols are `n_categorical`, `n_classes`, `n_datetime`,"),
         ({"bound": {"n_samples": 0}}, "`bound.n_samples` is 0, expected a whole number of at least 1"),
         ({"bound": {"n_samples": 10**16}}, "`bound.n_samples` is above"),
@@ -74,7 +74,7 @@ def test_the_keys_around_the_definition(change: dict[str, Any], telling: str) ->
 def test_a_version_is_needed() -> None:
     document = compiled()
     del document["version"]
-    refused(document, "`version` is missing", "writes `version` 1")
+    refused(document, "`version` is missing", "write `version` 1")
 
 
 def test_symbols_that_were_bound_stay_bound() -> None:
@@ -82,7 +82,7 @@ def test_symbols_that_were_bound_stay_bound() -> None:
     found = checked(document, n_features=30, n_classes=2)
     assert (found.symbols, found.vast) == ({"n_features": 30}, ("n_samples",))
     assert [problem.code for problem in found.diagnostics] == ["SL020"]
-    refused(document, "SL019", "was compiled for 30", n_features=31)
+    refused(document, "SL019", "was compiled for `n_features` = 30", n_features=31)
     refused(document, "SL019", "without a number for `n_samples`", n_samples=99)
 
 
@@ -97,7 +97,7 @@ def test_symbols_that_were_bound_stay_bound() -> None:
         (
             '{"hyperparameter": "kernel"',
             '{"named": ["rbf"], "hyperparameter": "kernel"',
-            "which is not listed for `kernel`",
+            "which is no value of `kernel`",
         ),
         ('"operator": "SVC"', '"operator": "PCA"', "SL601"),
         ('"operator": "StandardScaler"', '"operator": "SVC"', "SL602"),

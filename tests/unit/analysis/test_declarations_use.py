@@ -56,9 +56,10 @@ def test_what_is_used_is_in_sight() -> None:
     [
         (
             "use xgboost",
-            'SL208 xgboost: if you trust it: `--allow xgboost` on the command line, `allow=("xgboost",)` in Python',
+            "SL208 xgboost: if you trust the package: `--allow xgboost` on the command line, "
+            '`allow=("xgboost",)` in Python',
         ),
-        ("use os", 'SL208 os: if you trust it: `--allow os` on the command line, `allow=("os",)` in Python'),
+        ("use os", 'SL208 os: if you trust the package: `--allow os` on the command line, `allow=("os",)` in Python'),
         ("use xgbost", "SL209 xgbost: did you mean `xgboost`?"),
         ("use imbalanced_learn", "SL209 imbalanced_learn: did you mean `imblearn`?"),
         ("use imblearn.over_sampling", "SL209 imblearn.over_sampling: did you mean `imblearn`?"),
@@ -214,7 +215,7 @@ def test_unused() -> None:
         del report.found[:]
         declarations.check_unused(written, names, catalogues, report)
         assert sorted(problem.primary.text for problem in report.found) == sorted(unused)
-        assert {problem.label for problem in report.found} <= {"none of its operators is used"}
+        assert {problem.label for problem in report.found} <= {"none of the package's operators is used"}
 
 
 def test_nothing_is_imported_without_permission_or_need() -> None:

@@ -35,7 +35,8 @@ def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
     assert table[1].endswith(f"{median:.4f} [{lower:.4f}, {upper:.4f}]")
     ranked = {ranking: found[IncumbentCandidates.ANY].ranks for ranking, found in results.rank_estimates.items()}
     at = lines.index(
-        "ranks of mean losses, averaged over 2 data sets, losses within 0.001 share a rank; any trained model"
+        "ranks of mean losses, averaged over 2 data sets, losses that differ by at most 0.001 share a rank; "
+        "all trained models"
     )
     value, low, high = (getattr(ranked[Ranking.MEAN_LOSSES], name)[0, -1] for name in ("value", "low", "high"))
     assert lines[at + 2].endswith(f"{value:.2f} [{low:.2f}, {high:.2f}]")
@@ -74,8 +75,8 @@ def test_it_is_said_over_what_intervals_are_and_what_they_cannot_tell() -> None:
         (4, 2, "up to 60% of other data sets may behave as none of these"),
         (1, 5, "by bootstrap over 5 seeds, without correction for multiple comparisons"),
         (1, 5, "up to 52% of other seeds may behave as none of these"),
-        (1, 5, "They say nothing about other data: 1 data set is too few."),
-        (2, 3, "They say nothing about other data: 2 data sets are too few."),
+        (1, 5, "The intervals say nothing about other data: 1 data set is too few."),
+        (2, 3, "The intervals say nothing about other data: 2 data sets are too few."),
         (1, 2, "1 data set and 2 seeds are too few for intervals: every difference of ranks may be noise."),
     ):
         text = shown(made(data=[f"d{place}" for place in range(data)], seeds=seeds, trials=10))

@@ -307,16 +307,16 @@ def with_fixed(space: Space) -> Space:
 @pytest.mark.parametrize(
     ("table_space", "space", "message"),
     [
-        (plain_space(2, 3), plain_space(2, 4), "the space `2x4` has what the table `table` lacks: `a3` of `s1`"),
+        (plain_space(2, 3), plain_space(2, 4), "the table `table` lacks parts of the space `2x4`: `a3` of `s1`"),
         (plain_space(2, 2), plain_space(2, 8), "`a2` of `s1`, `a3` of `s1`, `a4` of `s1` and 3 more"),
         (plain_space(2, 3), plain_space(2, 3, 2), r"has 2 stages \(`s0`, `s1`\), but the space `2x3x2` has 3"),
         (plain_space(2, 3), nested_space(), "has no decisions inside alternatives, but the space has `b.in`"),
         (restricted(constrained_space()), constrained_space(), "the space `constrained` has"),
-        (nested_space(), plain_space(2, 2), "the space `2x2` has what the table `table` lacks"),
+        (nested_space(), plain_space(2, 2), "the table `table` lacks parts of the space `2x2`"),
         (
             conditional_space(),
             make_space("t", choice("s", "none", "scale"), choice("e", "f")),
-            "the space `t` has what the table",
+            "the table `table` lacks parts of the space `t`",
         ),
     ],
 )
@@ -495,8 +495,8 @@ def test_costs_are_those_of_a_trial_alone() -> None:
 @pytest.mark.parametrize(
     ("space", "hyperparameters", "message"),
     [
-        (continuous_space(), "all", r"`continuous` cannot be listed \(4 pipelines, but `e\.f\.rate` is continuous\)"),
-        (plain_space(*[10] * 6), "all", r"has 1,000,000 pipelines: 2,000,000 trials on 2 rungs"),
+        (continuous_space(), "all", r"cannot be listed: it has 4 pipelines, but `e\.f\.rate` is continuous"),
+        (plain_space(*[10] * 6), "all", r"has 1,000,000 pipelines, which need 2,000,000 trials on 2 rungs"),
         (plain_space(*[10] * 30), "default", r"000 trials on 2 rungs"),
         (replace(plain_space(2, 2), constraints=(forbid(BranchTest("s0", ("a0", "a1"))),)), "all", "is empty"),
     ],
@@ -589,9 +589,9 @@ BAD = {
     "no rows": ({"sizes": np.array([0, 100])}, "`sizes` must be positive numbers of training rows that increase"),
     "no sizes": ({"sizes": np.array([], dtype=int)}, "`sizes` must be positive numbers of training rows"),
     "axes are numbers": ({"axes": np.array([1, 2])}, "`axes` does not contain texts"),
-    "code": ({"axes": np.array(["__import__('os').getcwd()", "['a']"])}, "is not the text of a list"),
-    "no list": ({"axes": np.array(["'a0'", "['a0', 'a1', 'a2']"])}, "is not the text of a list"),
-    "deep": ({"axes": np.array(["[" * 5000, "['a']"])}, "is not the text of a list"),
+    "code": ({"axes": np.array(["__import__('os').getcwd()", "['a']"])}, "is not a list of different names"),
+    "no list": ({"axes": np.array(["'a0'", "['a0', 'a1', 'a2']"])}, "is not a list of different names"),
+    "deep": ({"axes": np.array(["[" * 5000, "['a']"])}, "is not a list of different names"),
     "no axes": ({"axes": np.array([], dtype=str)}, "`axes` is empty"),
     "names twice": ({"axes": np.array(["['a', 'a']", "['a0', 'a1', 'a2']"])}, "a list of different names"),
     "stages": ({"stages": np.array(["s0"])}, "`stages` does not name each of the 2 dimensions"),

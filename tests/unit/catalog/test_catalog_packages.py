@@ -82,7 +82,7 @@ def test_a_package_of_ones_own() -> None:
     doubler, classifier, picky = (found.operators[name] for name in found)
     assert (doubler.roles, classifier.roles) == ({Role.TRANSFORMER}, {Role.CLASSIFIER})
     assert (doubler.parameters["factor"].default, doubler.parameters["factor"].check_value("any")) == (2.0, None)
-    assert doubler.parameters["n_jobs"].refused == "the runtime sets it"
+    assert doubler.parameters["n_jobs"].refused == "spacelang sets this parameter"
     assert picky.roles == {Role.TRANSFORMER}
     assert operator_class(found, "Doubler").__name__ == "Doubler"
     assert open_package("own_estimators") is found

@@ -78,11 +78,11 @@ def test_what_data_an_operator_accepts(name: str, missing: bool, categories: boo
 @pytest.mark.parametrize(
     ("name", "parameter", "reason"),
     [
-        ("AgglomerativeClustering", "memory", "it names a cache folder, whose pickles would be run"),
-        ("Pipeline", "memory", "it names a cache folder, whose pickles would be run"),
-        ("GridSearchCV", "pre_dispatch", "it is evaluated as code"),
-        ("RandomForestClassifier", "n_jobs", "the runtime sets it"),
-        ("SVC", "verbose", "the runtime sets it"),
+        ("AgglomerativeClustering", "memory", "it names a cache folder, whose pickles would be executed"),
+        ("Pipeline", "memory", "it names a cache folder, whose pickles would be executed"),
+        ("GridSearchCV", "pre_dispatch", "its value is evaluated as code"),
+        ("RandomForestClassifier", "n_jobs", "spacelang sets this parameter"),
+        ("SVC", "verbose", "spacelang sets this parameter"),
         ("FunctionTransformer", "func", "it takes code"),
         ("TransformedTargetRegressor", "inverse_func", "it takes code"),
         ("CountVectorizer", "tokenizer", "it takes code"),
@@ -103,8 +103,8 @@ def test_random_state_is_allowed() -> None:
 @pytest.mark.parametrize("name", ["CountVectorizer", "HashingVectorizer", "TfidfVectorizer"])
 def test_values_that_open_files_are_refused(name: str) -> None:
     found = operator(name).parameters["input"]
-    assert found.refusal_reason("filename") == "it opens files"
-    assert found.refusal_reason("file") == "it reads from open files"
+    assert found.refusal_reason("filename") == "with this value, the operator opens files"
+    assert found.refusal_reason("file") == "with this value, the operator reads from open files"
     assert found.check_value("filename") == "`content`"
     assert found.refusal_reason("content") is found.check_value("content") is None
 
@@ -196,7 +196,7 @@ def test_deprecated_operators() -> None:
 def test_removed_parameters() -> None:
     boosting = operator("AdaBoostClassifier")
     assert "algorithm" not in boosting.parameters
-    assert boosting.removed["algorithm"].startswith("removed in 1.8: leave it out")
+    assert boosting.removed["algorithm"].startswith("removed in 1.8: leave the parameter out")
     assert boosting.removed["base_estimator"] == "removed in 1.4: use `estimator`"
     assert operator("OneHotEncoder").removed["sparse"] == "removed in 1.4: use `sparse_output`"
 

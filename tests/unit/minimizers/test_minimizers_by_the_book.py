@@ -12,7 +12,7 @@ from spacelang.ir.search_protocol import Search
 from spacelang.ir.trial import Request
 from spacelang.minimizers import MINIMIZERS, Box, Dimension, Point, direct
 from spacelang.plugins import OptionError, PluginRegistry
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.testing.driving import SearchLog, drive
 from spacelang.testing.memory_storage import MemoryTrialStorage
 from spacelang.testing.minimizers import QuadraticBowl, memos, points_from_memo, search_appending_result
@@ -132,9 +132,9 @@ def test_many_trials_are_resumed_to_the_last_bit_with_any_number_of_threads(name
 
     whole = MemoryTrialStorage()
     with threadpool_limits(2):
-        run_search(search(), InProcessExecutor(QuadraticBowl(box).evaluate), calls, journal=whole)
+        run_search(search(), InProcess(QuadraticBowl(box).evaluate), calls, journal=whole)
     later = whole.killed_after(calls // 2)
     with threadpool_limits(1):
-        run_search(search(), InProcessExecutor(QuadraticBowl(box).evaluate), calls, journal=later)
+        run_search(search(), InProcess(QuadraticBowl(box).evaluate), calls, journal=later)
     assert len(whole.appended) > 0.9 * calls, "few of them are repeated"
     assert memos(each.trial for each in later.appended) == memos(each.trial for each in whole.appended[calls // 2 :])

@@ -35,7 +35,7 @@ from spacelang.optimizers._admm.z_min import PipelineChoiceTree
 from spacelang.optimizers._selection import SelectionProblem, Selector
 from spacelang.optimizers.admm import PRESETS, Admm
 from spacelang.plugins import NestedPlugin, OptionError
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
@@ -279,7 +279,7 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
         f, g = looked_up(z, values)  # type: ignore[arg-type]
         return Trial(request, f, constraints=(Measurement(BOUND, g),) if bounded else ())
 
-    run_search(search(), InProcessExecutor(evaluate), FOREVER)
+    run_search(search(), InProcess(evaluate), FOREVER)
     schedule = [min(128, i0 + factor * t) for t in range(ITERATIONS)]
     twin = admm_of_few_lines(rho, raw=raw, bounded=bounded, first=first, schedule=schedule, seed=3, often=often)
     moved = {(0, 0, 0)}
@@ -338,7 +338,7 @@ def least(optimizer: Admm, space: Space, loss: Callable[[Request], float]) -> fl
         return Trial(request, losses[-1])
 
     with suppress(OverError):
-        run_search(started(optimizer, space), InProcessExecutor(evaluate), FOREVER)
+        run_search(started(optimizer, space), InProcess(evaluate), FOREVER)
     return min(losses)
 
 
@@ -426,10 +426,8 @@ def test_z_without_a_member_at_the_present_theta_is_as_bad_as_a_failure() -> Non
 # ---- constraints
 
 
-def measuring(values: Callable[[Request], float], loss: Callable[[Request], float]) -> InProcessExecutor:
-    return InProcessExecutor(
-        lambda request: Trial(request, loss(request), constraints=(Measurement(BOUND, values(request)),))
-    )
+def measuring(values: Callable[[Request], float], loss: Callable[[Request], float]) -> InProcess:
+    return InProcess(lambda request: Trial(request, loss(request), constraints=(Measurement(BOUND, values(request)),)))
 
 
 def shares(outcome: Outcome) -> tuple[float, float]:
@@ -462,7 +460,7 @@ def test_a_constraint_leads_to_what_keeps_to_it() -> None:
     bounded = [found((BOUND,), seed) for seed in range(10)]
     free = []
     for seed in range(10):
-        outcome = run_search(started(admm(i0=8, factor=0, theta="tpe"), space, seed), InProcessExecutor(alone), 60)
+        outcome = run_search(started(admm(i0=8, factor=0, theta="tpe"), space, seed), InProcess(alone), 60)
         free.append(sum(measured(each.trial.request) <= 0.5 for each in outcome.records) / 60)
     assert median(share for share, _ in bounded) > median(free)
     assert median(best for _, best in bounded) == pytest.approx(0.16, abs=0.03)
@@ -470,11 +468,11 @@ def test_a_constraint_leads_to_what_keeps_to_it() -> None:
 
 @pytest.mark.parametrize("slack", ["exact", "bo"])
 def test_a_bound_that_nothing_comes_near_changes_nothing(slack: str) -> None:
-    def requests(bounds: tuple[FunctionBound, ...], executor: InProcessExecutor) -> list[Request]:
+    def requests(bounds: tuple[FunctionBound, ...], executor: InProcess) -> list[Request]:
         outcome = run_search(started(admm(i0=8, slack=slack), table_space(), bounds=bounds), executor, 100)
         return [record.trial.request for record in outcome.records]
 
-    free = requests((), InProcessExecutor(lambda request: Trial(request, hash_loss(request))))
+    free = requests((), InProcess(lambda request: Trial(request, hash_loss(request))))
     bounded = requests((BOUND,), measuring(lambda _: 0.0, hash_loss))
     assert (bounded == free) == (slack == "exact")
     assert len(bounded) == 100
@@ -682,20 +680,20 @@ def test_with_models_it_goes_on_where_it_was_killed(options: dict[str, str]) -> 
     chosen = admm(theta="bo", i0=8, factor=4, **options)
 
     def run(
-        crew: InProcessExecutor | SimulatedExecutor, journal: MemoryTrialStorage
+        crew: InProcess | SimulatedExecutor, journal: MemoryTrialStorage
     ) -> list[tuple[Request, Any, float | None]]:
         search = started(chosen, tied_and_tuned(), bounds=(BOUND,))
         records = run_search(search, crew, 30 if IS_FULL else 20, journal=journal).records
         return [(each.trial.request, each.trial.request.memo, each.trial.loss) for each in records]
 
-    for crew in (InProcessExecutor(measured_moodily), SimulatedExecutor(measured_moodily, workers=2)):
+    for crew in (InProcess(measured_moodily), SimulatedExecutor(measured_moodily, workers=2)):
         first = MemoryTrialStorage()
         whole = run(crew, first)
         assert any(memo for _, memo, _ in whole)
         for stop in (7, 19) if IS_FULL else (13,):
-            resumed = run(InProcessExecutor(measured_moodily), first.killed_after(stop))
+            resumed = run(InProcess(measured_moodily), first.killed_after(stop))
             assert resumed[:stop] == whole[:stop]
-            assert resumed == whole or not isinstance(crew, InProcessExecutor)
+            assert resumed == whole or not isinstance(crew, InProcess)
 
 
 @pytest.mark.parametrize("scope", ["algorithm", "pipeline"])

@@ -33,7 +33,7 @@ from spacelang.optimizers.auto import Auto
 from spacelang.plugins import OptionError
 from spacelang.runtime.archives.portfolio import Evaluation, choose_portfolio
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run
 from spacelang.serialization.portfolio import Portfolio, read_portfolio, write_portfolio
 from spacelang.solver.counting import Structures
@@ -275,7 +275,7 @@ def test_the_model_proposes_until_the_end(budget: dict[str, float]) -> None:
         return trial(request.configuration, float(str(request.configuration["Ridge.tol"])), 1e-4)
 
     search = Auto(model="forest").search(given)
-    records = run(search, InProcessExecutor(evaluate), Budget(trials=600), clock=lambda: 0.0, seed=0).records
+    records = run(search, InProcess(evaluate), Budget(trials=600), clock=lambda: 0.0, seed=0).records
     parts = [each.trial.request.memo[0] for each in records]
     assert parts[100:].count("chance") > parts[100:].count("model") / 3 - 3, "a quarter is drawn at least"
     assert min(parts[start : start + 200].count("model") for start in (0, 200, 400)) >= 60

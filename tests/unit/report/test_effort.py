@@ -24,7 +24,7 @@ def test_trials_and_seconds_are_counted_by_part_and_by_learner() -> None:
     assert parts == {"initial": Effort(1, 1.0), "portfolio": Effort(1, 2.0), "model": Effort(2, 12.0)}
     assert [*learners.items()] == [("forest", Effort(2, 12.0)), ("linear", Effort(2, 3.0))]
     assert sum(each.trials for each in parts.values()) == sum(each.trials for each in learners.values()) == 4
-    assert describe_parts(parts) == "1 given at the start, 1 from the portfolio, 2 proposed by the model"
+    assert describe_parts(parts) == "1 given as initial configurations, 1 from the portfolio, 2 proposed by the model"
     assert describe_learner_seconds(learners) == "forest 12.0 s, linear 3.0 s"
 
 

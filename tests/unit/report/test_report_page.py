@@ -17,7 +17,7 @@ from storing import header, space, trial
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import CrossValidation, Holdout
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.report.held_out_interval import HeldOutSummary, summarize_held_out_rows
 from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, time_axis
 from spacelang.report.page.importance import MIN_TRIALS, importances

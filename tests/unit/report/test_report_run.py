@@ -9,14 +9,15 @@ from rich.console import Console
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import ask_all
-from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure, PredefinedSplits
+from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
+from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits
 from spacelang.report.progress import SECONDS_BETWEEN_LINES, LiveProgress, PlainProgress, progress_listener
 from spacelang.report.run_document import document
 from spacelang.report.run_facts import RunFacts
 from spacelang.report.summary import print_summary
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.final_fit import FinalFit, SkippedTrial
 from spacelang.runtime.history import EndReason, Outcome, Overhead
 from spacelang.runtime.loop import run
@@ -48,9 +49,7 @@ def outcome_of(
         if ended is EndReason.INTERRUPTED:
             raise KeyboardInterrupt
 
-    return run(
-        search(), InProcessExecutor(evaluate), Budget(), clock=lambda: now[0], training_size=100, stopwatch=lambda: 0.0
-    )
+    return run(search(), InProcess(evaluate), Budget(), clock=lambda: now[0], training_size=100, stopwatch=lambda: 0.0)
 
 
 def printed(outcome: Outcome, facts: RunFacts = FACTS, *, terminal: bool = False) -> str:
@@ -230,7 +229,7 @@ def constrained(*trials: tuple[float, float, float], seconds: float = 0.0) -> Ou
         loss, fair, size = trials[request.configuration["estimator.C"]]
         return Trial(request, loss, 1.0, constraints=(Measurement(FAIR, fair), Measurement(SMALL, size)))
 
-    return run(search(), InProcessExecutor(evaluate), Budget(), clock=lambda: now[0], stopwatch=lambda: 0.0)
+    return run(search(), InProcess(evaluate), Budget(), clock=lambda: now[0], stopwatch=lambda: 0.0)
 
 
 def test_what_the_task_bounds_is_shown_with_what_was_measured():
@@ -341,7 +340,7 @@ def test_what_was_recorded_beside_the_loss_is_told():
     def search():
         yield from ask_all([request])
 
-    outcome = run(search(), InProcessExecutor(lambda _: trial), Budget(), clock=lambda: 0.0)
+    outcome = run(search(), InProcess(lambda _: trial), Budget(), clock=lambda: 0.0)
     assert "Also recorded: f1 0.5, roc_auc undefined, training loss 0.125." in printed(outcome)
     found = document(outcome, FACTS)
     assert (found["metrics"], found["training_loss"]) == ({"f1": 0.5, "roc_auc": None}, 0.125)
@@ -357,7 +356,7 @@ def timed(trials: int, journal: MemoryTrialStorage | None = None) -> Outcome:
 
     return run(
         search(),
-        InProcessExecutor(lambda request: Trial(request, 0.5, cost=10.0)),
+        InProcess(lambda request: Trial(request, 0.5, cost=10.0)),
         Budget(),
         clock=lambda: 0.0,
         journal=journal,

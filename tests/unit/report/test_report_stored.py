@@ -14,8 +14,9 @@ from spacelang.api.resuming import open_resumable_run
 from spacelang.api.run_options import ResumeOptions, options_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions, TotalBudget
-from spacelang.ir.task import Bound, CrossValidation, Measure
+from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
+from spacelang.ir.validation import CrossValidation
 from spacelang.report.stored_runs import MAX_LENGTH, document, text
 from spacelang.runtime.history import History, NullTrialStorage
 from spacelang.runtime.storage.header import UNNAMED_SPACE

@@ -19,7 +19,7 @@ from spacelang.report.run_facts import RunFacts
 from spacelang.report.search_coverage import coverage_of
 from spacelang.report.summary import print_summary
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.scoring.metric import named_metric
@@ -44,7 +44,7 @@ def outcome(configuration: Configuration = BEST) -> Outcome:
     def search():  # type: ignore[no-untyped-def]
         yield from ask_all([Request(configuration)])
 
-    return run(search(), InProcessExecutor(lambda request: Trial(request, 0.25)), Budget(), clock=lambda: 0.0)
+    return run(search(), InProcess(lambda request: Trial(request, 0.25)), Budget(), clock=lambda: 0.0)
 
 
 def printed(found: Outcome, facts: RunFacts) -> str:
@@ -72,7 +72,7 @@ def test_what_is_drawn_once_is_marked_as_such(name: str) -> None:
     facts = replace(FACTS, searched=searched)
     text = printed(outcome(), facts)
     assert "\n  e  f  f.n=6, f.x=0.5  (drawn once)\n" in text
-    assert "are drawn once for each pipeline; `--optimizer auto` searches them." in text
+    assert "are drawn once for each pipeline; `--optimizer auto` searches the hyperparameters." in text
     assert "every pipeline was tried, but only with the hyperparameters that were drawn for it." in text
     found = document(outcome(), facts)
     assert (found["hyperparameters"], found["at_defaults"]) == ("once", [])
@@ -88,7 +88,7 @@ def test_what_is_searched_is_not_marked(name: str) -> None:
     assert "the optimizer has nothing left to try" in text
     assert document(outcome(), facts)["hyperparameters"] == "searched"
     kept = coverage_of(OPTIMIZERS.load(name)(hyperparameters="default"), ranges())
-    assert kept.remedy == "`--set hyperparameters=sample` searches them"
+    assert kept.remedy == "`--set hyperparameters=sample` searches the hyperparameters"
 
 
 @pytest.mark.parametrize("name", NAMES)

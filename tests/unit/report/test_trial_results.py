@@ -62,7 +62,7 @@ def test_limits_of_time_are_one_reason_with_their_ends(limits: list[float], othe
             timeout_failure(limit, 0.0).reason.removeprefix("it took longer than ")
             for limit in (min(limits), max(limits))
         ]
-        assert said == f"it took longer than its limit, from {' to '.join(ends)}"
+        assert said == f"it took longer than its limit, which was between {' and '.join(ends)}"
 
 
 def test_what_only_looks_like_a_limit_is_left_alone() -> None:
@@ -70,4 +70,6 @@ def test_what_only_looks_like_a_limit_is_left_alone() -> None:
     limits = {(Status.TIMEOUT, "it took longer than 3s"), (Status.TIMEOUT, "it took longer than 40ms")}
     found = merge_time_limits(strange | limits)
     assert {found[each] for each in strange} == strange
-    assert {found[each] for each in limits} == {(Status.TIMEOUT, "it took longer than its limit, from 40ms to 3s")}
+    assert {found[each] for each in limits} == {
+        (Status.TIMEOUT, "it took longer than its limit, which was between 40ms and 3s")
+    }

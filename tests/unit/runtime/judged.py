@@ -7,8 +7,8 @@ import numpy as np
 from handmade import space, stage
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold

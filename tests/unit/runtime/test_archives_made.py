@@ -34,7 +34,7 @@ def test_of_each_data_set_there_is_the_best_run(tmp_path: Path) -> None:
     assert first.meta_features == LIKE
     assert first.space == identify_space(SMALL)
     assert (second.data, second.loss) == ("iris.csv", 1 / 5)
-    assert made.left_out == ("one of several runs on `wine.csv`: only the smallest loss is used",)
+    assert made.left_out == ("one of several runs on `wine.csv`, of which only the one with the smallest loss is used",)
     alone = make_archive([tmp_path / "b.db", tmp_path / "a.db"], "a.json", nobody)
     assert [row.data for row in alone.archive.rows] == ["iris.csv", "wine.csv"]
 
@@ -55,7 +55,7 @@ def test_runs_that_say_nothing_are_left_out_with_the_reason(tmp_path: Path) -> N
     made = make_archive([tmp_path], "a.json", nobody)
     assert len(made.archive.rows) == 1
     assert made.left_out[:4] == (
-        "`a.db` has no meta-features: its run had no data, or is of an earlier version of spacelang",
+        "`a.db` has no meta-features: the run had no data, or was made by an earlier version of spacelang",
         "`b.db` has no successful trial",
         "`c.db` has no trial that was trained on all training rows",
         "`d.db` has no successful trial within all bounds",

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from judged import FOLDS, TWO, by_hand, data, made, succeeded, wish
 
-from spacelang.ir.task import Bound, CrossValidation, FunctionBound, Holdout, Measure, describe_bound
+from spacelang.ir.task import Bound, FunctionBound, Measure, describe_bound
 from spacelang.ir.trial import Status, Trial
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.scoring.constraints import Constraint, ConstraintError
 from spacelang.runtime.scoring.pipeline_scorer import make_pipeline_scorer

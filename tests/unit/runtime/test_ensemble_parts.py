@@ -14,8 +14,9 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, CrossValidation, Goal, Holdout, Measure
+from spacelang.ir.task import Bound, Goal, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.ensembles import construction
 from spacelang.runtime.ensembles.construction import (
     BestPredictions,
@@ -30,7 +31,7 @@ from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotPro
 from spacelang.runtime.ensembles.voting import make_vote
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.final_fit import FinalWork, RefitWork, SkippedTrial, WorkResult
 from spacelang.runtime.history import EndReason, Outcome, TrialRecord
 
@@ -157,7 +158,7 @@ def test_the_fitted_vote_is_the_one_that_fit_makes(name: str) -> None:
     asked = EvaluationSettings(goal=Goal("maximize", scorer), validation=CrossValidation(3), predictions=True)
     run, objective = searched(name, asked)
     choice = chosen(run, objective, 12)
-    found = fit_ensemble(choice, run, objective, InProcessExecutor(objective.evaluate), is_wanted=True)
+    found = fit_ensemble(choice, run, objective, InProcess(objective.evaluate), is_wanted=True)
     assert math.isclose(sum(found.weights), 1)
     assert [each.votes for each in found.members] == [*choice.models.votes.values()]
     assert all(each.seconds > 0 for each in found.members)
@@ -197,7 +198,7 @@ class TestWhoCannotBeFitted:
             choice,
             run,
             objective,
-            InProcessExecutor(self.failing(objective, 1, of=run)),
+            InProcess(self.failing(objective, 1, of=run)),
             is_wanted=True,
         )
         assert [each.record.index for each in found.members] == [3, 5]
@@ -211,9 +212,7 @@ class TestWhoCannotBeFitted:
         run, objective = searched("two", ASKED)
         choice = chosen(run, objective, 2)
         every = range(1, len(run.records) + 1)
-        found = fit_ensemble(
-            choice, run, objective, InProcessExecutor(self.failing(objective, *every, of=run)), is_wanted=True
-        )
+        found = fit_ensemble(choice, run, objective, InProcess(self.failing(objective, *every, of=run)), is_wanted=True)
         assert (found.members, found.estimator, found.loss, found.weights) == ((), None, None, ())
         assert len(found.left_out) == len(choice.members)
 

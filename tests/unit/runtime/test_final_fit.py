@@ -9,7 +9,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
 from spacelang.ir.trial import Measurement, Request, Status, TestScore, Trial, UnseenRowsMeasurement
 from spacelang.runtime.executors import Evaluate, FinishedJob
-from spacelang.runtime.executors.in_process import InProcessExecutor, JobSlots
+from spacelang.runtime.executors.in_process import InProcess, JobSlots
 from spacelang.runtime.executors.processes import Processes
 from spacelang.runtime.final_fit import (
     MAX_ATTEMPTS,
@@ -107,7 +107,7 @@ class TestTheOrder:
 
     def test_without_a_success_there_is_none(self) -> None:
         nothing = outcome(record(1, None))
-        assert fit_best_pipeline(nothing, Rows(), InProcessExecutor(late)) == FinalFit(None, 100)
+        assert fit_best_pipeline(nothing, Rows(), InProcess(late)) == FinalFit(None, 100)
 
 
 class TestTheLimit:
@@ -153,9 +153,7 @@ class TestPassingOver:
         def refusing(work: FinalWork[Any]) -> WorkResult[Any]:
             return work.make_failed(Status.ERROR, "not on all rows", 0.0)
 
-        found = fit_best_pipeline(
-            outcome(*(record(place, 0.1) for place in range(1, 12))), Rows(), InProcessExecutor(refusing)
-        )
+        found = fit_best_pipeline(outcome(*(record(place, 0.1) for place in range(1, 12))), Rows(), InProcess(refusing))
         assert told(found) == (None, [(place, "error") for place in range(1, MAX_ATTEMPTS + 1)])
 
     def test_the_one_that_could_be_fitted_is_tested_and_only_that(self) -> None:
@@ -172,7 +170,7 @@ class TestPassingOver:
 
         objective = Rows()
         objective.test_rows = 5
-        found = fit_best_pipeline(outcome(record(1, 0.1), record(2, 0.2)), objective, InProcessExecutor(testing))
+        found = fit_best_pipeline(outcome(record(1, 0.1), record(2, 0.2)), objective, InProcess(testing))
         assert told(found) == (2, [(1, "error")])
         assert found.test == TestScore(0.25, 0.1, 0.4, 5)
         assert found.pipeline is None, "nobody has asked for it"
@@ -186,7 +184,7 @@ class TestPassingOver:
 
         objective = Rows()
         objective.test_rows = 5
-        found = fit_best_pipeline(outcome(record(1, 0.1)), objective, InProcessExecutor(dying))
+        found = fit_best_pipeline(outcome(record(1, 0.1)), objective, InProcess(dying))
         assert told(found) == (1, [])
         assert found.test == TestScore(None, None, None, 5, "the worker process was ended by signal 11 (SIGSEGV)")
 
@@ -207,7 +205,7 @@ class TestPassingOver:
 
         objective = Rows()
         objective.test_rows, objective.bounds = 5, (SIZE,)
-        found = fit_best_pipeline(outcome(record(1, 0.1)), objective, InProcessExecutor(testing)).test
+        found = fit_best_pipeline(outcome(record(1, 0.1)), objective, InProcess(testing)).test
         assert found is not None
         assert found.loss == 0.25
         reached = (
@@ -219,7 +217,7 @@ class TestPassingOver:
         assert found.is_feasible is False
 
     def test_a_pipeline_that_nobody_wants_is_not_sent(self) -> None:
-        assert fit_best_pipeline(outcome(record(1, 0.1)), Rows(), InProcessExecutor(late)).pipeline is None
+        assert fit_best_pipeline(outcome(record(1, 0.1)), Rows(), InProcess(late)).pipeline is None
 
 
 class OldThread(JobSlots):

@@ -8,13 +8,12 @@ import pytest
 
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Validation
 from spacelang.ir.trial import Request
+from spacelang.ir.validation import Validation, parse_validation
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.splits import parse_validation
 from spacelang.runtime.storage.store import Store
 
 ROWS = np.random.default_rng(0).random((60, 2))

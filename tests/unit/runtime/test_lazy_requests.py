@@ -8,7 +8,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine, SearchEvent, ask_all, gather
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.request_queue import LazyRequestRegistry
@@ -28,7 +28,7 @@ def evaluate(request: Request) -> Trial:
 
 
 def made(search: Search, seed: int = 3, **options: object) -> Outcome:
-    return run(search, InProcessExecutor(evaluate), Budget(), clock=iter(range(10_000)).__next__, seed=seed, **options)  # type: ignore[arg-type]
+    return run(search, InProcess(evaluate), Budget(), clock=iter(range(10_000)).__next__, seed=seed, **options)  # type: ignore[arg-type]
 
 
 def test_each_is_made_from_the_seed_and_its_number() -> None:

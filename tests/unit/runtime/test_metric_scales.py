@@ -14,8 +14,9 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
 from trying import IS_FULL
 
-from spacelang.ir.task import CrossValidation, Goal, Holdout
+from spacelang.ir.task import Goal
 from spacelang.ir.trial import UNIT_SCALE, LossScale
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.scoring.metric import (
     AT_MOST_ONE,

@@ -23,8 +23,9 @@ from sklearn.pipeline import make_pipeline
 from storing import header
 
 from spacelang.ir.search_protocol import Problem
-from spacelang.ir.task import Bound, CrossValidation, Goal, Holdout, Measure
+from spacelang.ir.task import Bound, Goal, Measure
 from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.labels import check_and_encode_labels
@@ -32,7 +33,7 @@ from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import MetricError
 from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.scoring.constraints import Constraint
@@ -322,7 +323,7 @@ def searched(objective: DataObjective, optimizer: str, trials: int, journal: Sto
     budget, clock = Budget(trials=trials), count().__next__
     return run(
         search,
-        InProcessExecutor(objective.evaluate),
+        InProcess(objective.evaluate),
         budget,
         clock=clock,
         training_size=objective.training_size,

@@ -26,8 +26,8 @@ import spacelang
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.space import Operator
-from spacelang.ir.task import CrossValidation
 from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.validation import CrossValidation
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings

@@ -57,15 +57,15 @@ def test_another_separator_is_told_with_the_one_that_fits(tmp_path: Path, sep: s
 def test_a_separator_that_does_not_fit_a_plain_file(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
-    assert refused(str(path), sep=";").help.startswith("`,` fits: give `--sep ,`")
+    assert refused(str(path), sep=";").help.startswith("the separator seems to be `,`: give `--sep ,`")
 
 
 @pytest.mark.parametrize(
     ("encoding", "given", "said"),
     [
-        ("cp1252", None, "it may be `cp1252`: give `--encoding cp1252`, or `encoding=`"),
-        ("utf-16", None, "it may be `utf-16`: give `--encoding utf-16`, or `encoding=`"),
-        ("cp1252", "ascii", "it may be `cp1252`"),
+        ("cp1252", None, "the encoding may be `cp1252`: give `--encoding cp1252`, or `encoding=`"),
+        ("utf-16", None, "the encoding may be `utf-16`: give `--encoding utf-16`, or `encoding=`"),
+        ("cp1252", "ascii", "the encoding may be `cp1252`"),
     ],
 )
 def test_another_encoding_is_told_with_one_to_try(tmp_path: Path, encoding: str, given: str | None, said: str) -> None:

@@ -138,7 +138,7 @@ def test_sparse_rows_leave_out_zeros_and_first_values():
         ("@attribute a real\n@data\n{0 1}\n{0 1\n", "line 4 of `d.arff` is not a sparse row"),
         ("@attribute a real\n@data\n{0 1}\n1\n", "line 4 of `d.arff` is not a sparse row"),
         ("@attribute a real\n@data\n1\n{0 1}\n", "line 4 of `d.arff` has `{0 1}` as `a`"),
-        ("@attribute a real\n@data\n{0 1, 0 2}\n", "gives column 0, twice"),
+        ("@attribute a real\n@data\n{0 1, 0 2}\n", "gives column 0 twice"),
         ("@attribute a real\n@data\n{1 1}\n", "gives column 1, but the last column is 0"),
         ("@attribute a real\n@data\n{0}\n", "has an entry that is not a column number and a value"),
         ("@attribute a real\n@data\n{0 1,}\n", "has an entry that is not a column number and a value"),

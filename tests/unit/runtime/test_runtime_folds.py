@@ -17,7 +17,13 @@ from storing import header
 from trying import IS_FULL, few
 
 from spacelang.catalog import Role
-from spacelang.ir.task import CrossValidation, Holdout, PredefinedSplits, describe_validation, describe_validation_rows
+from spacelang.ir.validation import (
+    CrossValidation,
+    Holdout,
+    PredefinedSplits,
+    describe_validation,
+    describe_validation_rows,
+)
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.errors import DataError

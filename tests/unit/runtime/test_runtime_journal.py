@@ -12,7 +12,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome, TrialRecord
 from spacelang.runtime.loop import run
 from spacelang.solver.defaults import default_configuration
@@ -45,9 +45,7 @@ def searched(
     def evaluate(request: Request) -> Trial:
         return make_trial(request, objective(request))
 
-    return run(
-        search, InProcessExecutor(evaluate), Budget(trials=trials), clock=Clock(), training_size=SIZE, journal=journal
-    )
+    return run(search, InProcess(evaluate), Budget(trials=trials), clock=Clock(), training_size=SIZE, journal=journal)
 
 
 def told(records: Sequence[TrialRecord]) -> list[tuple[int, str, int | None, float | None, str]]:
@@ -103,7 +101,7 @@ def test_what_is_stored_is_replayed_though_the_time_is_over() -> None:
 
     resumed = run(
         search,
-        InProcessExecutor(evaluate),
+        InProcess(evaluate),
         Budget(seconds=1.0),
         clock=Clock(),
         training_size=SIZE,
@@ -134,7 +132,7 @@ def test_a_trial_is_kept_before_the_optimizer_is_told() -> None:
     with pytest.raises(OSError, match="full"):
         run(
             search(),
-            InProcessExecutor(lambda request: make_trial(request, 0.5)),
+            InProcess(lambda request: make_trial(request, 0.5)),
             Budget(trials=5),
             clock=Clock(),
             journal=Full(),

@@ -10,7 +10,7 @@ from spacelang.ir.search_protocol import Ask, Search, StalledSearchError, ask_al
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
 from spacelang.runtime.loop import MAX_ANSWERS_FROM_MEMORY, run
 
@@ -58,7 +58,7 @@ def endless() -> Search:
 def drive(search: Search, budget: Budget | None = None, **options: object) -> tuple[Outcome, Objective]:
     clock = Clock()
     objective = Objective(clock, options.pop("losses", None))
-    return run(search, InProcessExecutor(objective), budget or Budget(), clock=clock, **options), objective
+    return run(search, InProcess(objective), budget or Budget(), clock=clock, **options), objective
 
 
 def test_a_search_that_returns_is_exhausted():
@@ -140,7 +140,7 @@ def test_an_endless_search_for_known_things_ends_with_the_time():
             clock.now += 0.1
             yield from ask_all([request(1)])
 
-    outcome = run(search(), InProcessExecutor(Objective(clock)), Budget(seconds=5), clock=clock)
+    outcome = run(search(), InProcess(Objective(clock)), Budget(seconds=5), clock=clock)
     assert outcome.ended is EndReason.BUDGET
     assert outcome.answered_from_memory < 50
 
@@ -174,7 +174,7 @@ def constrained(*trials: tuple[float, float, float], fidelities: tuple[int | Non
         return Trial(wanted, loss, 1.0, constraints=measured)
 
     search = in_turn(*[[request(number, rows[number])] for number in range(len(trials))])
-    return run(search, InProcessExecutor(evaluate), Budget(), clock=Clock(), training_size=100)
+    return run(search, InProcess(evaluate), Budget(), clock=Clock(), training_size=100)
 
 
 def test_a_trial_that_keeps_to_the_bounds_comes_before_all_that_do_not():
@@ -236,7 +236,7 @@ def test_an_interrupt_keeps_everything_so_far(where):
             raise KeyboardInterrupt
         yield from ask_all([request(2)])
 
-    outcome = run(search(), InProcessExecutor(evaluate), Budget(), clock=clock)
+    outcome = run(search(), InProcess(evaluate), Budget(), clock=clock)
     assert outcome.ended is EndReason.INTERRUPTED
     assert len(outcome.records) == 2
     assert outcome.best.index == 2

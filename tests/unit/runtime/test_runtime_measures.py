@@ -18,8 +18,9 @@ from sklearn.metrics import roc_auc_score
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, CrossValidation, Goal, Measure
+from spacelang.ir.task import Bound, Goal, Measure
 from spacelang.ir.trial import Measurement, Request, Status
+from spacelang.ir.validation import CrossValidation
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, MetricError

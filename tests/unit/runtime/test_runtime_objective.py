@@ -12,15 +12,16 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.search_protocol import ask_all
 from spacelang.ir.space import Space
-from spacelang.ir.task import CrossValidation, Goal, Holdout
+from spacelang.ir.task import Goal
 from spacelang.ir.trial import Request, Status
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.errors import BuildError, DataError, MetricError
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.executors.in_process import InProcessExecutor
+from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.catalogue_access import task_kind
@@ -287,7 +288,7 @@ def test_a_run_goes_on_after_failures():
             yield from ask_all([wish(reducer="PCA", **{"reducer.n_components": components})])
 
     objective = DataObjective(CLASSIFIERS, shipped("iris"))
-    outcome = run(search(), InProcessExecutor(objective.evaluate), Budget(), clock=iter(range(10_000)).__next__)
+    outcome = run(search(), InProcess(objective.evaluate), Budget(), clock=iter(range(10_000)).__next__)
     assert [record.trial.status for record in outcome.records] == ["error", "success", "success"]
     assert outcome.answered_from_memory == 1
 

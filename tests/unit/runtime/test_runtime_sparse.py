@@ -8,8 +8,9 @@ from scipy import sparse
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import ColumnSelector, Product, ProductKind
-from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure
+from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Request, Status
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.data.tables import SparseTable, canonical, data_facts, fingerprint

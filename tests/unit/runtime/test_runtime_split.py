@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.ir.task import CrossValidation, Holdout, describe_validation
+from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, parse_validation
 from spacelang.runtime.evaluation.splits import (
-    parse_validation,
     plain_folds,
     plain_holdout,
     stratified_folds,
@@ -98,6 +97,13 @@ def test_a_validation_is_read_as_it_is_written(validation):
         ("holdout(0)", "must be between 0 and 1, not 0"),
         ("cv(1)", "an integer of at least 2, not 1"),
         ("cv(2.5)", "an integer of at least 2, not 2.5"),
+        ("time(1, by=date)", "an integer of at least 2, not 1"),
+        ("time(5)", "write `time.5, by=COLUMN.`"),
+        ("cv(5, by=date)", "`cv` has no option `by`"),
+        ("cv(5, group)", "`group` needs the name of a column"),
+        ("cv(5, group=a b)", "invalid validation"),
+        ('cv(5, group="a)', "invalid validation"),
+        ("holdout(0.3, keep)", "there is no `by`"),
     ],
 )
 def test_what_is_no_validation(text, message):

@@ -195,7 +195,7 @@ def test_a_trial_that_is_refused_leaves_no_predictions(tmp_path: Path, monkeypat
     with pytest.raises(ValueError, match="does not follow"):
         store.append(trial(3, predictions=np.ones(3)))
     monkeypatch.setattr(optional_tables, "MAX_BYTES", 100)
-    with pytest.raises(ValueError, match="are 104 bytes, more than the 100 that fit into a row"):
+    with pytest.raises(ValueError, match="take 104 bytes, and a row holds at most 100"):
         store.append(trial(2, predictions=np.ones(13)))
     with pytest.raises(ValueError, match="could not convert"):
         store.append(trial(2, predictions=[["a"]]))

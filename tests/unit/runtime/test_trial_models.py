@@ -10,8 +10,9 @@ from judged import CLASSIFIERS, REGRESSORS, data, made, wish
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
-from spacelang.ir.task import CrossValidation, Goal, Holdout
+from spacelang.ir.task import Goal
 from spacelang.ir.trial import Request, Status
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.ensembles.construction import Member, make_unfitted

@@ -26,6 +26,7 @@ from spacelang.ir.trial import UnseenRowsMeasurement
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, InputError, MetricError
+from spacelang.runtime.evaluation.related_rows import RowRelations
 from spacelang.runtime.scoring import unseen_scores
 from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import default_metric, named_metric
@@ -300,3 +301,16 @@ class TestStores:
         with Store.read(store) as run:
             assert run.test == StoredUnseenScore(1, self.SCORE)
             assert run.predictions(1) is not None
+
+
+def test_groups_are_drawn_as_a_whole() -> None:
+    groups = np.array([2, 0, 2, 1, 0, 2])
+    for rows in unseen_scores.bootstrap_rows(6, 0, 20, groups=groups):
+        counts = np.bincount(rows, minlength=6)
+        assert all(len({*counts[groups == group]}) == 1 for group in range(3))
+        assert sum(counts[[1, 3, 0]]) == 3, "as many groups as there are"
+    narrow = score_with_interval(LogisticRegression().fit(TABLE, WORDS), TABLE, held(), named_metric("accuracy"), 0)
+    grouped = replace(held(), relations=RowRelations(np.arange(80) // 8))
+    wide = score_with_interval(LogisticRegression().fit(TABLE, WORDS), TABLE, grouped, named_metric("accuracy"), 0)
+    assert narrow.loss == wide.loss
+    assert (narrow.low, narrow.high) != (wide.low, wide.high)

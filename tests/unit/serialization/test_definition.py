@@ -24,7 +24,8 @@ from spacelang.ir.space import (
     Space,
     order_name,
 )
-from spacelang.ir.task import Bound, CrossValidation, Fidelity, Goal, Holdout, Limits, Measure, Task
+from spacelang.ir.task import Bound, Fidelity, Goal, Limits, Measure, Task
+from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.ir.value import Value
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.definition_hyperparameters import DOMAIN

@@ -261,8 +261,8 @@ def test_conditions_become_alternatives() -> None:
     assert "2 conditions and 0 nested decisions add 2 alternatives and 4 hyperparameters" in form.to_text()
     found = {entry.lines: (entry.status, entry.message) for entry in result.report if entry.construct == "conditions"}
     assert set(found) == {(8, 9), (10,)}
-    assert found[8, 9] == (Preservation.REWRITTEN, "further alternatives of z")
-    assert found[10,][1].startswith("a mask")
+    assert found[8, 9] == (Preservation.REWRITTEN, "turned into further alternatives of z")
+    assert found[10,][1].startswith("expressed as a mask")
     assert form.theta_d.coordinates[-1].condition == "scaler is none"
 
 

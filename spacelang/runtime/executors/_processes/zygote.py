@@ -227,7 +227,7 @@ class Zygote:
                 for child in self._children_with_token(token):
                     child.lost_at = time.monotonic()
             case communication.ConfigureWorkers():
-                raise AssertionError("the evaluation is loaded once")
+                raise AssertionError("the evaluation must be loaded only once")
             case _:
                 assert_never(order)
 

@@ -115,7 +115,7 @@ def test_what_was_not_searched_stands_in_a_result(capsys: pytest.CaptureFixture[
     left = "the only hyperparameter of `s` is kept at its default"
     assert f"\n  not searched: {left}\n" in f"{found!r}\n"
     sampled = '`optimizer_options={"hyperparameters": "sample"}`'
-    remedy = f'`optimizer="auto"` searches them, {sampled} draws them once for each pipeline'
+    remedy = f'`optimizer="auto"` searches the hyperparameters, {sampled} draws them once for each pipeline'
     assert f"{left}: {remedy}\n" in capsys.readouterr().err
     everything = sl.search(space, features, labels, optimizer="random", trials=1, progress=True, **asked)
     assert "not searched" not in repr(everything)
@@ -126,8 +126,8 @@ def test_what_the_form_of_an_optimizer_has_not_stands_in_a_result(capsys: pytest
     features, labels = np.arange(40.0).reshape(-1, 1), [0, 1] * 20
     space = sl.parse("stage e = GaussianNB { var_smoothing : float[1e-9, 1] = 0.1 @prior(normal, 0.5, 0.1) }")
     found = sl.search(space, features, labels, optimizer="optuna", trials=1, workers=0, progress=True)
-    assert "\n  approximated: `@prior` (line 1): ignored: values are drawn without the prior" in repr(found)
-    assert "`@prior` (line 1): ignored: values are drawn without the prior\n" in capsys.readouterr().err
+    assert "\n  approximated: `@prior` (line 1): priors are ignored: values are drawn without them" in repr(found)
+    assert "`@prior` (line 1): priors are ignored: values are drawn without them\n" in capsys.readouterr().err
 
 
 def test_the_curve_of_an_incumbent_goes_down_in_steps() -> None:

@@ -23,17 +23,19 @@ if TYPE_CHECKING:
     from spacelang.api.search_cv import SpaceSearchCV
     from spacelang.bench import Comparison, compare, search_table
     from spacelang.ir.configuration import Configuration
+    from spacelang.runtime.callbacks import FinishedTrial
     from spacelang.runtime.scoring.constraints import Constraint
 
 __version__ = "0.2.0"
 __all__ = [
-    "AskAndTell", "Comparison", "Configuration", "Constraint", "Experiment", "ImportedSpace", "NoSuccessError",
-    "RefitError", "Result", "Space", "SpaceError", "SpaceSearchCV", "Suggestion", "ask_and_tell", "compare",
-    "import_space", "load", "parse", "search", "search_table",
+    "AskAndTell", "Comparison", "Configuration", "Constraint", "Experiment", "FinishedTrial", "ImportedSpace",
+    "NoSuccessError", "RefitError", "Result", "Space", "SpaceError", "SpaceSearchCV", "Suggestion", "ask_and_tell",
+    "compare", "import_space", "load", "parse", "search", "search_table",
 ]  # fmt: skip
 _HOMES = {
     "SpaceSearchCV": "spacelang.api.search_cv",
     "Configuration": "spacelang.ir.configuration",
+    "FinishedTrial": "spacelang.runtime.callbacks",
     "Constraint": "spacelang.runtime.scoring.constraints",
     **dict.fromkeys(("Comparison", "compare", "search_table"), "spacelang.bench"),
 }
@@ -52,4 +54,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

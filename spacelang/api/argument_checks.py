@@ -49,6 +49,16 @@ def is_iterable_of_strings(value: object) -> bool:
     return is_iterable(value)
 
 
+def is_scorer(value: object) -> bool:
+    """Return True if the value is the name of a scorer, or something that can be called."""
+    return isinstance(value, str) or callable(value)
+
+
+def is_iterable_of_functions(value: object) -> bool:
+    """Return True if the value is a list or another collection of functions."""
+    return isinstance(value, (list, tuple, set, frozenset)) and all(map(callable, value))
+
+
 INTEGER: Final[ArgumentCheck] = (_is_integer, "takes a whole number")
 TEXT, MAPPING, NUMBER = _one_of(str), _one_of(Mapping), _one_of(Real)
 PATH, TIME = _one_of(str, PathLike), _one_of(str, Real)

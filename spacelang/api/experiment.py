@@ -30,7 +30,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions
 from spacelang.ir.task import Fidelity
 from spacelang.ir.validation import Validation
-from spacelang.optimizers import OPTIMIZERS, default_optimizer
+from spacelang.optimizers import OPTIMIZERS, default_optimizer, equal_seeds_sentence
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
 from spacelang.runtime.archives import Norm
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.objective import ObjectiveInfo
     from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.own_scorers import Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,8 @@ class Experiment:
     budget
         The time and the number of trials.
     metric, validation
-        How trials are scored. None means as in the task, otherwise as the data suggests.
+        How trials are scored. None means as in the task, otherwise as the data suggests. The metric is the name of a
+        scorer, or a scorer.
     recorded
         Further measurements of every trial.
     test
@@ -138,7 +140,7 @@ class Experiment:
     optimizer: NestedPlugin | None = None
     budget: Budget = UNLIMITED_BUDGET
     seed: int = 0
-    metric: str | None = None
+    metric: "str | Scorer | None" = None
     validation: Validation | None = None
     recorded: ExtraMeasurements = ExtraMeasurements()
     test: Any = None
@@ -294,6 +296,7 @@ class PreparedExperiment:
             meta_features=objective.meta_features if isinstance(objective, HasMetaFeatures) else None,
             data_options=self.experiment.data.stored_options(self.experiment, objective),
             asked=self.experiment.command_options,
+            equal_seeds=equal_seeds_sentence(self.optimizer.plugin),
         )
 
 

@@ -1,6 +1,6 @@
 """The run of a prepared experiment: its steps, its store and its result."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -14,11 +14,14 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
 from spacelang.ir.space import Space as CheckedSpace
 from spacelang.optimizers._initial_trials import with_initial_trials
+from spacelang.runtime.callbacks import Callback, CallbackListener
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
+from spacelang.runtime.listeners import SilentListener
 from spacelang.runtime.loop import Steps, run_to_completion, steps
 from spacelang.runtime.run_deadline import RunDeadline
+from spacelang.runtime.run_logging import LoggingListener
 from spacelang.runtime.storage.header import PLAIN_LAW
 
 if TYPE_CHECKING:
@@ -37,9 +40,12 @@ def run_steps(
     store: str | PathLike[str] | None = None,
     resume: bool = False,
     listener: "Listener | None" = None,
+    callbacks: Iterable[Callback] = (),
     answer_time: RunDeadline | None = None,
 ) -> "Steps[Result]":
     """Run the search as a generator; with a store, every trial is saved, and `resume` continues the run in it.
+
+    Callbacks are called with each new trial, after the listener.
 
     With an `answer_time` the search ends early enough for the work after it. Without one, all limits on seconds are
     limits on the search.
@@ -62,7 +68,11 @@ def run_steps(
         optimizer = with_earlier_store_defaults(
             prepared.optimizer.plugin, None if kept is None else kept.header.options
         )
-        storage = best if kept is None else kept
+        storage, earlier = (best, 0) if kept is None else (kept, kept.count)
+        listener = SilentListener() if listener is None else listener
+        title = f"{searched.name} with {prepared.optimizer.name}"
+        listener = LoggingListener(listener, title, prepared.objective.metric, earlier)
+        listener = CallbackListener(listener, callbacks, earlier)
         outcome = yield from _run_loop(prepared, optimizer, executor, searched, terms, storage, listener, answer_time)
     predictions = best.predictions if isinstance(best, BestPredictions) else {}
     return make_result(prepared, outcome, store, terms.initial or (), predictions)

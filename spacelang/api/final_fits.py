@@ -1,6 +1,6 @@
 """The fits on all rows after a search: of the best pipeline and of an ensemble, and the error if none succeeds."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor, WorkerSettings
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
-    from spacelang.runtime.history import Outcome
+    from spacelang.runtime.history import Outcome, TrialRecord
     from spacelang.runtime.pipelines import PipelineInput
     from spacelang.runtime.run_deadline import RunDeadline
 
@@ -68,6 +68,18 @@ class FinalFits:
         if self.store is not None:
             store_score(self.store, found)
         return found
+
+    def predict_held_out_rows(self, records: "Sequence[TrialRecord]") -> "dict[int, npt.NDArray[Any]]":
+        """Evaluate trials again for their predictions for the held-out rows, by trial number; some may have none."""
+        from spacelang.runtime.executors import Job
+        from spacelang.runtime.final_fit import HeldOutPredictionsWork, run_jobs
+
+        requests = [record.trial.request for record in records]
+        works = [HeldOutPredictionsWork(each.configuration, fidelity=each.fidelity) for each in requests]
+        with self.new_executor() as executor:
+            results = run_jobs(executor, *(Job(number, work) for number, work in enumerate(works)))
+        pairs = zip(records, results, strict=True)
+        return {record.index: result.value for record, result in pairs if result.value is not None}
 
     def fit_ensemble(
         self,

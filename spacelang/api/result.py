@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFits, RefitError, failures_text
 from spacelang.deprecation import renamed_attributes
@@ -56,7 +57,8 @@ def _no_success_message(outcome: "Outcome") -> str:
     from spacelang.report.trial_results import count_failures_by_reason, most_frequent
 
     if not outcome.records:
-        cause = "the search was interrupted" if outcome.ended == "interrupted" else "the budget was used up"
+        causes = {"interrupted": "the search was interrupted", "stopped": "a callback stopped the search"}
+        cause = causes.get(outcome.ended, "the budget was used up")
         return f"no trial succeeded: {cause} before the first one finished"
     if len(outcome.records) == 1:
         return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
@@ -181,7 +183,7 @@ class Result:
     @property
     def passed_over(self) -> "tuple[SkippedTrial, ...]":
         """The better trials whose pipelines could not be fitted on all rows, each with a reason; usually empty."""
-        return () if self.outcome.best is None or self._final_fits.refittable is None else self._final_fit.skipped
+        return () if self.outcome.best is None or self.final_fits.refittable is None else self._final_fit.skipped
 
     @property
     def test(self) -> "TestScore | None":
@@ -190,7 +192,7 @@ class Result:
         The pipeline is fitted on all other rows. `constraints` has its values there for everything that trials are
         subject to. Raises as `best_pipeline` does.
         """
-        return self._final_fit.test if self.outcome.best is not None and self._final_fits.has_test_rows else None
+        return self._final_fit.test if self.outcome.best is not None and self.final_fits.has_test_rows else None
 
     @property
     def ensemble(self) -> Any:
@@ -223,23 +225,9 @@ class Result:
 
         `weight` is the share of all votes. None without an ensemble.
         """
-        import pandas as pd
+        from spacelang.api.result_tables import ensemble_members
 
-        found = self._fitted_ensemble
-        if found is None:
-            return None
-        rows = [
-            {
-                "trial": member.record.index,
-                "votes": member.votes,
-                "weight": weight,
-                "loss": member.record.trial.loss,
-                "seconds": member.seconds,
-                "configuration": member.record.trial.request.configuration.to_dict(),
-            }
-            for member, weight in zip(found.members, found.weights, strict=True)
-        ]
-        return pd.DataFrame(rows, columns=["trial", "votes", "weight", "loss", "seconds", "configuration"])
+        return None if self._fitted_ensemble is None else ensemble_members(self._fitted_ensemble)
 
     @cached_property
     def _fitted_ensemble(self) -> "Ensemble | None":
@@ -252,8 +240,8 @@ class Result:
             from spacelang.runtime.ensembles.construction import EnsembleError
 
             try:
-                with self._final_fits.new_executor() as executor:
-                    found = self._final_fits.fit_ensemble(votes, self.predictions, executor)
+                with self.final_fits.new_executor() as executor:
+                    found = self.final_fits.fit_ensemble(votes, self.predictions, executor)
             except EnsembleError:
                 if self.experiment.has_default_ensemble:
                     return None
@@ -276,7 +264,7 @@ class Result:
         if votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
             return self
         with suppress(KeyboardInterrupt, InputError):
-            ensemble = self._final_fits.fit_ensemble(votes, self.predictions, executor, answer_time)
+            ensemble = self.final_fits.fit_ensemble(votes, self.predictions, executor, answer_time)
             found = replace(self, assembled=ensemble)
             found.store_time_note()
             return found
@@ -287,11 +275,11 @@ class Result:
 
         Nothing is done after an interruption or if the executor fails; then it is done on first access.
         """
-        is_wanted_now = self._final_fits.has_test_rows or answer_time is not None
+        is_wanted_now = self.final_fits.has_test_rows or answer_time is not None
         if self.outcome.ended == "interrupted" or self.outcome.best is None or not is_wanted_now:
             return self
         with suppress(KeyboardInterrupt, InputError):
-            found = replace(self, finale=self._final_fits.fit_best(executor, answer_time))
+            found = replace(self, finale=self.final_fits.fit_best(executor, answer_time))
             found.store_time_note()
             return found
         return self
@@ -318,8 +306,8 @@ class Result:
         """The final fit, made on first access; warns if better pipelines failed, raises RefitError if all did."""
         found = self.finale
         if found is None:
-            with self._final_fits.new_executor() as executor:
-                found = self._final_fits.fit_best(executor)
+            with self.final_fits.new_executor() as executor:
+                found = self.final_fits.fit_best(executor)
         if found.record is None:
             raise RefitError(found.skipped)
         if found.skipped:
@@ -331,7 +319,8 @@ class Result:
         return found
 
     @property
-    def _final_fits(self) -> FinalFits:
+    def final_fits(self) -> FinalFits:
+        """The fits on all rows that can follow the search."""
         return FinalFits(self.outcome, self.objective, self.experiment.workers, self.form, self.store)
 
     @property
@@ -361,6 +350,24 @@ class Result:
             self.outcome.records, bounds=[bound.name for bound in self.objective.bounds], metrics=recorded
         )
 
+    def leaderboard(self, n: int = 10, *, intervals: bool = True) -> "pd.DataFrame":
+        """Return a table of the n best configurations, by rank: trial, score, interval, loss, cost and parameters.
+
+        `score` is better the greater it is, unless it is an error; its name is that of the columns. `low` and `high`
+        are a 95 % interval for its rows, which ignores that the best were chosen. It needs predictions for the held-out
+        rows: a trial that has none (see `predictions`) is evaluated again. `intervals=False` leaves them missing.
+        """
+        from spacelang.api.result_tables import held_out_intervals, leaderboard
+
+        check_argument_types(count=n)
+        given = (self.predictions, self.experiment.seed)
+        return leaderboard(
+            self.outcome,
+            self.objective,
+            n,
+            lambda records: held_out_intervals(self.final_fits, records, *given) if intervals else {},
+        )
+
     @property
     def configurations(self) -> tuple[Configuration, ...]:
         """The configurations of all trials, in the order of `trials`."""
@@ -384,7 +391,7 @@ class Result:
 
     @property
     def incumbent(self) -> "pd.DataFrame":
-        """A table of the incumbent over time: seconds, number of the trial, loss."""
+        """A table of the incumbent over time: seconds, number of the trial as in `trials`, loss."""
         import pandas as pd
 
         points = [(point.seconds, point.trial, point.loss) for point in self.outcome.curve]

@@ -1,7 +1,6 @@
 """Resuming a stored run: its space, its data and its options, all taken from its store."""
 
 import json
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
+from spacelang.shell import shell_word
 from spacelang.text import count_with_noun
 
 
@@ -75,7 +75,7 @@ class ResumableRun:
                 raise
             names = ", ".join(f"`{name}`" for name in packages)
             what = f"the space of `{self.store}` uses {names}, which is not allowed here"
-            options = " ".join(f"--allow {shlex.quote(name)}" for name in packages)
+            options = " ".join(f"--allow {shell_word(name)}" for name in packages)
             raise InputError(what, f"if you trust it, add `{options}`") from error
 
     def data(self, given: str | None) -> str:
@@ -84,7 +84,7 @@ class ResumableRun:
         if found is None:
             named = named_data(self.header)
             what = f"the run was on {self.header.data}, and `{named}` is not in this folder or below"
-            raise DataError(what, f"say where it is: add `--data {shlex.quote(named)}`, or its new path")
+            raise DataError(what, f"say where it is: add `--data {shell_word(named)}`, or its new path")
         return found
 
     def test_rows(self, given: str | None) -> str | float | None:
@@ -95,7 +95,7 @@ class ResumableRun:
             named = stored_data_options(self.header).test_file or "FILE"
             rows = self.header.settings["test"]
             what = f"the test rows of the run ({rows}) are those of `{named}`, which is not in this folder or below"
-            raise DataError(what, f"say where they are: add `--test {shlex.quote(named)}`, or the new path")
+            raise DataError(what, f"say where they are: add `--test {shell_word(named)}`, or the new path")
         return found
 
     def budget(self, given: ResumeOptions) -> dict[str, Any]:

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from spacelang.api.initial_configurations import Initial
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.black_box import AnyObjective
+    from spacelang.runtime.callbacks import Callback
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.own_scorers import Scorer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # How a command gives a value: as it is; a list `A,B`; repeated; repeated pairs of names and texts, or numbers.
@@ -117,7 +119,8 @@ SearchTime = Annotated[str | float | None, RunOption(None, "The time of the sear
 Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", check=checks.INTEGER, least=1, variants={
     "compare": "Stop each run after this many trials.", "ask_and_tell": "The search ends after this many trials. "
     "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
-Seed = Annotated[int, RunOption(0, "Equal seeds give equal results.", "The seed of all random draws.",
+Seed = Annotated[int, RunOption(0, "The seed of all random draws. Equal seeds give equal trials with one worker; "
+    "with several only by `blds`, `daub`, `enumerate`, `lds`, `mlds` and `random`.", "{help}",
     (checks.INTEGER[0], "takes a whole number, from which all random draws derive"), least=0)]
 FirstConfigurations = Annotated["Initial | None", RunOption(None, "Configurations to evaluate first: `default`, or "
     "those of a JSON file (such as the output of `run --json`).", "{help} In Python also a mapping, or several. A "
@@ -159,10 +162,12 @@ class OptimizerOptions(TypedDict, total=False):
 class ScoringOptions(TypedDict, total=False):
     """The metric of pipelines, and their validation."""
 
-    metric: Annotated[str | None, RunOption(None, "A scikit-learn scorer; by default the task's, or AUROC, balanced "
-        "accuracy or R² by the labels.",
-        check=(checks.TEXT, "takes the name of one of scikit-learn's scorers, such as `roc_auc`"), scope="scores",
-        is_stored=True, variants={"compare": "A scikit-learn scorer; by default as for `spacelang run`."})]
+    metric: Annotated["str | Scorer | None", RunOption(None, "A scikit-learn scorer; by default the task's, or AUROC, "
+        "balanced accuracy or R² by the labels.", "The name of a scikit-learn scorer, or a scorer such as "
+        "`make_scorer(...)`, which gets the labels as they are in `target`. By default it is the task's, or AUROC, "
+        "balanced accuracy or R² by the labels.", (checks.is_scorer, "takes the name of one of scikit-learn's scorers, "
+        "such as `roc_auc`, or a scorer"), command=str | None, scope="scores", is_stored=True,
+        variants={"compare": "A scikit-learn scorer, by its name; by default as for `spacelang run`."})]
     validate: Annotated[Any, RunOption(None, "`holdout(0.3)`, `cv(5, group=COLUMN)`, `time(5, by=COLUMN)` or similar; "
         "by default the data's or the task's, or `cv(5)` up to 1,000 rows.", "How rows are held out: a text such as "
         "`holdout(0.3)`, `cv(5)`, `cv(5, group=subject)` (equal values of the column `subject` stay together) or "
@@ -266,6 +271,8 @@ class SearchOptions(RunOptions, total=False):
         "together, and tested together. They are passed to a splitter given as `validate`; a validation as text, and "
         "the default one, keep the groups together. A column of the features with the same name and values is no "
         "feature.")]
+    sample_weight: Annotated[Any, RunOption(None, doc="n numbers that are at least 0, with which pipelines are fitted; "
+        "losses are not weighted. They are passed to the last step; a trial fails if that takes none.")]
     constraints: Annotated["Iterable[Constraint] | Mapping[str, float]", RunOption((),
         doc="With data: `Constraint` objects, which are functions of a fitted pipeline with limits, in addition to the "
         "bounds of the task. With an objective: limits by name.",
@@ -274,6 +281,10 @@ class SearchOptions(RunOptions, total=False):
         "best score and the time left. True prints lines elsewhere, too; False prints nothing.")]
     listener: Annotated["Listener | None", RunOption(None, doc="A listener of your own, which is notified of every "
         "trial instead of the progress bar.")]
+    callbacks: Annotated["Iterable[Callback]", RunOption((), doc="Functions that are called with each finished trial, "
+        "a `FinishedTrial`. If one returns True, the run stops, and the best pipeline is fitted as usual. If one "
+        "raises, the run ends in order, and the error is raised. Trials of a resumed run are not repeated.",
+        check=(checks.is_iterable_of_functions, "takes a list of functions of a finished trial"))]
 
 class ResumeOptions(TypedDict, total=False):
     """The options with which a stored run can be resumed; all others are as in the run."""

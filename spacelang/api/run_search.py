@@ -92,7 +92,12 @@ def search(
     else:
         given: Mapping[str, object] = options
         refused = {name: given[name] for name, each in options_of(RunOptions).items() if each.scope in REFUSED}
-        others = {"features": features, "target": target, "groups": options["groups"]}
+        others = {
+            "features": features,
+            "target": target,
+            "groups": options["groups"],
+            "sample_weight": options["sample_weight"],
+        }
         _refuse_arguments({**others, **refused}, "an objective")
         sizes = None if fidelities is None else tuple(fidelities)
         data = BlackBoxData(objective, sizes, _limits_by_name(constraints), options["scale"])
@@ -122,7 +127,14 @@ def search(
             prepared.objective.metric,
         ) as told:
             found = run_experiment(
-                prepared, crew, initial=first, store=store, resume=options["resume"], listener=told, answer_time=time
+                prepared,
+                crew,
+                initial=first,
+                store=store,
+                resume=options["resume"],
+                listener=told,
+                callbacks=options["callbacks"],
+                answer_time=time,
             )
         found = replace(found, form=_input_kind(features, prepared))
         return check_success(found).with_final_fit(crew, time).with_ensemble(crew, time)
@@ -185,15 +197,18 @@ def _space_and_reason(
 
 
 def _rows(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
-    """Return the data with its groups and its splitter, if given."""
+    """Return the data with its weights, its groups and its splitter, if given."""
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.data.related_columns import with_groups
     from spacelang.runtime.data.splitters import order_rows
+    from spacelang.runtime.evaluation.sample_weights import check_weights
 
     if features is None or target is None:
         raise ValueError("nothing to search on: give features and labels, or an `objective`")
     validate, groups = options["validate"], options["groups"]
     table, name = replace(make_table(features, target), reading=read), None
+    if (weights := options["sample_weight"]) is not None:
+        table = replace(table, weights=check_weights(weights, len(table.target)))
     if groups is not None:
         if isinstance(validate, str) and (column := group_column(parse_validation(validate))) is not None:
             raise ValueError(f"`validate` names the column `{column}` of groups: leave `groups` out")

@@ -106,7 +106,8 @@ class TabularData(EvaluationData):
         task = space.task or Task(kind)
         related, said = self.related_table(experiment)
         table, others = split_off_test_rows(related, read_test_rows(experiment.test, self.table), kind, seed)
-        goal = task.goal if experiment.metric is None else Goal("maximize", experiment.metric)
+        metric = experiment.metric
+        goal = Goal("maximize", metric) if isinstance(metric, str) else task.goal
         dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(said))
         if self.splitter is not None:
             dataset = split_by(self.splitter, dataset, seed)
@@ -121,7 +122,8 @@ class TabularData(EvaluationData):
             training_score=experiment.recorded.training_score or needs_training_loss(experiment.optimizer),
             predictions=experiment.recorded.predictions or experiment.ensemble is not None,
         )
-        beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
+        beside: dict[str, Any] = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
+        beside["scorer"] = None if isinstance(metric, str) else metric
         said = said or default_validation(dataset, self.group_name)
         settings = EvaluationSettings(goal, said, task.bounds, seed, **beside)
         objective = DataObjective(space.checked, dataset, settings, tested=tested)

@@ -16,8 +16,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from spacelang.api.execution import check_stored_predictions, make_executor, trial_limits
@@ -26,26 +24,22 @@ from spacelang.api.search_data import TabularData
 from spacelang.api.space import Space
 from spacelang.api.stored_spaces import stored_space
 from spacelang.ir.loss_name import LossName
-from spacelang.runtime.data.labels import Dataset, TaskKind
-from spacelang.runtime.data.loading import Table, load_dataset, load_rows
-from spacelang.runtime.data.read_options import (
-    DEFAULT_OPTIONS,
-    REPEAT_OPTIONS,
-    DataOptions,
-    ReadOptions,
-    parse_data_options,
-)
+from spacelang.runtime.data.labels import TaskKind
+from spacelang.runtime.data.loading import Table, load_dataset
+from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options
 from spacelang.runtime.data.stored_splits import related_table, validation_of, with_stored_splits
-from spacelang.runtime.data.tables import Features, SparseTable
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
-from spacelang.runtime.errors import DataError, InputError, describe_exception
+from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.related_rows import RELATION_NAMES
-from spacelang.runtime.evaluation.unseen_rows import align_features, format_names, read_test_rows, split_off_test_rows
+from spacelang.runtime.evaluation.sample_weights import WEIGHTS_SETTING
+from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
 from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
 from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
+from spacelang.runtime.pipelines.used_columns import used_columns
+from spacelang.runtime.scoring.own_scorers import SCORER_SETTING
 from spacelang.runtime.storage.data_reference import named_data, readable_data
 from spacelang.runtime.storage.header import (
     IMPUTED_EARLIER,
@@ -56,7 +50,6 @@ from spacelang.runtime.storage.header import (
 )
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -70,14 +63,16 @@ OTHER_VERSION: Final = (
 class ReopenedRun:
     """A stored run together with the data of its trials, as they were when the store was read.
 
-    `rows` are the rows that trials could see. `reading` describes how their file was read. `votes` is the size of the
-    ensemble that was last requested, if the store knows it. The run itself may still be in progress.
+    `space` is the space as stored, `bound_space` the same bound to the data. `rows` are the rows that trials could see,
+    `reading` describes how their file was read. `votes` is the size of the ensemble that was last requested, if the
+    store knows it. The run itself may still be in progress.
     """
 
     store: Path
     header: RunHeader
     outcome: Outcome
     space: Space
+    bound_space: Space
     objective: "DataObjective"
     rows: TabularData
     reading: ReadOptions
@@ -87,6 +82,11 @@ class ReopenedRun:
     def version_changes(self) -> list[str]:
         """One line for each library whose version differs from that of the run, which may change predictions."""
         return version_changes(self.header.versions, current_versions())
+
+    @property
+    def is_metric_known(self) -> bool:
+        """True if the metric has a name; False if it is a scorer of the program that made the run."""
+        return self.objective.metric.formula == self.header.metric
 
     def trial_of_rank(self, rank: int) -> TrialRecord:
         """Return the trial of a rank, 1 being the best, in the order of `show`; raises InputError if there is none."""
@@ -109,6 +109,9 @@ class ReopenedRun:
         `votes` defaults to the number that the run requested last, or else to the usual number. Raises EnsembleError if
         no trial can vote, and StoreError if the run stored no predictions.
         """
+        if not self.is_metric_known:
+            what = f"`{self.header.metric}` is the loss of a scorer that only the program of the run has"
+            raise InputError(what, "use a single pipeline, or `Result.ensemble` in that program")
         check_stored_predictions(self.store)
         with Store.read(self.store) as run:
             return select_members(self.outcome, self.objective, run.predictions, votes or self.votes or DEFAULT_VOTES)
@@ -118,6 +121,26 @@ class ReopenedRun:
         if isinstance(chosen, EnsembleSelection):
             return make_unfitted(self.objective, chosen.members)
         return self.objective.make_pipeline(chosen.trial.request.configuration)
+
+    def restricted_to_used_columns(self, chosen: TrialRecord | EnsembleSelection) -> "ReopenedRun":
+        """Return the run with a table that has only the columns that the chosen pipelines use.
+
+        Fitted to this table, they predict as if they were fitted to all columns.
+        """
+        objective = self.objective
+        if not isinstance(objective.dataset.features, pd.DataFrame):
+            return self  # the columns of sparse data are identified by position
+        records = [each.record for each in chosen.members] if isinstance(chosen, EnsembleSelection) else [chosen]
+        configurations = [each.trial.request.configuration for each in records]
+        names = used_columns(self.bound_space.checked, configurations, objective.preparation)
+        return replace(self, objective=objective.restricted_to(names))
+
+    def columns_unused_by(self, restricted: "ReopenedRun") -> tuple[str, ...]:
+        """Return the names of the feature columns that the run restricted to used columns lacks."""
+        ours, theirs = self.objective.dataset.features, restricted.objective.dataset.features
+        if not (isinstance(ours, pd.DataFrame) and isinstance(theirs, pd.DataFrame)):
+            return ()
+        return tuple(str(name) for name in ours.columns if name not in theirs.columns)
 
     def fit_pipeline(
         self, chosen: TrialRecord | EnsembleSelection, form: PipelineInput = PipelineInput.TABLE, *, forks: bool = False
@@ -177,7 +200,8 @@ def reopen_run(
     said = _data_options(header, reference, DataOptions(target, test), reading)
     table = related_table(load_dataset(reference, said.target, said.reading), header)
     rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), said.test))
-    return ReopenedRun(path, header, outcome, space, _objective_for(header, space, rows)[1], rows, said.reading, votes)
+    bound, objective = _objective_for(header, space, rows)
+    return ReopenedRun(path, header, outcome, space, bound, objective, rows, said.reading, votes)
 
 
 def _stored_outcome(run: StoredRun) -> Outcome:
@@ -238,8 +262,11 @@ def _objective_for(header: RunHeader, space: Space, rows: TabularData) -> "tuple
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
     bound, objective = rows.bind_space(experiment)
     _check_same_data(header, objective)
-    if objective.metric.formula == header.metric:
-        return bound, objective
+    if WEIGHTS_SETTING in header.settings:
+        what = "the run used sample weights, which its store does not have"
+        raise DataError(what, "use `Result.best_pipeline` in the program of the run")
+    if objective.metric.formula == header.metric or SCORER_SETTING in header.settings:
+        return bound, objective  # a scorer of a program is not known, and is not needed to fit a pipeline
     return rows.bind_space(replace(experiment, metric=LossName.of_formula(header.metric).name))
 
 
@@ -259,87 +286,3 @@ def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
     if before != now:
         what = f"missing values were {before} in the trials of the run, and would be {now} now"
         raise DataError(what, OTHER_VERSION.format(do_what="prepare the table"))
-
-
-PREDICTION_COLUMN: Final = "prediction"
-PROBABILITY_PREFIX: Final = "probability "  # The prefix of the columns of probabilities; the name of the class follows
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NewRows:
-    """Rows of features with the same columns as the data of a run.
-
-    `ignored_columns` are columns that the pipeline does not use, apart from the labels. `new_missing_columns` are
-    columns with missing values that had none in the run.
-    """
-
-    features: Features
-    ignored_columns: tuple[str, ...] = ()
-    new_missing_columns: tuple[str, ...] = ()
-
-
-def load_new_rows(reference: str, dataset: Dataset, reading: ReadOptions = DEFAULT_OPTIONS) -> NewRows:
-    """Read rows from a file and match its columns by name; the column of labels and other columns are ignored.
-
-    Columns that were text in the run are read as text, even if these rows look like numbers. Raises DataError for a
-    file that cannot be read, for missing columns, and for columns of another type.
-    """
-    label, known = str(dataset.target.name), dataset.features
-    if not isinstance(known, pd.DataFrame):
-        # The columns of sparse data are identified by position only.
-        sparse = load_rows(reference, reading)
-        if isinstance(sparse, SparseTable):
-            return NewRows(sparse.features_without(frozenset({label})))
-        return NewRows(sparse.drop(columns=[name for name in sparse.columns if name == label]))
-    texts = [name for name in known.columns if pd.api.types.infer_dtype(known[name], skipna=True) == "string"]
-    read = load_rows(reference, reading, texts)
-    table = read.dense if isinstance(read, SparseTable) else read
-    names = [*known.columns]
-    if missing := [name for name in names if name not in table.columns]:
-        columns = "a column" if len(missing) == 1 else "columns"
-        what = f"`{reference}` is missing {columns} of the run: {format_names(missing)}"
-        raise DataError(what, format_suggestion(missing[0], map(str, table.columns)))
-    given = Table(reference, table[names], pd.Series(np.zeros(len(table)), name=label))
-    features = align_features(given, Table(dataset.name, known, dataset.target))
-    assert isinstance(features, pd.DataFrame)
-    gaps = tuple(name for name in names if features[name].isna().any() and not known[name].isna().any())
-    return NewRows(features, tuple(str(name) for name in table.columns if name not in {*names, label}), gaps)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Predictions:
-    """A table with one row for each input row: the prediction, and the class probabilities if there are any."""
-
-    table: pd.DataFrame
-
-    @property
-    def csv(self) -> str:
-        """The table as comma-separated values."""
-        return self.table.to_csv(index=False)
-
-    @property
-    def document(self) -> dict[str, object]:
-        """The output of `predict --json`: the number n of rows, n predictions, n probabilities for each class."""
-        # JSON has no infinity and no nan.
-        finite = self.table.replace([np.inf, -np.inf], np.nan).astype(object)
-        known = {str(name): finite[name].where(finite[name].notna(), None).tolist() for name in finite.columns}
-        predicted = known.pop(PREDICTION_COLUMN)
-        shares = {name.removeprefix(PROBABILITY_PREFIX): values for name, values in known.items()}
-        return {"rows": len(predicted), "predictions": predicted, "probabilities": shares}
-
-
-def predict_rows(fitted: Any, rows: NewRows) -> Predictions:
-    """Return the predictions of a fitted pipeline; raises DataError if it fails on these rows."""
-    features = rows.features
-    try:
-        found: dict[str, npt.NDArray[Any]] = {PREDICTION_COLUMN: np.asarray(fitted.predict(features))}
-        if hasattr(fitted, "predict_proba"):
-            shares = np.asarray(fitted.predict_proba(features))
-            found |= {f"{PROBABILITY_PREFIX}{name}": shares[:, place] for place, name in enumerate(fitted.classes_)}
-    except Exception as error:  # third-party classes may raise anything on new rows
-        gaps = rows.new_missing_columns
-        remedy = (
-            f"values are missing in columns that had no missing values in the run: {format_names(gaps)}" if gaps else ""
-        )
-        raise DataError(f"the pipeline cannot predict these rows: {describe_exception(error)}", remedy) from error
-    return Predictions(pd.DataFrame(found))

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-from spacelang.api.argument_checks import check_argument_types
+from spacelang.api.argument_checks import TEXT, check_argument, check_argument_types
 from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import Experiment, budget_of, experiment_fields
 from spacelang.api.run_options import CompareOptions, RunOption, accept_options
@@ -28,6 +28,7 @@ from spacelang.runtime.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from spacelang.bench.comparison.progress import ComparisonListener
     from spacelang.bench.comparison.results import Results
@@ -101,6 +102,8 @@ def compare(
     from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, read_options_of
 
     check_argument_types(data=data, optimizers=optimizers, space=space)
+    if options["metric"] is not None:
+        check_argument("metric", options["metric"], (TEXT, "takes the name of one of scikit-learn's scorers"))
     repeats, seed, folder, listener = options["repeats"], options["seed"], options["folder"], options["listener"]
     if repeats < 1:
         raise ValueError(f"`repeats` is {repeats}, but must be at least 1")
@@ -145,6 +148,42 @@ class Comparison:
     folder: Path | None = None
     interrupted: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on who is ahead at the end, and of whom beyond noise."""
+        from spacelang.bench.comparison.summary import verdict
+
+        return verdict(self.results)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per optimizer: its loss on each data set at the end, and its average rank over all of them.
+
+        The columns are pairs of a data set (`all data` for the rank) and `loss` or `rank`, `low` or `high`. With test
+        rows losses are means over the seeds of the winners' losses there, with 95 % intervals. Otherwise they are
+        medians with quartiles of models trained on all training rows. Ranks have 95 % intervals, if there is enough
+        data.
+        """
+        from spacelang.bench.comparison.summary import summary_frame
+
+        return summary_frame(self.results)
+
+    def to_latex(self) -> str:
+        r"""Return the table of `to_frame` as LaTeX, the best values in bold; it needs `\usepackage{booktabs}`."""
+        from spacelang.bench.comparison.summary import summary_latex
+
+        return summary_latex(self.results)
+
+    def plot(self, kind: str = "losses") -> "Figure":
+        """Return a figure of matplotlib with the `losses` or the average `ranks` over time.
+
+        Raises ValueError for another kind, and ImportError if matplotlib is not installed.
+        """
+        from spacelang.bench.comparison.plots import figure_of
+        from spacelang.optional_imports import import_optional
+
+        import_optional("matplotlib")
+        return figure_of(self.results, kind)
 
     @cached_property
     def curves(self) -> "pd.DataFrame":

@@ -3,15 +3,19 @@
 import gc
 import sys
 from collections.abc import Sequence
+from errno import EMFILE, ENFILE
 
 from spacelang.cli._process import (
     BAD_INPUT,
     INTERRUPTED,
     CommandStart,
+    open_closed_streams,
     redirect_to_null,
     sanitize_streams,
     sigterm_as_interrupt,
 )
+from spacelang.cli._resource_limits import FILES_HELP, limited_imports
+from spacelang.errors import UserError
 from spacelang.files import os_error_text
 
 OBJECTS_BETWEEN_COLLECTIONS = 200_000
@@ -22,11 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command named by the arguments and exit with status 0, 1, 2, 3 or 130."""
     CommandStart.record(is_process=arguments is None)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    if open_closed_streams():
+        print("warning: the standard output is closed, so nothing is printed to it", file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A file name or a limited terminal cannot end a command by a character that cannot be encoded.
             stream.reconfigure(errors="backslashreplace")
-    with sanitize_streams(), sigterm_as_interrupt():
+    with sanitize_streams(), sigterm_as_interrupt(), limited_imports():
         status = _status(arguments)
     # At exit Python collects garbage several times; skipping all imported objects saves a sixth of a short command.
     gc.freeze()
@@ -34,14 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _status(arguments: Sequence[str] | None) -> int:
-    """Run the command and return its exit status. Interrupts and closed or full output streams are handled here."""
+    """Run the command and return its exit status.
+
+    Interrupts, closed or full output streams, and too small limits of the process are handled here.
+    """
     status: int
     try:
         from spacelang.cli._app import run
 
         status = run(sys.argv[1:] if arguments is None else arguments)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except KeyboardInterrupt:
         _flush_stdout()
         status = INTERRUPTED
@@ -49,19 +57,29 @@ def _status(arguments: Sequence[str] | None) -> int:
         # The reader of the output has closed it (`spacelang sample … | head`).
         redirect_to_null(sys.stdout)
         status = 0
+    except UserError as error:
+        status = _print_error(error.message, error.help)
     except OSError as error:
+        if error.errno in (EMFILE, ENFILE):
+            return _print_error("too many files are open", FILES_HELP)
         if error.filename is not None:
             raise
         redirect_to_null(sys.stdout)
-        print(f"error: cannot write the output: {os_error_text(error)}", file=sys.stderr)
-        status = BAD_INPUT
+        status = _print_error(f"cannot write the output: {os_error_text(error)}")
     return status
+
+
+def _print_error(message: str, help_text: str = "") -> int:
+    """Print an error without any import, which may be what fails; return the exit status."""
+    print(f"error: {message}", file=sys.stderr)
+    if help_text:
+        print(f"  = help: {help_text}", file=sys.stderr)
+    return BAD_INPUT
 
 
 def _flush_stdout() -> None:
     """Flush the standard output after an interrupt. If its reader has gone, drop what is left."""
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except (OSError, KeyboardInterrupt):
         redirect_to_null(sys.stdout)

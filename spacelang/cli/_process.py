@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import stat
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import Any, Final, TextIO, cast
 from spacelang.diagnostics.terminal_cells import make_visible
 
 _STYLE: Final = re.compile(r"(\x1b\[[\d;]*m)")  # The escape sequence that sets a style on a terminal
+STANDARD_INPUT, STANDARD_OUTPUT, STANDARD_ERROR = range(3)  # The descriptors of the standard streams
 _LAYOUT: Final = re.compile(r"([\n\t]+)")
 
 
@@ -60,10 +62,28 @@ class SanitizedStream:
             redirect_to_null(self.raw)
 
 
-def redirect_to_null(stream: TextIO | None) -> None:
+def open_closed_streams() -> bool:
+    """Connect standard streams that are closed (`>&-`) to the null device; return True if the output was closed.
+
+    Otherwise the next file that is opened, such as a store, would take the place of the stream.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return False
+    is_output_closed = sys.stdout is None
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    sys.stdin = sys.stdin or open(STANDARD_INPUT, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(STANDARD_OUTPUT, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(STANDARD_ERROR, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    return is_output_closed
+
+
+def redirect_to_null(stream: TextIO) -> None:
     """Redirect a stream to the null device, so that Python does not complain about unwritten output at exit."""
-    if stream is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def sanitized(text: str, *, styled: bool) -> str:
@@ -82,7 +102,7 @@ def sanitized(text: str, *, styled: bool) -> str:
 def sanitize_streams() -> Iterator[None]:
     """Replace the standard output and the standard error by `SanitizedStream` streams in the block."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast(TextIO, None if each is None else SanitizedStream(each)) for each in before)
+    sys.stdout, sys.stderr = (cast(TextIO, SanitizedStream(each)) for each in before)
     try:
         yield
     finally:
@@ -151,17 +171,31 @@ class _Interrupter:
     def __init__(self) -> None:
         self._last = -REPETITION_SECONDS
 
-    def __call__(self, *_: object) -> None:
+    def __call__(self, number: int, _: object) -> None:
+        if number == getattr(signal, "SIGHUP", None):
+            _drop_closed_terminals()
         now = time.monotonic()
         if now - self._last >= REPETITION_SECONDS:
             self._last = now
             raise KeyboardInterrupt
 
 
+def _drop_closed_terminals() -> None:
+    """Redirect the output streams to the null device if they were a terminal, which was closed."""
+    for descriptor in (STANDARD_OUTPUT, STANDARD_ERROR):
+        # A null device is not a terminal either, but replacing it changes nothing.
+        if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, descriptor)
+            os.close(null)
+
+
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C in the block, unless it is ignored (`nohup`, `&`) or has its own handler."""
-    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    """Handle SIGTERM and SIGHUP like Ctrl-C in the block, unless ignored (`nohup`, `&`) or with their own handlers."""
+    usual: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    if hasattr(signal, "SIGHUP"):
+        usual[signal.SIGHUP] = signal.SIG_DFL
     stop = _Interrupter()
     before = {}
     if threading.current_thread() is threading.main_thread():

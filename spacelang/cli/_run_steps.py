@@ -188,6 +188,7 @@ def run_search(
 def run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a run that its summary needs besides the outcome."""
     from spacelang.api.result import positive_class_of
+    from spacelang.optimizers import equal_seeds_sentence
     from spacelang.report.held_out_interval import summarize_held_out_rows
     from spacelang.report.run_facts import RunFacts
     from spacelang.runtime.storage.store import Store
@@ -208,6 +209,7 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
         validation=objective.validation,
         searched=found.searched,
         positive=positive_class_of(objective),
+        equal_seeds=equal_seeds_sentence(experiment.optimizer.plugin),
         learner_key=tree_order(experiment.space.checked)[0].key if experiment.space.checked.decisions else "",
         held_out=held_out,
         starting_points=_starting_points(found),

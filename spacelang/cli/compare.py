@@ -13,6 +13,7 @@ from spacelang.cli._options import JsonOption, SpaceArgument
 from spacelang.cli._output import exit_on_value_error, print_diagnostics, print_error, print_json, print_note
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE, raw_stream
 from spacelang.cli._run_steps import check_workers, load_space
+from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -39,9 +40,12 @@ def command(
         ),
     ],
     options: CompareOptions,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print losses and ranks over time, and the differences of all pairs.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Compare optimizers on the same data: losses and ranks over time, and which differences are noise.
+    """Compare optimizers on the same data: who is ahead at the end, and which differences are noise.
 
     Every optimizer runs on all data sets with the same seeds, splits and budget. A run takes one minute unless --time,
     --trials or the task sets a limit. With --test the optimizers are compared on rows that no trial saw. All runs are
@@ -76,8 +80,9 @@ def command(
         found = comparison_document(comparison.results)
         print_json({**found, "folder": str(place), "interrupted": comparison.interrupted})
     else:
-        print_comparison(comparison.results, Console(highlight=False))
+        print_comparison(comparison.results, Console(highlight=False), verbose=verbose)
         print(f"\nRuns, tables and plots are in {comparison.folder}.")
+        print(make_visible(f"Verdict: {comparison.verdict}."))
     _exit_with_status(comparison)
 
 

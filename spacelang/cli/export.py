@@ -1,5 +1,6 @@
 """`spacelang export`: write a pipeline of a stored run as a Python module, or as a fitted model."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import TrialRecord
 
 GROUP = ("Use a run", 5)
-MODEL: Final = ".skops"
-SUFFIXES: Final = (".py", MODEL)
+CODE, SKOPS, ONNX = ".py", ".skops", ".onnx"
+SUFFIXES: Final = (CODE, SKOPS, ONNX)
 TestShareOption = Annotated[
     float | None,
     typer.Option(
@@ -33,7 +34,9 @@ def command(
     *,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE.py|FILE.skops", help="The output file: code, or a fitted model."),
+        typer.Option(
+            "--output", "-o", metavar="FILE.py|FILE.skops|FILE.onnx", help="The output file: code, or a fitted model."
+        ),
     ],
     found: StoredPipelineOptions,
     data: Annotated[
@@ -49,8 +52,10 @@ def command(
     """Write the best pipeline of a stored run for use without spacelang: as code, or fitted.
 
     A `.py` module builds the pipeline with the libraries of its steps alone. Fitted to the training rows of a trial, it
-    predicts what the trial predicted. A `.skops` file holds the pipeline fitted on all rows that trials could see. Both
-    need the data of the run, which is read as it was then; other data is refused. Existing files are not overwritten.
+    predicts what the trial predicted. A `.skops` or `.onnx` file holds the pipeline fitted on all rows that trials
+    could see. All need the data of the run, which is read as it was then; other data is refused. An ONNX model computes
+    with 32-bit floats; it is checked on rows of the run, and refused if it differs or if ONNX does not cover a step.
+    Existing files are not overwritten.
 
     Example: `spacelang export runs/credit-20260131-120000.db -o pipeline.py`
     """
@@ -58,7 +63,7 @@ def command(
         fail(f"unknown file type: `{output.name}`", f"the name must end in {' or '.join(SUFFIXES)}")
     check_output_is_new(output)
     check_single_or_ensemble(found)
-    if output.suffix == MODEL:
+    if output.suffix != CODE:
         limit_threads_before_fork()
     from spacelang.api.stored_runs import reopen_run
     from spacelang.runtime.ensembles.construction import EnsembleSelection
@@ -67,20 +72,50 @@ def command(
     finished = reopen_run(run, data=data, target=target_column, test=test, reading=then, allow=allow or ())
     chosen = select_trials(finished, found)
     said = provenance(finished, chosen, found)
-    content, trusted = _model(finished, chosen) if output.suffix == MODEL else (_code(finished, chosen, said), [])
-    write_new(output, content)
+    needed = finished.restricted_to_used_columns(chosen)
+    made = _exported(needed, chosen, said, output)
+    write_new(output, made.content)
     if json:
         if isinstance(chosen, EnsembleSelection):
             members = [each.record.index for each in chosen.members]
             trials: dict[str, object] = {"trials": members, "votes": len(chosen.models.order)}
         else:
             trials = {"trials": [chosen.index], "votes": None}
-        print_json({"file": str(output), **trials, "trusted": trusted})
+        print_json({"file": str(output), **trials, "trusted": made.trusted, "inputs": made.inputs})
         return
     print_provenance(finished, said)
-    if trusted:
-        names = ", ".join(f'"{name}"' for name in trusted)
+    if unused := finished.columns_unused_by(needed):
+        print_note(f"columns that the pipeline does not use: {', '.join(f'`{name}`' for name in unused)}")
+    if made.trusted:
+        names = ", ".join(f'"{name}"' for name in made.trusted)
         print_note(f"to load the model: `skops.io.load({str(output)!r}, trusted=[{names}])`")
+    if made.inputs:
+        print_note(f"the inputs of the model: {', '.join(made.inputs)}")
+
+
+@dataclass(frozen=True)
+class _Exported:
+    """The content of a file, the types that skops must trust, and descriptions of the inputs of an ONNX model."""
+
+    content: str | bytes
+    trusted: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+
+
+def _exported(
+    finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", said: list[str], output: Path
+) -> _Exported:
+    if output.suffix == SKOPS:
+        content, trusted = _skops_model(finished, chosen)
+        return _Exported(content, trusted=trusted)
+    if output.suffix == ONNX:
+        from spacelang.report.onnx_model import check_onnx_installed, onnx_model
+
+        check_onnx_installed()
+        fitted = finished.fit_pipeline(chosen, forks=True)
+        content, inputs = onnx_model(fitted, finished.objective.dataset.features, said)
+        return _Exported(content, inputs=inputs)
+    return _Exported(_code(finished, chosen, said))
 
 
 def _code(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", said: list[str]) -> str:
@@ -91,11 +126,11 @@ def _code(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", sa
         return pipeline_module_text(finished.unfitted_pipeline(chosen), finished.objective, said)
     except TypeError as error:
         raise BuildError(
-            str(error), f"write the pipeline as a fitted model: to a file that ends in `{MODEL}`"
+            str(error), f"write the pipeline as a fitted model: to a file that ends in `{SKOPS}`"
         ) from error
 
 
-def _model(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection") -> tuple[bytes, list[str]]:
+def _skops_model(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection") -> tuple[bytes, list[str]]:
     from spacelang.report.pipeline_module import check_skops_installed, dump_model
 
     check_skops_installed()

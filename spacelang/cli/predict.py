@@ -41,11 +41,11 @@ def command(
 ) -> None:
     """Fit the best pipeline of a stored run on the data of the run, and predict the rows of a file.
 
-    Columns are matched by name: all feature columns of the run must be there, in any order. A column of labels may be
-    there; other columns are ignored. Class probabilities are written if the pipeline has them. The pipeline is fitted
-    as at the end of the run, on all rows that trials could see. Options for reading files apply to `--data`, and to
-    `--fitted-on` if that is given. Without them both are read as the run read its data. Existing files are not
-    overwritten.
+    Columns are matched by name: those that the pipeline uses must be there, in any order; others are ignored. If the
+    file has the column of labels, the score is printed, too. Class probabilities are written if the pipeline has them.
+    The pipeline is fitted as at the end of the run, on all rows that trials could see. Options for reading files apply
+    to `--data`, and to `--fitted-on` if that is given. Without them both are read as the run read its data. Existing
+    files are not overwritten.
 
     Example: `spacelang predict runs/credit-20260131-120000.db --data new.csv -o predictions.csv`
     """
@@ -53,21 +53,31 @@ def command(
         check_output_is_new(output)
     check_single_or_ensemble(found)
     limit_threads_before_fork()
-    from spacelang.api.stored_runs import load_new_rows, predict_rows, reopen_run
+    from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows
+    from spacelang.api.stored_runs import reopen_run
+    from spacelang.report.trial_results import describe_interval, score_document
     from spacelang.runtime.pipelines import PipelineInput
 
     given = read_options_if_given(reading)
     then = None if fitted_on is None else given
     finished = reopen_run(run, data=fitted_on, target=target_column, test=test, reading=then, allow=allow or ())
-    rows = load_new_rows(data, finished.objective.dataset, given or finished.reading.applicable_to(data))
     chosen = select_trials(finished, found)
+    needed = finished.restricted_to_used_columns(chosen)
+    objective, reading_now = needed.objective, given or finished.reading.applicable_to(data)
+    rows = load_new_rows(data, objective.dataset, reading_now, finished.columns_unused_by(needed))
     print_provenance(finished, provenance(finished, chosen, found))
     if rows.ignored_columns:
         print_note(f"ignored columns: {', '.join(f'`{name}`' for name in rows.ignored_columns)}")
-    predicted = predict_rows(finished.fit_pipeline(chosen, PipelineInput.GIVEN, forks=True), rows)
+    fitted = needed.fit_pipeline(chosen, PipelineInput.GIVEN, forks=True)
+    predicted = predict_rows(fitted, rows)
+    score = score_rows(fitted, rows, objective) if needed.is_metric_known else None
     if output is not None:
         write_new(output, predicted.csv)
     if json:
-        print_json({"file": None if output is None else str(output), **predicted.document})
-    elif output is None:
+        scored = None if score is None else {"metric": objective.metric.formula, **score_document(score)}
+        print_json({"file": None if output is None else str(output), **predicted.document, "score": scored})
+        return
+    if output is None:
         print_file_text(predicted.csv)
+    if score is not None:
+        print_note(f"on the {score.rows} rows with a label: {describe_interval(score, objective.metric)}")

@@ -42,9 +42,9 @@ def command(
     `tabular_regression`. It includes learners of xgboost and lightgbm if --allow names these packages.
 
     Options that are not given are taken from the task of the space. Without --time, --search-time, --trials and a limit
-    of the task a run takes 60 seconds, with final fits, the score on test rows and the ensemble. Ctrl-C or SIGTERM
-    stops it early. All finished trials stay stored, however a run ends, and `spacelang resume` continues it. Random
-    draws follow the advised law, by `@weight` and `@prior`.
+    of the task a run takes 60 seconds, with final fits, the score on test rows and the ensemble. Ctrl-C, SIGTERM and
+    SIGHUP stop it early. All finished trials stay stored, however a run ends, and `spacelang resume` continues it.
+    Random draws follow the advised law, by `@weight` and `@prior`.
 
     With `--data table:FILE.npz`, written by `spacelang tabulate`, losses and seconds are looked up in a table instead
     of running trials. With `--data artificial:SEED` a formula gives the losses, for any space.

@@ -2,6 +2,9 @@
 
 A line declares a hyperparameter (`name categorical {a, b} [a]`, old: `name {a, b} [a]`), a condition (`child | parent
 in {a, b} && other == c`) or a forbidden combination (`{name=a, other=b}`).
+
+Characters that ConfigSpace ignores, such as quotes around a word, are reported with a warning. Other quotes are errors:
+ConfigSpace would read different words than a reader of the file.
 """
 
 import re
@@ -25,6 +28,10 @@ _TEST: Final = re.compile(
 _LITERAL: Final = re.compile(r"\s*(?P<name>[^\s{}\[\]|,=]+)\s*==?\s*(?P<value>[^\s{}\[\]|,=]+)\s*")
 _TRAILING: Final = re.compile(r"(?:(?<=\})\s*|(?<=\S)\s+|(?=,))(?P<stray>[^\w\s{}\[\]|&<>=!]+)\s*\Z")
 _BRACES: Final = re.compile(r"\{[^{}]*\}\s*(?P<stray>\}+)\s*")
+_QUOTED: Final = re.compile(r"""(?<![^\s{\[,=])(["'])[^\s{}\[\],|=#"']+(?: +[^\s{}\[\],|=#"']+)*\1(?![^\s}\],])""")
+_QUOTE: Final = re.compile("[\"']")
+_COMMENT: Final = re.compile(r"[^#]*\|[^#]*\w(?P<comment>#.*)")
+"""A comment directly after the last word of a condition, which looks like a part of the word."""
 _HEADING: Final = re.compile(r"(conditionals?|conditions|forbidden|parameters?|hyperparameters?)\s*:?", re.IGNORECASE)
 _WORDS: Final = "name categorical {a, b} [a]"
 _EXAMPLES: Final = {
@@ -49,7 +56,7 @@ class Pcs:
             tuple(line for line in lines if isinstance(line, foreign.ForeignParameter)),
             foreign.merge_by_child([line for line in lines if isinstance(line, foreign.ForeignCondition)]),
             tuple(line for line in lines if isinstance(line, foreign.ForbiddenClause)),
-            (*(line for line in lines if isinstance(line, Diagnostic)), *_trailing_warnings(source)),
+            (*(line for line in lines if isinstance(line, Diagnostic)), *_ignored_characters(source)),
         )
 
 
@@ -61,8 +68,11 @@ def _lines(source: Source) -> Iterator[Span]:
 
 
 def _line(span: Span) -> _Line | None:
-    # Quotes around words are ignored; spaces in their place preserve the columns.
     text = _unquoted(span)
+    if (quote := _QUOTE.search(text)) is not None:
+        at = Span(span.source, span.start + quote.start(), span.start + quote.end())
+        problem = f"the quote `{quote[0]}` is not part of a pair around a word"
+        return UnreadableDeclaration(at, problem=problem, expected="remove it: the format has no quotes")
     text = text[: _find_trailing(text)[0]].rstrip()
     span = Span(span.source, span.start, span.start + len(text))
     if "|" in text:
@@ -73,7 +83,8 @@ def _line(span: Span) -> _Line | None:
 
 
 def _unquoted(line: Span) -> str:
-    return line.text.replace('"', " ").replace("'", " ")
+    """Return the text of a line without quotes around words; spaces in their place preserve the columns."""
+    return _QUOTED.sub(lambda found: f" {found[0][1:-1]} ", line.text)
 
 
 def _find_trailing(text: str) -> tuple[int, int]:
@@ -85,13 +96,22 @@ def _find_trailing(text: str) -> tuple[int, int]:
     return (len(text), len(text)) if found is None else found.span("stray")
 
 
-def _trailing_warnings(source: Source) -> Iterator[IneffectiveDeclaration]:
-    """Yield warnings for characters after declarations, such as a semicolon, which ConfigSpace ignores."""
+def _ignored_characters(source: Source) -> Iterator[IneffectiveDeclaration]:
+    """Yield warnings for characters that ConfigSpace ignores: after declarations, such as a semicolon, and quotes."""
     for span in _lines(source):
         start, end = _find_trailing(_unquoted(span))
         if start < end:
-            at = Span(source, span.start + start, span.start + end)
-            yield IneffectiveDeclaration(at, what=f"`{at.text}` has no meaning here", reason="ConfigSpace ignores it")
+            yield _ignored(source, span.start + start, span.start + end)
+        if (quoted := _QUOTED.search(span.text)) is not None:
+            yield _ignored(source, span.start + quoted.start(), span.start + quoted.start() + 1)
+    for number, start in enumerate(source.line_starts, start=1):
+        if (found := _COMMENT.match(source.line(number))) is not None:
+            yield _ignored(source, start + found.start("comment"), start + found.end("comment"), "`#` starts a comment")
+
+
+def _ignored(source: Source, start: int, end: int, reason: str = "ConfigSpace ignores it") -> IneffectiveDeclaration:
+    at = Span(source, start, end)
+    return IneffectiveDeclaration(at, what=f"`{at.text}` has no meaning here", reason=reason)
 
 
 def _parameter(text: str, span: Span) -> foreign.ForeignParameter | Diagnostic:
@@ -134,7 +154,7 @@ def _flags(kind: str | None, flags: str) -> tuple[bool, bool] | None:
     """Return if a range is of integers, and if logarithmic (new: `log`, old: `i`, `l`); None for other flags."""
     if kind is not None:
         return (kind == "integer", flags == "log") if flags in ("", "log") else None
-    return ("i" in flags, "l" in flags) if set(flags) <= {"i", "l"} else None
+    return ("i" in flags, "l" in flags) if flags in ("", "i", "l", "il", "li") else None
 
 
 def _as_integer(value: float) -> float:

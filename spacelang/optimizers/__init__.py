@@ -14,9 +14,10 @@ OPTIMIZERS = PluginRegistry("spacelang.optimizers", "spacelang.optimizers")
 class Optimizer(Protocol):
     """An optimizer: a frozen dataclass whose fields are its options.
 
-    An optimizer may declare two class variables. `needs_training_loss: ClassVar[bool]` requests the training loss of
+    An optimizer may declare three class variables. `needs_training_loss: ClassVar[bool]` requests the training loss of
     each trial, where it can be measured. `draws_configurations: ClassVar[bool]` says that `hyperparameters=sample`
-    tries many values per pipeline, not one.
+    tries many values per pipeline, not one. `is_independent_of_workers: ClassVar[bool]` says that several workers
+    evaluate the same trials as one, whichever ends first, apart from speculative ones that are not used.
 
     An optimizer may have a method `form(structures)`. It returns the `LoweringResult` of compiling the space for the
     optimizer. Its report lists every approximation. It may raise RefusedError, OptionError or MissingLibraryError,
@@ -52,6 +53,13 @@ def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
         return HyperparameterMode.DEFAULT
     draws = getattr(optimizer, "draws_configurations", False)
     return HyperparameterMode.ONCE if rule == "sample" and not draws else HyperparameterMode.SEARCHED
+
+
+def equal_seeds_sentence(optimizer: Any) -> str:
+    """Return what two searches by an optimizer with the same seed have in common."""
+    if getattr(optimizer, "is_independent_of_workers", False):
+        return "equal seeds give the same trials, with one worker in the same order, unless a time limit decides"
+    return "equal seeds give the same trials with one worker, but not with several, unless a time limit decides"
 
 
 DEFAULT_OPTIMIZER = "auto"  # The optimizer of a search that names none

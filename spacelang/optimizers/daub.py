@@ -35,6 +35,7 @@ class Daub:
     paper: ClassVar[str] = (
         "Sabharwal, Samulowitz and Tesauro, Selecting Near-Optimal Learners via Incremental Data Allocation, AAAI 2016"
     )
+    is_independent_of_workers: ClassVar[bool] = True
 
     b: int = option(100, settings.B)
     eta: float = option(2.0, settings.ETA)

@@ -17,6 +17,7 @@ class Enumerate:
     """Exhaustive enumeration: every pipeline once, so the result is the best of all."""
 
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
+    is_independent_of_workers: ClassVar[bool] = True
 
     all: bool = option(False, "within another optimizer: take every pipeline, even beyond the number of iterations")
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)

@@ -19,6 +19,7 @@ class Lds:
     """Local search: from a pipeline to the first better one within a few changed decisions, nearest ones first."""
 
     paper: ClassVar[str] = "Harvey and Ginsberg, Limited Discrepancy Search, IJCAI 1995"
+    is_independent_of_workers: ClassVar[bool] = True
 
     disc: int = option(1, settings.DISC)
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)

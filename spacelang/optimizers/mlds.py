@@ -23,6 +23,7 @@ class Mlds:
         "Kishimoto et al., Bandit Limited Discrepancy Search and Application to Machine Learning Pipeline "
         "Optimization, AAAI 2022"
     )
+    is_independent_of_workers: ClassVar[bool] = True
 
     disc: int = option(1, settings.DISC)
     b: int = option(100, settings.B)

@@ -16,6 +16,7 @@ class Random:
     """Random search: structures uniformly, hyperparameters from their ranges, nothing twice."""
 
     paper: ClassVar[str] = "Bergstra and Bengio, Random Search for Hyper-Parameter Optimization, JMLR 2012"
+    is_independent_of_workers: ClassVar[bool] = True
 
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
 

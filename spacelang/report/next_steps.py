@@ -1,6 +1,5 @@
 """The commands that use or continue a stored run, complete, so that they can be pasted into a shell."""
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from spacelang.runtime.storage.data_reference import (
     stored_data_options,
 )
 from spacelang.runtime.storage.records import RunState
+from spacelang.shell import shell_word
 from spacelang.text import unique_name
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def next_steps(run: "StoredRun", *, has_best: bool, budget: str = "") -> Iterato
 
     `budget` is the option with which a finished run is resumed, such as `--time 5m`; by default twice its budget.
     """
-    header, store = run.header, shlex.quote(str(run.path))
+    header, store = run.header, shell_word(str(run.path))
     if has_best and header.data.rows and not header.data.name.startswith(TABLE_PREFIX):
         yield from _uses_of_pipeline(run)
     if has_best:
@@ -64,15 +64,20 @@ def resume_command(run: "StoredRun", budget: str = "") -> str:
     data = _data_option(header, "--data")
     test = ""
     if has_test_file(header) and readable_test_file(header) is None:
-        test = f" --test {shlex.quote(stored_data_options(header).test_file or FILE)}"
+        test = f" --test {shell_word(stored_data_options(header).test_file or FILE)}"
     is_used_up = run.state is RunState.FINISHED and header.optimizer != TABULATE
     more = f" {budget or _doubled_budget(run)}" if is_used_up else ""
-    return f"spacelang resume {shlex.quote(str(run.path))}{data}{test}{allow_options(header)}{more}{output}"
+    return f"spacelang resume {shell_word(str(run.path))}{data}{test}{allow_options(header)}{more}{output}"
 
 
 def allow_options(header: "RunHeader") -> str:
     """Return the options `--allow` of a run, each with a space before it."""
-    return "".join(f" --allow {shlex.quote(name)}" for name in (header.asked or {}).get("allow", ()))
+    return "".join(f" --allow {name}" for name in allowed_packages(header))
+
+
+def allowed_packages(header: "RunHeader") -> list[str]:
+    """Return the packages that the run was allowed to import, without texts of a foreign file that are no names."""
+    return [name for name in (header.asked or {}).get("allow", ()) if name.replace("-", "_").isidentifier()]
 
 
 def python_function(header: "RunHeader") -> str | None:
@@ -91,13 +96,13 @@ def repeated_call(function: str, store: Path) -> str:
 
 
 def _uses_of_pipeline(run: "StoredRun") -> Iterator[NextStep]:
-    header, store = run.header, shlex.quote(str(run.path))
+    header, store = run.header, shell_word(str(run.path))
     allowed, on, fitted = allow_options(header), _data_option(header, "--data"), _data_option(header, "--fitted-on")
     yield NextStep("export", f"spacelang export {store}{on}{allowed} -o {_new_file('pipeline', '.py')}")
     if run.requested_ensemble_votes:
         file = _new_file("ensemble", ".py")
         yield NextStep("export the ensemble", f"spacelang export {store}{on}{allowed} --ensemble -o {file}")
-    rows = shlex.quote(stored_data_options(header).test_file or (FILE if is_held_by_program(header) else _data(header)))
+    rows = shell_word(stored_data_options(header).test_file or (FILE if is_held_by_program(header) else _data(header)))
     file = _new_file("predictions", ".csv")
     yield NextStep("predict", f"spacelang predict {store} --data {rows}{fitted}{allowed} -o {file}")
 
@@ -110,7 +115,7 @@ def _data_option(header: "RunHeader", option: str) -> str:
     """Return an option that names the data of a run, with a space before it; empty if the store suffices."""
     if is_held_by_program(header):
         return f" {option} {FILE}"
-    return "" if readable_data(header) is not None else f" {option} {shlex.quote(named_data(header))}"
+    return "" if readable_data(header) is not None else f" {option} {shell_word(named_data(header))}"
 
 
 def _new_file(stem: str, suffix: str) -> str:

@@ -53,6 +53,7 @@ def document(
       that stayed there.
     - `initial`: the given initial configurations; `remarks`: remarks of the optimizer; `ensemble`: as given, None
       if none was asked for.
+    - `equal_seeds`: what runs with the same seed have in common.
     - `lost`: features of the space that the optimizer's compiled space cannot represent.
     - `overhead`: the `seconds` that the optimizer itself took in the latest session, for how many `trials`, and the
       `share` of a median trial that this is per trial; None without trials.
@@ -85,6 +86,7 @@ def document(
         "seconds": outcome.seconds,
         "optimizer": run.optimizer,
         "seed": run.seed,
+        "equal_seeds": run.equal_seeds,
         "store": run.store,
         "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
         "ended": outcome.ended.value,

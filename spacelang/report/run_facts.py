@@ -28,6 +28,7 @@ class RunFacts:
     searched: SearchCoverage | None = None
     positive: PositiveClass | None = None
     learner_key: str = ""
+    equal_seeds: str = ""  # What runs with the same seed have in common
     held_out: HeldOutSummary | None = None
     starting_points: StartingPoints | None = None
 

@@ -19,6 +19,7 @@ ENDINGS = {
     EndReason.BUDGET: "the budget is used up",
     EndReason.EXHAUSTED: "the optimizer has nothing left to try",
     EndReason.INTERRUPTED: "interrupted",
+    EndReason.STOPPED: "a callback stopped it",
 }
 """The reason why a run ended, in words."""
 EXHAUSTED_ENDINGS = {

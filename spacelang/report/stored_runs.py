@@ -17,7 +17,7 @@ from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Status
 from spacelang.report.held_out_interval import summarize_held_out_rows
-from spacelang.report.next_steps import next_steps
+from spacelang.report.next_steps import allowed_packages, next_steps
 from spacelang.report.pipeline_lines import pipeline_lines
 from spacelang.report.trial_results import (
     describe_constraints,
@@ -133,6 +133,8 @@ def text(run: "StoredRun", count: int = SHOWN_TRIALS) -> str:
     """Return what `show` prints: settings, incumbent, the best `count` trials, failures, and next steps."""
     found, best = summarize_run(run), best_records(run, count)
     steps = [_line(f"  {step.line}", MAX_COMMAND_LENGTH) for step in next_steps(run, has_best=bool(best))]
+    if packages := ", ".join(f"`{name}`" for name in allowed_packages(run.header)):
+        steps.insert(0, f"(`--allow` imports {packages}, which the store names: allow only packages that you trust)")
     parts = [
         [_line(f"{found.space} on {found.data.name} by {found.optimizer}: {found.state.value}")],
         [*_table(setting_rows(run, found))],
@@ -150,6 +152,8 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     options = ", ".join(f"{name}={_value(value)}" for name, value in parse_options(header.options).items())
     yield "data", f"{header.data}"
     yield "optimizer", f"{header.optimizer}{f' ({options})' if options else ''}, seed {header.seed}"
+    if header.equal_seeds:
+        yield "seed", header.equal_seeds
     metric = LossName.of_formula(header.metric)
     name = metric.score_name if metric.is_score else f"{metric.score_name} (loss {metric.formula})"
     yield "scored by", f"{name}, {header.validation}, at most {header.training_size:,} training rows"

@@ -72,6 +72,8 @@ def summary_lines(
     yield from _failures(outcome)
     yield Text(_trials_line(outcome, run))
     yield Text(_time_line(outcome, run, after))
+    if run.equal_seeds:
+        yield Text(f"{_sentence(run.equal_seeds)}.", style="dim")
     if run.starting_points is not None and (advice := run.starting_points.advice(outcome)):
         yield Text(advice, style="yellow")
     if run.store is not None:

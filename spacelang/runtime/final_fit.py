@@ -85,6 +85,13 @@ class UnseenBoundsWork(FinalWork[tuple[UnseenRowsMeasurement, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
+class HeldOutPredictionsWork(FinalWork[Any]):
+    """Evaluate a trial again, on `fidelity` rows, and return its predictions for the held-out rows."""
+
+    fidelity: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SkippedTrial:
     """A trial whose pipeline could not be fitted on all rows, with the status and the reason."""
 

@@ -20,6 +20,7 @@ class EndReason(StrEnum):
     BUDGET = "budget"
     EXHAUSTED = "exhausted"
     INTERRUPTED = "interrupted"
+    STOPPED = "stopped"  # By a callback
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar
 from spacelang.ir.search_protocol import Ask, Search, SearchEvent, StalledSearchError
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, Trial
 from spacelang.runtime.budget import Budget
+from spacelang.runtime.callbacks import CallbackStopError
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import Executor, FinishedJob, Job, UnreportedResultError
 from spacelang.runtime.history import (
@@ -335,7 +336,8 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     the search has ended. With an `answer_time` the search ends early enough for the work after it.
 
     Raises StalledSearchError if the search waits without a pending trial, DifferentSearchError if the journal is of a
-    different search, and errors of the executor, the search, the listener and the journal.
+    different search, and errors of the executor, the search, the listener and the journal. A listener may raise
+    CallbackStopError; then the run ends as usual, and the error of the callback is raised afterwards, if there is one.
     """
     told = SilentListener() if listener is None else listener
     kept = NullTrialStorage() if journal is None else journal
@@ -343,6 +345,7 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     proposals = LazyRequestRegistry(seed, history.stored_lazy_requests())
     before = 0.0 if answer_time is None else answer_time.start_session(kept.seconds, len(executor.free))
     dispatcher = Dispatcher(executor, budget, history, told, RequestQueue(route), proposals, answer_time, before)
+    failure: Exception | None = None
     told.started(budget)
     try:
         ended = yield from _drive(search, dispatcher, stopwatch)
@@ -351,6 +354,9 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
         ended = EndReason.INTERRUPTED
         history.recover_trial_being_stored()
         dispatcher.store_remaining_trials(is_interrupted=True)
+    except CallbackStopError as stop:
+        ended, failure = EndReason.STOPPED, stop.error
+        dispatcher.store_remaining_trials(is_interrupted=True)
     finally:
         search.close()
     if answer_time is not None:
@@ -358,6 +364,8 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     outcome = replace(history.make_outcome(ended, len(dispatcher.running)), remarks=tuple(remarks))
     kept.end_session(ended.value, outcome.seconds)
     told.finished(outcome)
+    if failure is not None:
+        raise failure
     return outcome
 
 

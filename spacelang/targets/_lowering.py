@@ -17,6 +17,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union,
 from spacelang.ir.space import Space
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
+from spacelang.targets._checked_decoding import checked_decoder
 from spacelang.text import NO_SPAN, Span
 
 
@@ -250,6 +251,18 @@ class SourceForm(Protocol):
         """Return the source of a module that imports nothing but the library, without a final newline."""
 
 
+def first_line(form: Form) -> str:
+    """Return the first line of a form's text: its space, and the numbers of its parts."""
+    return form.to_text().partition("\n")[0]
+
+
+class ReadableForm:
+    """A base class of forms whose `repr` is the first line of their text."""
+
+    def __repr__(self: Form) -> str:
+        return f"<{type(self).__name__} {first_line(self)}>"
+
+
 F_co = TypeVar("F_co", bound=Form, covariant=True)
 E = TypeVar("E")
 
@@ -264,7 +277,7 @@ class NativeForm(Protocol):
 
 
 @renamed_attributes(reaches="accepts")
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LoweringResult(Generic[F_co, E]):
     """A compiled space: the form of a target, its encoding and decoding functions, and the report.
 
@@ -284,13 +297,22 @@ class LoweringResult(Generic[F_co, E]):
     report: tuple[ReportEntry, ...]
     origin: "tuple[Target, Structures] | None" = field(default=None, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        name = "" if self.origin is None else f"{type(self.origin[0]).__name__.lower()}: "
+        return f"<compiled space, {name}{first_line(self.form)}>"
+
     def __reduce__(self) -> Any:
         return object.__reduce_ex__(self, 2) if self.origin is None else (compile_picklable, self.origin)
 
 
 def compile_picklable(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:
-    """Compile structures and return a result that can be pickled; raise the errors of `Target.lower`."""
-    return replace(target.lower(structures), origin=(target, structures))
+    """Compile structures and return a result that can be pickled, and whose `decode` explains what it expects.
+
+    Raise the errors of `Target.lower`.
+    """
+    found = target.lower(structures)
+    decode = checked_decoder(found.encode, found.decode, structures)
+    return replace(found, decode=decode, origin=(target, structures))
 
 
 class Target(Protocol):

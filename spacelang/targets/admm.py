@@ -34,7 +34,15 @@ from spacelang.targets._admm.linear_constraints import LinearConstraint
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask, ThetaBox
 from spacelang.targets._admm.rendering import AdmmVariables, FlatteningCounts, dot_graph, form_to_json, text_listing
 from spacelang.targets._admm.repair import MemberRepair, ValueFunction
-from spacelang.targets._lowering import Construct, Finding, LoweringResult, PreservationTable, exact, rewritten
+from spacelang.targets._lowering import (
+    Construct,
+    Finding,
+    LoweringResult,
+    PreservationTable,
+    ReadableForm,
+    exact,
+    rewritten,
+)
 from spacelang.targets._reduction_chain import preserved_by_reductions, uniform_prior_findings
 
 __all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearConstraint", "Mask", "StepOrder", "ThetaBox"]
@@ -61,7 +69,7 @@ NOT_LINEAR_OVER_Z = rewritten(
 )
 
 
-class AdmmForm(AdmmVariables):
+class AdmmForm(ReadableForm, AdmmVariables):
     """A space as ADMM needs it: blocks of z, orders, theta_c and theta_d, with their constraints.
 
     Shapes: K is the number of alternatives of all stages together, C and D are the numbers of variables of theta_c and

@@ -27,7 +27,15 @@ from spacelang.solver.counting import Structures
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.targets import _boasf
 from spacelang.targets._boasf import ArmKey, Partition, Subspace
-from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, exact, make_report, rewritten
+from spacelang.targets._lowering import (
+    Construct,
+    LoweringResult,
+    PreservationTable,
+    ReadableForm,
+    exact,
+    make_report,
+    rewritten,
+)
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, DOMAIN_CONSTRUCTS
 from spacelang.targets._text_and_dot import quote_dot
 from spacelang.text import count_with_noun, pad_columns
@@ -190,7 +198,7 @@ class Arm:
         return Sampler(self.structures, advised=True)
 
 
-class ArmSpaces:
+class ArmSpaces(ReadableForm):
     """The arms of a space: disjoint and nonempty, and together they cover the space."""
 
     def __init__(

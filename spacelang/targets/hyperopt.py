@@ -138,7 +138,8 @@ class HyperoptSpace(LibraryFunctionForm):
             return self.configuration({})
         graph, nodes = self._graph
         known = {nodes[label]: value for label, value in values.items() if label in nodes}
-        return self.configuration(import_optional("hyperopt", "hyperopt.pyll").rec_eval(graph, memo=known))
+        rec_eval = import_optional("hyperopt", "hyperopt.pyll").rec_eval
+        return self.configuration(rec_eval(graph, memo=known, print_node_on_error=False))
 
     def accepts(self, values: Mapping[str, Any]) -> bool:
         """Return True if hyperopt can draw exactly these values, with no label missing or superfluous."""

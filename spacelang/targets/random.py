@@ -20,7 +20,15 @@ from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.targets import _lowering
-from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, exact, make_report, refused
+from spacelang.targets._lowering import (
+    Construct,
+    LoweringResult,
+    PreservationTable,
+    ReadableForm,
+    exact,
+    make_report,
+    refused,
+)
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, constraint_findings, preserved_by_reductions
 from spacelang.targets._text_and_dot import quote_dot
 
@@ -88,7 +96,7 @@ class Random:
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
-class RandomArrays:
+class RandomArrays(ReadableForm):
     """Drawn configurations: `columns` as the sampler drew them, `values` as a matrix of floats."""
 
     def __init__(self, structures: Structures, sampler: Sampler, columns: Batch, seed: int) -> None:

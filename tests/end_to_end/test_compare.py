@@ -87,12 +87,13 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_command_compares_on_tables_and_draws(folder: Path) -> None:
     pytest.importorskip("matplotlib")
-    ended = spacelang(*COMPARE, "-o", "out", folder=folder)
+    ended = spacelang(*COMPARE, "-o", "out", "--verbose", folder=folder)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("grid: 3 optimizers, 2 data sets, 3 seeds; 18 runs of 9 s\n")
     assert "ranks of mean losses, averaged over 2 data sets, " in ended.stdout
     assert "ranks of runs, averaged over 2 data sets and 3 seeds, " in ended.stdout
     assert "The intervals say nothing about other data: 2 data sets are too few." in ended.stdout
+    assert ended.stdout.splitlines()[-1].startswith("Verdict: ")
     assert "note" not in ended.stderr
     made = sorted(path.name for path in (folder / "out").iterdir())
     assert made == ["comparison.csv", "comparison.json", *KINDS[:4], "plan.json", *KINDS[4:], "runs"]
@@ -221,6 +222,8 @@ def test_the_command_that_is_stopped_tells_what_to_do(here: Here, monkeypatch: p
     assert ended.returncode == 130
     assert "interrupted after 1 complete seed\n" in ended.stderr
     assert ended.stdout.startswith("grid: 3 optimizers, 2 data sets, 1 seed; 6 runs of 9 s")
+    assert len(ended.stdout.splitlines()) == 10
+    assert ended.stdout.splitlines()[-1].endswith(" at the end, over 2 data sets and 1 seed.")
     assert here(*COMPARE, "-o", "out").returncode == 0
 
 

@@ -70,11 +70,12 @@ def test_winners_are_scored_as_a_search_of_their_seed_scores_its_own(here: Here)
 
 
 def test_the_text_says_by_what_optimizers_are_judged(here: Here) -> None:
-    ended = here(*TESTED[:-1])
+    ended = here(*TESTED[:-1], "--verbose")
     assert ended.returncode == 0
     assert "Optimizers are judged by test rows that no trial saw" in ended.stdout
     assert "sklearn:wine: 1 - balanced_accuracy of the winners, mean over 2 seeds" in ended.stdout
     assert "ranks at the end by rows that no trial saw" in ended.stdout
+    assert "on rows that no trial saw, over 1 data set and 2 seeds" in ended.stdout.splitlines()[-1]
 
 
 def test_what_is_kept_is_not_scored_again(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,8 @@ from sklearn.naive_bayes import GaussianNB
 from storing import stored
 
 import spacelang as sl
-from spacelang.api.stored_runs import ReopenedRun, load_new_rows, predict_rows, reopen_run
+from spacelang.api.new_rows import load_new_rows, predict_rows
+from spacelang.api.stored_runs import ReopenedRun, reopen_run
 from spacelang.ir.validation import Holdout
 from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.errors import DataError, InputError
@@ -153,13 +154,15 @@ def test_an_ensemble_is_code_that_votes_as_the_fitted_one(finished: ReopenedRun,
 
 
 def test_a_model_predicts_what_the_command_predicts(folder: Path, answers: dict[str, Any]) -> None:
-    rows = pd.read_csv(folder / "best.skops.new.csv").drop(columns="bought")
+    rows = pd.read_csv(folder / "best.skops.new.csv")
     rows[[*rows.columns[::-1]]].assign(note="n").to_csv(folder / "new.csv", index=False)
     options = ("--fitted-on", "rows.csv", "--data", "new.csv", "-o", "predictions.csv", "--json")
     ended = spacelang("predict", "run.db", *options, folder=folder)
     found, (labels, shares) = document(ended), answers["best.skops"]
     assert "ignored columns: `note`" in ended.stderr
     assert found["predictions"] == labels
+    assert (found["score"]["metric"], found["score"]["rows"]) == ("1 - accuracy", len(rows))
+    assert found["score"]["loss"] == pytest.approx(np.mean(rows["bought"] != labels))
     if shares is not None:
         assert [*found["probabilities"]] == ["no", "yes"]
         assert np.abs(np.transpose([*found["probabilities"].values()]) - np.array(shares)).max() <= 1e-12
@@ -213,7 +216,7 @@ def test_texts_of_the_run_are_texts_in_new_rows_and_gaps_are_told(folder: Path, 
 REFUSED = {
     "so rank 99 does not exist": ("export", "run.db", "--rank", "99", "-o", "x.py"),
     "which is not in this folder": ("export", "boxed.db", "-o", "x.py"),
-    "is missing columns of the run: `age`": ("predict", "run.db", "--data", "lacking.csv"),
+    "is missing columns that the pipeline uses: `age`": ("predict", "run.db", "--data", "lacking.csv"),
     "holds text": ("predict", "run.db", "--data", "worded.csv"),
     "is not the store": ("export", "text.db", "-o", "x.py"),
     "is empty": ("predict", "empty.db", "--data", "rows.csv"),

@@ -69,7 +69,8 @@ def folder(tmp_path: Path) -> Path:
 
 def next_lines(output: str) -> list[str]:
     """The lines below the heading of the next steps."""
-    return [line.strip() for line in output.partition("\nNext:\n")[2].splitlines()]
+    lines = output.partition("\nNext:\n")[2].splitlines()
+    return [line.strip() for line in lines if line.startswith("  spacelang ")]
 
 
 def check_lines(folder: Path, printed: str, store: str, trials: int) -> None:

@@ -48,7 +48,8 @@ class Killer:
         killed_at = -1
         while not self._is_over.wait(chance.uniform(0.0, 0.02)):
             with suppress(psutil.NoSuchProcess):
-                for worker in [each for zygote in psutil.Process().children() for each in zygote.children()]:
+                zygotes = [zygote for reaper in psutil.Process().children() for zygote in reaper.children()]
+                for worker in [each for zygote in zygotes for each in zygote.children()]:
                     if killed_at < self._ended:
                         killed_at = self._ended
                         worker.kill()

@@ -358,7 +358,7 @@ class TestPackage:
         assert ended.stdout.split() == ["False", "False"]
 
     def test_names_can_be_listed_and_are_there(self) -> None:
-        assert set(sl.__all__) <= set(dir(sl))
+        assert dir(sl) == sorted(sl.__all__)
         assert all(getattr(sl, name) is not None for name in sl.__all__)
 
     def test_a_name_that_is_not_there(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import KFold
 
 import spacelang as sl
@@ -54,7 +54,7 @@ def test_what_is_of_another_kind_is_refused_by_its_name(call: str, name: str) ->
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"metric": make_scorer(accuracy_score)}, "scorers, such as `roc_auc`, not a `_Scorer`"),
+        ({"metric": 5}, "scorers, such as `roc_auc`, or a scorer, not `5`"),
         ({"metrics": [accuracy_score]}, "not a `list`"),
         ({"validate": 5}, "takes a text such as `cv(5)`, or a splitter of scikit-learn, not `5`"),
         ({"validate": KFold}, "not a `ABCMeta`"),

@@ -1,8 +1,11 @@
 """What stops a command, without a command."""
 
 import os
+import pty
 import signal
+import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 from spacelang.cli import _process
 from spacelang.cli._process import sigterm_as_interrupt
 
-STOPS = (signal.SIGINT, signal.SIGTERM)
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +25,7 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", STOPS)
-def test_both_signals_interrupt_and_are_as_before_afterwards(number: signal.Signals) -> None:
+def test_all_signals_interrupt_and_are_as_before_afterwards(number: signal.Signals) -> None:
     before = [signal.getsignal(each) for each in STOPS]
     with pytest.raises(KeyboardInterrupt), sigterm_as_interrupt():
         os.kill(os.getpid(), number)
@@ -39,6 +42,26 @@ def test_one_that_comes_twice_at_once_counts_once_and_a_later_one_again(monkeypa
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+def test_who_closes_the_terminal_does_not_break_what_is_printed_afterwards() -> None:
+    """The store has the end of the run, then, and not an error of its output."""
+    child, terminal = pty.fork()
+    if child == 0:
+        ended = 1
+        try:
+            with sigterm_as_interrupt():
+                os.write(1, b"!")
+                time.sleep(30)
+        except KeyboardInterrupt:
+            os.write(1, b"the best pipeline")
+            ended = 130
+        finally:
+            os._exit(ended)
+    assert os.read(terminal, 1) == b"!"
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
 
 
 @pytest.mark.parametrize("number", STOPS)

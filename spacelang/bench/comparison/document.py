@@ -6,6 +6,7 @@ from math import isnan
 
 from spacelang.bench.comparison.ranks import LEVEL, Estimate, LeadInterval, Ranking
 from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunResult, winner_losses
+from spacelang.bench.comparison.summary import verdict
 from spacelang.bench.comparison.text import TIME_SHARES
 from spacelang.report.trial_results import score_document
 
@@ -27,6 +28,7 @@ def comparison_document(results: Results) -> dict[str, object]:
     - `apart`: for every two optimizers, which one was ahead beyond noise, by the ranks of mean losses.
     - `test`: the losses of the winners at the end on rows that no trial saw, in `losses[data][optimizer]`, with `ranks`
       and `differences` as above. It is None without test rows.
+    - `verdict`: one sentence on who is ahead at the end, and of whom beyond noise.
     - `runs`: every run with its last losses, None without a score.
     """
     initial, based_on = zip(results.data, results.losses_before_first_score.tolist(), strict=True), results.resampling
@@ -46,6 +48,7 @@ def comparison_document(results: Results) -> dict[str, object]:
         "ahead": {models.value: _ahead(results, models) for models in IncumbentCandidates},
         "apart": {models.value: _apart(results, models) for models in IncumbentCandidates},
         "test": _test_document(results),
+        "verdict": verdict(results),
         "runs": [_run(run) for run in results.runs],
     }
 

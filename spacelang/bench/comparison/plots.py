@@ -65,6 +65,18 @@ def render_plots(results: Results) -> dict[str, bytes]:
     return files
 
 
+def figure_of(results: Results, kind: str) -> "Figure":
+    """Return the figure of `Comparison.plot`; raise ValueError for an unknown kind, ImportError without matplotlib."""
+    with _style():
+        match kind:
+            case "losses":
+                return _loss_figure(results, IncumbentCandidates.FULL)
+            case "ranks":
+                return _rank_figure(results, Ranking.MEAN_LOSSES)
+            case _:
+                raise ValueError(f"`{kind}` is not a plot of a comparison: give `losses` or `ranks`")
+
+
 @contextmanager
 def _style() -> Iterator[None]:
     """Apply the style of these plots, isolated from the settings of the user in both directions."""

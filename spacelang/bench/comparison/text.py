@@ -14,6 +14,7 @@ from rich.text import Text
 
 from spacelang.bench.comparison.ranks import LeadInterval, Ranking, ResamplingUnit
 from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results, WinnerLosses, winner_losses
+from spacelang.bench.comparison.summary import end_summary
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.text import count_with_noun
 
@@ -25,6 +26,7 @@ TEST_ROWS_NOTE: Final = (
     "Optimizers are judged by test rows that no trial saw: the winner of each run is fitted on all other rows and"
     " scored once on the test rows (see the end of this report)."
 )
+MAX_SUMMARY_DATA: Final = 4  # Up to this many data sets have a column of losses in the summary
 MAX_FAILURES: Final = 10  # The largest number of runs without a score that are listed
 
 
@@ -37,9 +39,9 @@ class TitledTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def print_comparison(results: Results, console: Console) -> None:
-    """Print the report, as plain text unless the console is a terminal."""
-    for part in report_parts(results):
+def print_comparison(results: Results, console: Console, *, verbose: bool = False) -> None:
+    """Print the report, or only its summary; as plain text unless the console is a terminal."""
+    for part in report_parts(results) if verbose else summary_parts(results):
         match part:
             case Text():
                 console.print(part, soft_wrap=True)
@@ -47,6 +49,32 @@ def print_comparison(results: Results, console: Console) -> None:
                 console.print(_render_rich(part), soft_wrap=True)
             case TitledTable():
                 console.print(_render_plain(part), soft_wrap=True)
+
+
+def summary_parts(results: Results) -> list[TitledTable | Text]:
+    """Return the headline, a table of ranks and losses at the end, and lines about failures."""
+    return [Text(headline(results), style="bold"), summary_table(results), *_failure_lines(results)]
+
+
+def summary_table(results: Results) -> TitledTable:
+    """Return the table of average ranks at the end, with the losses of a few data sets; on test rows, if any."""
+    found, head, rows = (
+        end_summary(results),
+        ["", "average rank"],
+        [[make_visible(each)] for each in results.optimizers],
+    )
+    ranks = (part[:, found.place] for part in (found.ranks.ranks.value, found.ranks.ranks.low, found.ranks.ranks.high))
+    for row, rank in zip(rows, zip(*ranks, strict=True), strict=True):
+        row.append(_format_estimate(*rank))
+    if len(results.data) <= MAX_SUMMARY_DATA:
+        losses = (found.losses.value, found.losses.low, found.losses.high)
+        for place, data in enumerate(results.data):
+            head.append(make_visible(f"{data}: {results.formulas[data]}"))
+            for row, value, low, high in zip(rows, *(part[place] for part in losses), strict=True):
+                row.append(_format_estimate(value, low, high, _format_loss))
+    what = "mean loss on rows that no trial saw [95 %]" if found.is_test else "median loss at the end [quartiles]"
+    shown = f", {what}" if len(head) > 2 else ""
+    return TitledTable(f"average rank of mean losses [95 %]{shown}", tuple(head), tuple(map(tuple, rows)))
 
 
 def report_parts(results: Results) -> list[TitledTable | Text]:

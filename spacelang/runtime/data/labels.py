@@ -1,7 +1,7 @@
 """Checks of labels before a pipeline is fitted, and their encoding as numbers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
@@ -37,6 +37,7 @@ class Dataset:
     splits: tuple[Split, ...] = ()
     split_source: str = ""
     relations: RowRelations = UNRELATED
+    weights: npt.NDArray[np.float64] | None = None  # The sample weights, with which pipelines are fitted
 
     @property
     def validation(self) -> PredefinedSplits | None:
@@ -68,11 +69,12 @@ def check_and_encode_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> 
     check_no_missing_labels(table)
     match kind:
         case "classification":
-            return _encode_classes(table, folds)
+            found = _encode_classes(table, folds)
         case "regression":
-            return _make_dataset(table, regression_labels(table), kind)
+            found = _make_dataset(table, regression_labels(table), kind)
         case _:
             assert_never(kind)
+    return replace(found, weights=table.weights)
 
 
 def _encode_classes(table: Table, folds: int) -> Dataset:

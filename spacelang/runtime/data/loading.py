@@ -42,6 +42,7 @@ class Table:
     `splits` are the splits that the data defines, on which trials are then scored; `split_source` says where they come
     from, if not from the data itself. `kind` is the kind of task, if the data defines one. `reading` holds the read
     options of the file, which a file of test rows uses, too. `relations` are the groups and times of the rows.
+    `weights` are the sample weights of a program, or None.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Table:
     reading: ReadOptions = DEFAULT_OPTIONS
     split_source: str = ""
     relations: RowRelations = UNRELATED
+    weights: npt.NDArray[np.float64] | None = None
 
     @property
     def validation(self) -> PredefinedSplits | None:

@@ -4,10 +4,10 @@ import codecs
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from shlex import quote
 from typing import Any, Final
 
 from spacelang.runtime.errors import DataError, InputError
+from spacelang.shell import shell_word
 from spacelang.spelling_suggestions import format_suggestion
 
 SEPARATORS: Final = (",", ";", "\t", "|")  # The separators that are detected
@@ -57,7 +57,7 @@ class ReadOptions:
             **self.non_default_text_file_options,
             **({"drop-columns": format_drop_columns_option(self.drop_columns)} if self.drop_columns else {}),
         }
-        return "".join(f" --{name} {quote(displayed_separator(value))}" for name, value in said.items())
+        return "".join(f" --{name} {shell_word(displayed_separator(value))}" for name, value in said.items())
 
 
 DEFAULT_OPTIONS: Final = ReadOptions()

@@ -20,6 +20,13 @@ from spacelang.runtime.errors import DataError
 
 FETCH_AGAIN: Final = "download or save the file again"
 TRUNCATED_REMEDY: Final = f"the file may be truncated: {FETCH_AGAIN}"
+MAX_HEADER_LENGTH: Final = 1 << 24  # The maximum length of the first line of a file, in characters
+LINE_ENDS_REMEDY: Final = "save the file with one row in each line, and with the same line ends everywhere"
+CSV_ERRORS: Final = {
+    "new-line character seen": ("a carriage return stands within a field without quotes", LINE_ENDS_REMEDY),
+    "field larger than": ("a field is longer than 131,072 characters", f"a quote may be missing: {FETCH_AGAIN}"),
+}
+"""What is wrong and what to do, by the start of a message of the `csv` module."""
 SNIFFED_CHARACTERS: Final = 65_536  # The number of characters at the start of a file in which the separator is detected
 SNIFFED_LINES: Final = 20  # The number of lines, within these characters, in which the separator is detected
 
@@ -29,7 +36,8 @@ def read_csv(
 ) -> pd.DataFrame:
     """Return the table in a `.csv` file, `.gz` or not, with `words` as text; raise DataError for any irregularity."""
     text = read_text(path, name, reading.encoding)
-    _check_shape(text, name, reading.sep)
+    # Lines may end in CR alone, as pandas reads them, too.
+    _check_shape(text if "\n" in text else text.replace("\r", "\n"), name, reading.sep)
     try:
         # Read at once: in chunks, a column could become numbers in one chunk and text in another.
         types = dict.fromkeys(text_columns, str)
@@ -51,7 +59,7 @@ def read_bytes(path: Path, name: str) -> bytes:
         content = path.read_bytes()
     except OSError as error:
         raise DataError(f"`{name}` cannot be read: {os_error_text(error)}") from error
-    if not content.strip():
+    if not content or content.isspace():
         raise DataError(f"`{name}` is empty")
     if not path.name.lower().endswith(".gz"):
         return content
@@ -79,13 +87,16 @@ def _decode(content: bytes, name: str, encoding: str) -> str:
         raise DataError(f"`{name}` is not a text file in {called}{place}", remedy) from error
     if "\0" in text:
         raise DataError(f"`{name}` is a binary file", "save the file as text in UTF-8")
-    if not text.strip():
+    if not text or text.isspace():
         raise DataError(f"`{name}` is empty")
     return text
 
 
 def _check_shape(text: str, name: str, sep: str) -> None:
     """Raise DataError for ragged rows and repeated columns, which pandas would fill with missing values and rename."""
+    if len(text) > MAX_HEADER_LENGTH and "\n" not in text[:MAX_HEADER_LENGTH].lstrip("\n"):
+        what = f"the first line of `{name}` has more than {MAX_HEADER_LENGTH:,} characters, too many for column names"
+        raise DataError(what, LINE_ENDS_REMEDY)
     _check_separator(text, name, sep)
     if _is_regular(text, sep):
         _check_header(text.partition("\n")[0].split(sep), name)
@@ -106,7 +117,9 @@ def _check_shape(text: str, name: str, sep: str) -> None:
             else:
                 rows += 1
     except csv.Error as error:
-        raise DataError(f"line {reader.line_num} of `{name}` cannot be read: {error}") from error
+        texts = (said for start, said in CSV_ERRORS.items() if str(error).startswith(start))
+        reason, remedy = next(texts, (str(error), ""))
+        raise DataError(f"line {reader.line_num} of `{name}` cannot be read: {reason}", remedy) from error
     if rows == 0:
         raise DataError(f"`{name}` has a header but no rows")
 

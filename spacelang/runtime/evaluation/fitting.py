@@ -13,6 +13,7 @@ from spacelang.runtime.evaluation import prefix_cache
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.identities_and_copies import NoIdentityError, copy_table, identity_of, table_bytes
 from spacelang.runtime.evaluation.prefix_cache import CacheKey, CacheTimeAccount, FittedStep, PrefixCache
+from spacelang.runtime.evaluation.sample_weights import check_takes_weights
 from spacelang.runtime.random_state import GlobalRandomState
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold
 
@@ -42,6 +43,13 @@ class TrialRows:
         """Return the labels to train on."""
         return self.training()[1] if self.needs_copies else self.fold.training_rows(self.fidelity, own=False)[1]
 
+    def fit_options(self, pipeline: Any) -> dict[str, Any]:
+        """Return the options of `fit` for the last step: the sample weights; raise TypeError if it takes none."""
+        if (weights := self.fold.weights(self.fidelity)) is None:
+            return {}
+        check_takes_weights(pipeline)
+        return {"sample_weight": weights}
+
     def held_out(self) -> Any:
         """Return the features of the held-out rows."""
         return self.fold.held_out_rows(own=self.needs_copies)
@@ -59,10 +67,11 @@ def fit(
     if not _is_valid_pipeline(pipeline):
         pipeline.fit(*rows.training())  # the library raises the error that explains what is wrong
         return FittedFold(pipeline, pipeline, rows.held_out())
+    options = rows.fit_options(pipeline)
     passage = _DataFlow(pipeline, rows, prefixes, account)
     features, target = passage.training()
     last, started = pipeline.steps[-1][1], prefixes.clock()
-    last.fit(features, target)
+    last.fit(features, target, **options)
     prefixes.work_seconds += prefixes.clock() - started
     held_out = passage.held_out()
     if guarded:

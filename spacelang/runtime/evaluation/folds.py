@@ -69,7 +69,7 @@ class Fold:
 
     `groups` maps each grouping column to the positions of each group among the held-out rows. `rows` are the numbers of
     the held-out rows in the table, from 0. `transformer` has prepared the rows and was fitted on the training rows; it
-    is None if they needed no preparation.
+    is None if they needed no preparation. `training_weights` are the sample weights of the training rows, or None.
     """
 
     training: Any
@@ -80,6 +80,7 @@ class Fold:
     rows: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     transformer: Any = None
     prefix_lengths: Rows | None = None
+    training_weights: Any = None
 
     def __post_init__(self) -> None:
         for rows in (self.training, self.training_target, self.held_out, self.held_out_target):
@@ -102,6 +103,11 @@ class Fold:
         size = self.training_size(fidelity)
         rows, target = self.training[:size], self.training_target[:size]
         return (rows.copy(), target.copy()) if own else (rows, target)
+
+    def weights(self, fidelity: int | None) -> Any:
+        """Return the sample weights of the rows that `training_rows` returns, or None."""
+        count = len(self.training_rows(fidelity, own=False)[1])
+        return None if self.training_weights is None else self.training_weights[:count]
 
     def held_out_rows(self, *, own: bool) -> Any:
         """Return the held-out rows; with `own` a copy, which serves for one prediction."""
@@ -151,7 +157,9 @@ def make_folds(
         else:
             fitting, judging = features[order], features[held_out]
         groups = {column: _group_positions(values.iloc[held_out]) for column, values in grouping.items()}
-        found.append(Fold(fitting, target[order], judging, target[held_out], groups, held_out, transformer, lengths))
+        rows = (fitting, target[order], judging, target[held_out], groups, held_out, transformer, lengths)
+        weights = None if dataset.weights is None else dataset.weights[order]
+        found.append(Fold(*rows, training_weights=weights))
     return tuple(found)
 
 
@@ -176,7 +184,8 @@ def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, 
         fitting, judging, _ = _prepare(fitting, judging, preparation)
     groups = {column: _group_positions(_find_column(tested, column)) for column in columns}
     targets = dataset.target.to_numpy(copy=True), tested.target.to_numpy(copy=True)
-    return Fold(fitting, targets[0], judging, targets[1], groups, np.arange(len(targets[1])))
+    rows = np.arange(len(targets[1]))
+    return Fold(fitting, targets[0], judging, targets[1], groups, rows, training_weights=dataset.weights)
 
 
 def _split_rows(dataset: Dataset, validation: Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
@@ -326,6 +335,7 @@ class EvaluationSettings:
     constraints: tuple[Constraint, ...] = ()  # Constraints by functions of the user, besides the bounds of the task
     cache_bytes: float = CACHE_BYTES
     """The largest size of the prefix cache of each process, in bytes; 0 turns the cache off."""
+    scorer: Any = None  # A scorer of the program, which takes the place of the goal
 
 
 DEFAULT_SETTINGS: Final = EvaluationSettings()  # The default settings

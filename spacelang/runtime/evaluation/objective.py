@@ -4,7 +4,7 @@ import json
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -31,6 +31,7 @@ from spacelang.runtime.evaluation import folds
 from spacelang.runtime.evaluation.fitting import TrialRows, fit, reason_of
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.prefix_cache import CacheTimeAccount, PrefixCache
+from spacelang.runtime.evaluation.sample_weights import WEIGHTS_SETTING, describe_weights, fit_options
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
 from spacelang.runtime.final_work_costs import WorkSizes
 from spacelang.runtime.history import Clock
@@ -46,6 +47,7 @@ from spacelang.runtime.random_state import preserve_global_random_state, seed_gl
 from spacelang.runtime.request_queue import PrefixKeyFunction, PrefixKeys
 from spacelang.runtime.scoring.measures import mean
 from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
+from spacelang.runtime.scoring.own_scorers import SCORER_SETTING, describe_scorer
 from spacelang.runtime.scoring.pipeline_scorer import (
     FoldScores,
     HeldOutRows,
@@ -146,12 +148,17 @@ class DataObjective:
     def further(self) -> Mapping[str, str]:
         """The further settings, as text by name, that two equal runs have in common.
 
-        These are settings of what is recorded that differ from the defaults (as JSON), fingerprints of the test rows
-        and of the groups and times of the rows, and the columns whose missing values earlier versions imputed.
+        These are settings of what is recorded that differ from the defaults (as JSON), a scorer and sample weights of
+        the program, fingerprints of the test rows and of the groups and times of the rows, and the columns whose
+        missing values earlier versions imputed.
         """
         names = ("metrics", "training_score", "predictions")
         chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
+        if self._settings.scorer is not None and (scorer := describe_scorer(self._settings.scorer)):
+            found[SCORER_SETTING] = scorer
+        if self._dataset.weights is not None:
+            found[WEIGHTS_SETTING] = describe_weights(self._dataset.weights)
         if self.tested is not None:
             facts = data_facts(self.tested.name, self.tested.features, self.tested.original_labels)
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN_DIGITS]}"
@@ -243,9 +250,21 @@ class DataObjective:
 
     def with_bound_space(self, space: Space) -> "DataObjective":
         """Return the objective over the same space bound to its data; data, folds and cache are shared."""
+        return self._copy_with(_space=space)
+
+    def restricted_to(self, columns: Collection[str]) -> "DataObjective":
+        """Return the objective for final fits that get only these columns of a table; its trials do not change."""
+        features = self._dataset.features
+        assert isinstance(features, pd.DataFrame)
+        fewer = features[[name for name in features.columns if name in columns]]
+        preparation = self.preparation.restricted_to(columns)
+        return self._copy_with(_dataset=replace(self._dataset, features=fewer), preparation=preparation)
+
+    def _copy_with(self, **changed: Any) -> "DataObjective":
         other = object.__new__(type(self))
-        vars(other).update(vars(self), _space=space)
-        vars(other).pop("route", None)
+        vars(other).update(vars(self), **changed)
+        for name in ("facts", "meta_features", "route"):
+            vars(other).pop(name, None)
         return other
 
     @cached_property
@@ -315,14 +334,18 @@ class DataObjective:
         self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
     ) -> Any:
         """Return the pipeline fitted on all rows, a member on class codes, others on the user's labels."""
-        pipeline = self.make_member(configuration, form) if is_member else self.make_pipeline(configuration, form)
-        features = self._dataset.features
+        features, data = self._dataset.features, self._dataset
         if form is PipelineInput.ARRAY:
             features = folds.as_floats(features)
+        target = data.target.to_numpy() if is_member else data.original_labels
         with self._controlled_environment():
-            return pipeline.fit(
-                features, self._dataset.target.to_numpy() if is_member else self._dataset.original_labels
-            )
+            if data.weights is None:
+                made = self.make_member if is_member else self.make_pipeline
+                return made(configuration, form).fit(features, target)
+            pipeline = self._build_with_preparation(configuration, form)
+            pipeline = pipeline if is_member else adapt_to_labels(pipeline, data.classes)
+            fitted = pipeline.fit(features, target, **fit_options(pipeline, data.weights))
+            return fitted_voting_member(fitted, bool(data.classes)) if is_member else fitted
 
     def combine_fold_models(
         self, models: Sequence[Any], form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
@@ -361,6 +384,10 @@ class DataObjective:
                     value = final_fit.SerializedPayload(
                         self.combine_fold_models(models, work.form, is_member=work.is_member)
                     )
+                case final_fit.HeldOutPredictionsWork():
+                    scorer = replace(self._scorer, classes=len(self._dataset.classes))
+                    request = Request(work.configuration, work.fidelity)
+                    value = self._copy_with(_scorer=scorer).evaluate(request).predictions
                 case final_fit.UnseenBoundsWork():
                     value = self._measure_unseen_bounds(work.configuration)
                 case _:
@@ -390,7 +417,8 @@ class DataObjective:
         with self._controlled_environment():
             columns = _grouping_columns(self._settings)
             fold = folds.make_test_fold(self._dataset, self.tested, self.preparation, columns)
-            pipeline.fit(*fold.training_rows(None, own=folds.writes_in_place(pipeline)))
+            rows = fold.training_rows(None, own=folds.writes_in_place(pipeline))
+            pipeline.fit(*rows, **fit_options(pipeline, self._dataset.weights))
             return measure_bounds(self._scorer, pipeline, fold, self._settings.seed)
 
     def _build_with_preparation(self, configuration: Configuration, form: PipelineInput) -> Any:

@@ -117,7 +117,7 @@ def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
         raise DataError(f"in `{tested.name}`, {have} no label in the column `{tested.target.name}`")
     if len(tested.target) < MIN_ROWS:
         raise DataError(f"`{tested.name}` has {len(tested.target)} row, too few to test on")
-    target = regression_labels(tested) if dataset.kind == "regression" else _encode_labels(tested, dataset)
+    target = encode_test_labels(tested, dataset)
     if isinstance(features, pd.DataFrame) and features.equals(table.features):
         what = f"the test rows of `{tested.name}` are identical to the rows that trials see"
         raise DataError(what, "give other rows, or a share: `--test 0.2`")
@@ -142,11 +142,16 @@ def _select_rows(table: Table, rows: Rows) -> Table:
     features = table.features
     is_table = isinstance(features, pd.DataFrame)
     chosen: Any = features.iloc[rows].reset_index(drop=True) if is_table else features[rows]
-    target = table.target.iloc[rows].reset_index(drop=True)
-    return replace(table, features=chosen, target=target, splits=(), relations=table.relations.take(rows))
+    target, weights = table.target.iloc[rows].reset_index(drop=True), table.weights
+    weights = None if weights is None else weights[rows]
+    relations = table.relations.take(rows)
+    return replace(table, features=chosen, target=target, splits=(), relations=relations, weights=weights)
 
 
-def _encode_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
+def encode_test_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
+    """Return the labels as numbers, or as class codes of a data set; raise DataError for labels that it lacks."""
+    if dataset.kind == "regression":
+        return regression_labels(tested)
     known = {label: code for code, label in enumerate(dataset.classes)}
     labels = tested.target.tolist()
     unknown = [label for label in dict.fromkeys(labels) if label not in known]

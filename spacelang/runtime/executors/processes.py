@@ -3,7 +3,7 @@
 A *zygote*, usually a fresh interpreter, loads the evaluation once and forks the workers from itself. Starting a worker
 again takes milliseconds, and workers share the memory of the loaded data. The zygote watches the deadline and the
 memory of every job. It kills a worker that exceeds them, with all its descendants and the processes that they have
-orphaned.
+orphaned. The parent of the zygote, its *reaper*, kills what a killed zygote leaves.
 
 Linux leaves no process behind, whatever is killed. On macOS a process that detaches itself from its parents may outlive
 a trial.
@@ -25,14 +25,16 @@ from spacelang.ir.task import BYTES, UNLIMITED, Limits, format_quantity
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception, format_megabytes
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
-from spacelang.runtime.executors._processes import communication
+from spacelang.runtime.executors._processes import communication, operating_system
 from spacelang.runtime.executors._processes.communication import Answer, Channel, ConfigureWorkers, JobStartNotice
 from spacelang.runtime.executors._processes.zygote_connection import NO_WORKERS_HELP, ZygoteConnection
+from spacelang.text import count_with_noun
 
 MAX_ATTEMPTS: Final = 3
 """The maximum number of starts of a job whose worker may have died for a reason outside of the job."""
 MAX_FAILED_LOADS: Final = 3  # The number of zygotes in a row that may end before they have loaded the evaluation
 MIN_TRIAL_BYTES: Final = 16_000_000  # The minimum memory of a trial on top of that of an idle worker, in bytes
+SPARE_FILES: Final = 16  # The number of files, besides one for each worker, that a run opens at a time
 CHECK_INTERVAL: Final = 1.0  # The interval at which a silent zygote is checked, in seconds
 RESPONSE_TIMEOUT: Final = 10.0
 """The maximum time for a worker to read a job, and for the zygote to report a timeout, in seconds."""
@@ -50,15 +52,18 @@ class Processes:
     nothing is cached between trials.
 
     A trial is started again, up to `MAX_ATTEMPTS` times in all, if another program has killed its process or if its
-    answer cannot be read.
+    answer cannot be read. The other program may be a trial: the last attempt of a job runs alone, and so do all further
+    attempts of jobs whose zygote was killed while several jobs ran. So only a job that ran alone can fail because its
+    process was killed.
 
     With `forks` the zygote is a fork of this process if that has used only one thread so far. Then `evaluate` need not
     be sent, and nothing is imported twice.
 
     There may be more workers than cores; each uses one thread.
 
-    Raises InputError if the platform has no such processes, or if the evaluation cannot be sent to one. `ready` raises
-    InputError if the evaluation cannot be loaded, or if the memory limit is too small for an idle worker.
+    Raises InputError if the platform has no such processes, if this process may open too few files to connect to them,
+    or if the evaluation cannot be sent to one. `ready` raises InputError if the evaluation cannot be loaded, or if the
+    memory limit is too small for an idle worker.
     """
 
     @classmethod
@@ -79,6 +84,11 @@ class Processes:
             raise InputError("worker processes are supported on Linux and macOS only", NO_WORKERS_HELP)
         if workers < 1:
             raise ValueError(f"the number of workers must be at least 1, not {workers}")
+        needed = len(operating_system.inodes_by_descriptor()) + workers + SPARE_FILES
+        if needed > (limit := operating_system.max_open_files()):
+            help_ = f"raise the limit: `ulimit -n {2 * needed}`; {NO_WORKERS_HELP}"
+            counted = count_with_noun(workers, "worker")
+            raise InputError(f"a process may open only {limit:.0f} files here, and {counted} need {needed}", help_)
         self._evaluate, self._limits, self._isolates, self._forks = evaluate, limits, isolate, forks
         self._workers = {name: _WorkerState(name) for name in map(str, range(1, workers + 1))}
         self._next_number = count(1)
@@ -109,8 +119,8 @@ class Processes:
         chosen = self._workers[worker]
         self._process_events(0)  # the worker may have been killed while it was idle
         assert chosen.job is None
-        chosen.job, chosen.attempts = job, 0
-        self._send_job(chosen)
+        chosen.job, chosen.attempts, chosen.must_be_alone = job, 0, False
+        self._send_waiting_jobs()
 
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Any]]:
         """Return ended jobs as every executor; raise the InputError of an evaluation, and what `ready` raises."""
@@ -131,8 +141,9 @@ class Processes:
         self._finished = [each for each in self._finished if each.worker not in stopped]
         for worker in self._workers.values():
             if worker.job is not None and worker.name in stopped:
-                worker.job = None
+                worker.job, worker.is_running = None, False
                 self._abandon_worker(worker)
+        self._send_waiting_jobs()
 
     def close(self) -> None:
         """Kill all workers with their descendants, and the zygote, without waiting for any job."""
@@ -153,10 +164,24 @@ class Processes:
         self._forks = False  # files may be open by now that a fork must not inherit
         self._selector.register(self._connections[0].channel, selectors.EVENT_READ)
 
+    def _send_waiting_jobs(self) -> None:
+        """Send the waiting jobs; one that must be alone is sent before others, and only while no other one runs."""
+        if self._error is not None:
+            return
+        waiting = [worker for worker in self._workers.values() if worker.job is not None and not worker.is_running]
+        lone = [worker for worker in waiting if worker.must_be_alone]
+        running = [worker for worker in self._workers.values() if worker.is_running]
+        if lone and not running:
+            self._send_job(lone[0])
+        elif not lone and not any(worker.must_be_alone for worker in running):
+            for worker in waiting:
+                self._send_job(worker)
+
     def _send_job(self, worker: "_WorkerState") -> None:
         assert worker.job is not None
         request = pickle.dumps(worker.job.work, pickle.HIGHEST_PROTOCOL)
         channel = worker.channel or self._fork_worker(worker)
+        worker.is_running = True
         worker.attempts += 1
         worker.sequence = next(self._next_number)
         worker.started_at = time.monotonic()
@@ -187,6 +212,7 @@ class Processes:
             self._read_zygote_messages()
         if not events:
             self._kill_hanging_zygote()
+        self._send_waiting_jobs()
         return bool(events)
 
     def _read_results(self, worker: "_WorkerState") -> None:
@@ -197,7 +223,7 @@ class Processes:
             sequence, exits = communication.ANSWER_HEADER.unpack_from(message)
             if exits:
                 self._forget_process(worker)
-            if worker.job is not None and sequence == worker.sequence:
+            if worker.is_running and sequence == worker.sequence:
                 self._handle_answer(worker, _unpickle_answer(memoryview(message)[communication.ANSWER_HEADER.size :]))
             if worker.channel is not channel:
                 return
@@ -217,7 +243,7 @@ class Processes:
     def _abandon_worker(self, worker: "_WorkerState") -> None:
         """Have the zygote end a worker that cannot be reached; the way in which it ended answers its job."""
         self._connections[0].send(communication.EndUnreachableWorker(worker.process_token))
-        if worker.job is None:
+        if not worker.is_running:
             self._forget_process(worker)
         elif worker.channel is not None:
             with suppress(KeyError):
@@ -260,7 +286,7 @@ class Processes:
         if worker.process_token != news.token:
             return
         self._forget_process(worker)
-        if worker.job is None:
+        if not worker.is_running:
             return
         if news.failure is not None and news.sequence == worker.sequence and news.is_final:
             self._finish_job(worker, news.failure)
@@ -269,12 +295,13 @@ class Processes:
             self._retry(worker, news.failure or early_end)
 
     def _restart_zygote(self, link: ZygoteConnection) -> None:
-        """Start a new zygote, and start the jobs again that the old one was running."""
+        """Start a new zygote, and have the running jobs started again one at a time: one may have killed the old."""
         for worker in self._workers.values():
             self._read_results(worker)
         link.shut_down()
         reason = f"the process that starts the workers {link.describe_exit()}"
-        if self._loaded_at is None:
+        had_loaded = self._loaded_at is not None
+        if not had_loaded:
             self._failed_loads += 1
         if self._failed_loads == MAX_FAILED_LOADS:
             self._error = InputError(f"{reason} before it had loaded the evaluation", NO_WORKERS_HELP)
@@ -284,31 +311,37 @@ class Processes:
         except InputError as error:
             self._error = error
             return
+        running = [worker for worker in self._workers.values() if worker.is_running]
         for worker in self._workers.values():
             self._forget_process(worker)
-            if worker.job is not None:
+        for worker in running:
+            if had_loaded:
+                worker.must_be_alone = worker.must_be_alone or len(running) > 1
                 self._retry(worker, Failure(Status.CRASH, reason))
+            else:
+                worker.is_running, worker.attempts = False, worker.attempts - 1
 
     def _kill_hanging_zygote(self) -> None:
         """Kill a zygote that hangs: one that should have ended a job long ago."""
         if self._loaded_at is None:
             return
         for worker in self._workers.values():
-            limit = None if worker.job is None else worker.job.allowed_seconds(self._limits)
+            limit = None if worker.job is None or not worker.is_running else worker.job.allowed_seconds(self._limits)
             since = max(worker.started_at, self._loaded_at)
             if limit is not None and time.monotonic() - since > limit + RESPONSE_TIMEOUT:
                 self._connections[0].kill()
                 return
 
     def _retry(self, worker: "_WorkerState", failure: Failure) -> None:
-        """Start a job again that has lost its worker; fail it if it was started too often."""
+        """Have a job that lost its worker started again, the last time alone; fail it if it was started too often."""
         if worker.attempts < MAX_ATTEMPTS:
-            self._send_job(worker)
+            worker.is_running = False
+            worker.must_be_alone = worker.must_be_alone or worker.attempts == MAX_ATTEMPTS - 1
         else:
             self._finish_job(worker, failure)
 
     def _finish_job(self, worker: "_WorkerState", answer: Answer) -> None:
-        job, worker.job = worker.job, None
+        job, worker.job, worker.is_running = worker.job, None, False
         assert job is not None
         if isinstance(answer, InputError):
             self._error = self._error or answer
@@ -325,6 +358,8 @@ class _WorkerState:
     process_token: int = 0  # The number by which the zygote identifies its process; 0 without a process
     channel: Channel | None = None  # The connection to its process; None without a process
     job: Job[Any] | None = None
+    is_running: bool = False  # True if its job was sent; a job that was not sent waits
+    must_be_alone: bool = False  # True if its job is to run while no other job runs
     attempts: int = 0
     sequence: int = 0  # The number by which its process identifies the job
     started_at: float = 0.0

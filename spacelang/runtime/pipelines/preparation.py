@@ -4,7 +4,7 @@ Missing values that the space does not handle are imputed with the most frequent
 handle are one-hot encoded, as in the experiments of the BLDS paper.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
@@ -92,6 +92,13 @@ class Preparation:
         """A text about the columns in `numbered`, which earlier versions imputed; empty if there are none."""
         # Stored in the headers of runs and compared with them: never change this text.
         return f"numbered by the space in {_format_columns(self.numbered)}" if self.numbered else ""
+
+    def restricted_to(self, columns: Collection[str]) -> "Preparation":
+        """Return the plan for a table that has only these columns."""
+        named = ("imputed", "encoded", "kept", "dropped", "numbered", "missing")
+        fewer = {name: tuple(each for each in getattr(self, name) if each in columns) for name in named}
+        table = None if self.table is None else tuple(each for each in self.table if each.name in columns)
+        return Preparation(**fewer, table=table)
 
     def make_transformer(self) -> Any:
         """Return an unfitted `ColumnTransformer` with dense output (array or DataFrame), or None if nothing changes."""

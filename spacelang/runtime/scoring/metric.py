@@ -56,10 +56,10 @@ def goal_metric(goal: Goal) -> Metric:
     """Return the loss of a goal: what is minimized, 1 minus what is maximized, the error of `neg_*`; or MetricError."""
     name, scorer = goal.scorer, scorer_of(goal.scorer)
     if (goal.direction == "maximize") == goal.from_one:
-        return Metric(name, name, _ScorerLoss(scorer))
+        return Metric(name, name, ScorerLoss(scorer))
     if name.startswith(NEGATED_PREFIX) and not goal.from_one:
-        return Metric(name, name.removeprefix(NEGATED_PREFIX), _ScorerLoss(scorer, -1.0))
-    return Metric(name, f"{FROM_ONE}{name}", _ScorerLoss(scorer, -1.0, 1.0))
+        return Metric(name, name.removeprefix(NEGATED_PREFIX), ScorerLoss(scorer, -1.0))
+    return Metric(name, f"{FROM_ONE}{name}", ScorerLoss(scorer, -1.0, 1.0))
 
 
 def scorer_of(name: str) -> Any:
@@ -75,7 +75,7 @@ def scorer_of(name: str) -> Any:
 
 def check_metric(metric: Metric, dataset: Dataset) -> None:
     """Check before the search that a metric can be computed; raise MetricError with the reason of the library."""
-    if dataset.kind == "classification" and _is_regression_metric(metric.name):
+    if dataset.kind == "classification" and _is_regression_metric(metric):
         help_text = "a metric for regression treats the classes as numbers: choose a metric for classification"
         raise MetricError(f"the metric `{metric.name}` is for regression", help_text)
     try:
@@ -131,16 +131,14 @@ def _constant_loss_or_nan(metric: Metric, training: Any, held_out: Any) -> float
         return math.nan
 
 
-def _is_regression_metric(name: str) -> bool:
+def _is_regression_metric(metric: Metric) -> bool:
     """Return True for scikit-learn's regression metrics, which would silently accept class codes as numbers."""
-    from sklearn.metrics import get_scorer
-
-    function = getattr(get_scorer(name), "_score_func", None)
+    function = getattr(getattr(metric.loss, "scorer", None), "_score_func", None)
     return getattr(function, "__module__", "").endswith("metrics._regression")
 
 
 @dataclass(frozen=True, slots=True)
-class _ScorerLoss:
+class ScorerLoss:
     """A loss computed from a scorer: `offset + sign * score`."""
 
     scorer: LossFunction
@@ -148,6 +146,7 @@ class _ScorerLoss:
     offset: float = 0.0
 
     def __call__(self, pipeline: Any, features: Any, target: Any) -> float:
+        """Return the loss of a fitted pipeline on these rows."""
         return self.offset + self.sign * float(self.scorer(pipeline, features, target))
 
 

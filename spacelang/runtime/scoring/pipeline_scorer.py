@@ -30,6 +30,7 @@ from spacelang.runtime.scoring.metric import (
     scorer_of,
     vectorised_loss,
 )
+from spacelang.runtime.scoring.own_scorers import scorer_metric
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.folds import EvaluationSettings
@@ -170,7 +171,10 @@ def make_pipeline_scorer(
     names = tuple(dict.fromkeys(settings.metrics))
     for name in names:
         check_metric(named_metric(name), dataset)
-    metric = default_metric(dataset) if settings.goal is None else goal_metric(settings.goal)
+    if settings.scorer is not None:
+        metric = scorer_metric(settings.scorer, dataset.classes)
+    else:
+        metric = default_metric(dataset) if settings.goal is None else goal_metric(settings.goal)
     check_metric(metric, dataset)
     _check_unique_names(settings.constraints)
     scorers = tuple((name, scorer_of(name)) for name in names)

@@ -33,6 +33,7 @@ ADVISED_LAW: Final = "advised"
 DEFAULT_TEXTS: Final = {
     "law": json.dumps(PLAIN_LAW),
     "scale": json.dumps(describe_scale(UNIT_SCALE)),
+    "equal_seeds": json.dumps(""),
     **dict.fromkeys(("initial", "asked"), "null"),
     **dict.fromkeys(("budget", "meta_features", "data_options"), "{}"),
 }
@@ -73,6 +74,7 @@ class RunHeader:
     - `asked` has the other command-line options that belong to the run (`is_stored`). It is None in stores of
       earlier versions.
     - `versions` are the versions of packages.
+    - `equal_seeds` says what runs with the same seed have in common; empty in stores of earlier versions.
     - `law` is the law of random draws; a resumed run keeps that of its store.
     - `at_defaults` names the options that have their default values, nested ones as `z.disc`. It is not stored.
     """
@@ -98,6 +100,7 @@ class RunHeader:
     versions: Mapping[str, str] = field(default_factory=dict, compare=False)
     at_defaults: frozenset[str] = field(default=frozenset(), compare=False)
     law: str = field(default=ADVISED_LAW, compare=False)
+    equal_seeds: str = field(default="", compare=False)
 
     @property
     def start_conditions(self) -> StartConditions:
@@ -135,6 +138,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
     meta_features: Mapping[str, float] | None = None,
     data_options: Mapping[str, str] | None = None,
     asked: Mapping[str, tuple[str, ...]] | None = None,
+    equal_seeds: str = "",
 ) -> RunHeader:
     """Create the header of a run with the package versions of this process; `metric` is the formula of the loss."""
     return RunHeader(
@@ -154,6 +158,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
         meta_features=dict(meta_features or {}),
         data_options=dict(data_options or {}),
         asked=None if asked is None else dict(asked),
+        equal_seeds=equal_seeds,
         versions=current_versions(),
         at_defaults=frozenset(at_defaults),
     )
@@ -234,7 +239,7 @@ def _check_types(header: RunHeader) -> RunHeader:
     required = (header.space, header.definition, header.identity, header.metric, header.validation)
     named = (text for each in mappings[:4] for text in each.values())
     asked = (text for texts in (header.asked or {}).values() for text in texts)
-    texts = (header.optimizer, header.law, header.scale, data.name, data.fingerprint)
+    texts = (header.optimizer, header.law, header.scale, header.equal_seeds, data.name, data.fingerprint)
     further = (*header.bounds, *(header.initial or ()), *asked, *named)
     if not all(type(each) is str for each in (*required, *texts, *further)):
         raise TypeError("a field must be a text, but is not")

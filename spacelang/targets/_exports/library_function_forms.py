@@ -14,11 +14,12 @@ from spacelang.reductions import unfolding
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Questions
 from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts, RangeComparison, UnfoldedPart
 from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._lowering import ReadableForm
 from spacelang.targets._text_and_dot import digraph, quote_dot, wrap_words
 from spacelang.text import count_with_noun
 
 
-class LibraryFunctionForm(ABC):
+class LibraryFunctionForm(ReadableForm, ABC):
     """A compiled space whose choices and draws are expressed with the functions of a library."""
 
     def __init__(self, named: Questions) -> None:

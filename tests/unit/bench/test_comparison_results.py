@@ -224,7 +224,7 @@ def judged_by_others(data: int = 6, seeds: int = 3, without: frozenset[RunKey] =
 
 def shown(results: Results) -> str:
     stream = StringIO()
-    print_comparison(results, Console(file=stream, width=120, highlight=False))
+    print_comparison(results, Console(file=stream, width=120, highlight=False), verbose=True)
     return stream.getvalue()
 
 

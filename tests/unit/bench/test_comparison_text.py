@@ -19,7 +19,7 @@ from spacelang.runtime.history import TrialRecord
 
 def shown(results: Results, *, terminal: bool = False) -> str:
     stream = StringIO()
-    print_comparison(results, Console(file=stream, force_terminal=terminal, width=120, highlight=False))
+    print_comparison(results, Console(file=stream, force_terminal=terminal, width=120, highlight=False), verbose=True)
     return stream.getvalue()
 
 

@@ -59,7 +59,7 @@ forbid classifier is lda and scaling is minmax
 """
 
 OLD = """\
-kernel {rbf, poly, "linear"} [rbf]  # with a comment
+kernel {rbf, poly, linear} [rbf]  # with a comment
 C [0.1, 10] [1]l
 degree [2, 5] [3]i
 
@@ -138,6 +138,20 @@ abstract svm {
 
 pipeline = svm
 """)
+
+
+def test_no_character_disappears_without_a_word() -> None:
+    """Quotes around words are none of the words, as in ConfigSpace; others would make other words there."""
+    plain, quoted = OLD, OLD.replace("rbf", '"rbf"').replace("linear", "'linear'").replace("C ", '"C" ')
+    found, warnings = import_space(Source("svm.pcs", quoted))
+    assert found is not None
+    assert found.text == imported(plain, "svm.pcs").text
+    lines = [line for line, text in enumerate(quoted.splitlines(), 1) if {*"\"'"} & {*text}]
+    assert [each.primary.line for each in warnings] == lines
+    for broken in ("it's", '"rbf', "\"rbf'", '"r,bf"', '""', "r'b'f"):
+        found, errors = import_space(Source("svm.pcs", OLD.replace("rbf", broken)))
+        assert found is None
+        assert "quote" in errors[0].message, broken
 
 
 def test_names_of_hyperparameters_stay_and_others_are_identifiers_and_differ() -> None:

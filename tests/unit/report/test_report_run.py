@@ -133,6 +133,12 @@ def test_an_interrupted_run_says_so():
     assert "seed 3: interrupted." in printed(outcome_of((0.5, "", None), ended=EndReason.INTERRUPTED))
 
 
+def test_what_equal_seeds_promise_is_said():
+    facts = replace(FACTS, equal_seeds="equal seeds give the same trials")
+    assert "Equal seeds give the same trials.\n" in printed(outcome_of((0.5, "", None)), facts)
+    assert document(outcome_of((0.5, "", None)), facts)["equal_seeds"] == "equal seeds give the same trials"
+
+
 def test_colours_are_for_terminals_and_brackets_are_not_markup():
     outcome = outcome_of((0.5, "", None), (None, "ValueError: [red]no[/red]", None))
     assert "\x1b" not in printed(outcome)
@@ -168,6 +174,7 @@ def test_the_document():
         "seconds": 4.0,
         "optimizer": "blds",
         "seed": 3,
+        "equal_seeds": "",
         "store": None,
         "incumbent": [{"seconds": 1.0, "trial": 1, "loss": 0.25}, {"seconds": 3.0, "trial": 3, "loss": 0.125}],
         "ended": "exhausted",

@@ -201,7 +201,7 @@ def test_what_can_be_pasted_is_quoted(tmp_path: Path) -> None:
     assert "\x1b" not in said
     assert "\u202e" not in said
     (line,) = [line for line in said.splitlines() if line.startswith("  spacelang resume ")]
-    assert " --data '␛[2J<U+202E>'\"'\"'; rm -rf ~ #.csv'" in line
+    assert r" --data $'\x1b[2J\xe2\x80\xae\x27; rm -rf ~ #.csv' " in line, "no quote that ends the word in any shell"
 
 
 def test_rows_for_testing_are_asked_for_again(tmp_path: Path) -> None:
@@ -268,6 +268,17 @@ def test_a_budget_that_is_used_up_must_be_enlarged(tmp_path: Path) -> None:
     lines = [told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("exhausted", "stopped")]
     assert ["spacelang resume" in line for line in lines] == [False, True]
     assert "--time" not in lines[1]
+
+
+def test_a_store_does_not_decide_what_is_imported(tmp_path: Path) -> None:
+    """The packages that it names are shown, to be allowed by the one who trusts them; no name can look like more."""
+    stored(tmp_path / "one.db", asked={"allow": ("xgboost",)})
+    stored(tmp_path / "two.db", asked={"allow": ("my-own", "x` is harmless: `y", EVIL)})
+    one, two = (told(tmp_path / f"{name}.db")[0] for name in ("one", "two"))
+    assert one.splitlines()[-1].endswith(" --allow xgboost --time 10s")
+    assert "\n(`--allow` imports `xgboost`, which the store names: allow only packages that you trust)\n" in one
+    assert two.splitlines()[-1].endswith(" --data wine.csv --allow my-own --time 10s")
+    assert "(`--allow` imports `my-own`, which the store names" in two
 
 
 def test_a_line_to_paste_is_not_cut(tmp_path: Path) -> None:

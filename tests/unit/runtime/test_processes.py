@@ -27,7 +27,7 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, processes
 from spacelang.runtime.executors._processes.zygote_connection import MARKER_VARIABLE
 from spacelang.runtime.executors.processes import Processes
-from spacelang.testing.executors import MarkedProcesses, mark_processes
+from spacelang.testing.executors import MarkedProcesses, evaluate_all, mark_processes
 from spacelang.testing.faults import LIMITS, MAX_SECONDS, evaluate, make_request, run_in_child, successful_trial
 
 Make = Callable[..., Processes]
@@ -67,8 +67,13 @@ def tell_process(request: Request) -> Trial:
     return Trial(request, 0.0, predictions=os.getpid())
 
 
+def reaper_of(marked: MarkedProcesses) -> psutil.Process:
+    (reaper,) = [process for process in marked() if process.ppid() == os.getpid()]
+    return reaper
+
+
 def zygote_of(marked: MarkedProcesses) -> psutil.Process:
-    (zygote,) = [process for process in marked() if process.ppid() == os.getpid()]
+    (zygote,) = reaper_of(marked).children()
     return zygote
 
 
@@ -129,7 +134,67 @@ def test_what_a_killed_zygote_leaves_is_found(make: Make, marked: MarkedProcesse
     assert "the process that starts the workers was ended by signal 9 (SIGKILL)" in failed.result.reason
     assert failed.attempts == 3
     assert second.result.status is Status.SUCCESS
-    assert len(marked()) == 2
+    assert len(marked()) == 3
+
+
+def spawn_unmarked_daemon() -> None:
+    """Leave a program running in its own session, without the environment of its parents, which have ended."""
+
+    def detach() -> None:
+        os.setsid()
+        run_in_child(lambda: os.execve(sys.executable, ["python", "-c", DAEMON], {}))
+
+    os.waitpid(run_in_child(detach), 0)
+
+
+DAEMON = "import time; time.sleep(30)  # a daemon of a trial"
+
+
+def daemons() -> list[int]:
+    found = psutil.process_iter(["cmdline"])
+    return [each.pid for each in found if DAEMON in (each.info["cmdline"] or ()) and each.status() != "zombie"]
+
+
+def test_only_a_job_that_ran_alone_is_blamed_for_a_killed_zygote(make: Make) -> None:
+    def act(request: Request) -> Trial:
+        if request.configuration["number"] == 2:
+            spawn_unmarked_daemon()
+            time.sleep(0.2)
+            os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(0.3)
+        return successful_trial(request)
+
+    executor = make(act, workers=3)
+    finished = {each.job.number: each for each in evaluate_all(executor, [make_request(1 + n) for n in range(5)])}
+    assert {number: each.result.status for number, each in finished.items()} == {
+        number: Status.CRASH if number == 2 else Status.SUCCESS for number in range(1, 6)
+    }
+    assert [finished[number].attempts for number in (1, 2, 3)] == [2, 3, 2]
+    assert not daemons()
+
+
+def test_a_job_that_others_kill_twice_has_its_last_attempt_alone(make: Make) -> None:
+    def act(request: Request) -> Trial:
+        time.sleep(0.2)
+        if request.configuration["number"] != 1:
+            for worker in psutil.Process(os.getppid()).children():
+                worker.kill()
+        return successful_trial(request)
+
+    executor = make(act, workers=4)
+    finished = {each.job.number: each for each in evaluate_all(executor, [make_request(1 + n) for n in range(4)])}
+    assert {number for number, each in finished.items() if each.result.status is Status.SUCCESS} == {1}
+    assert all(each.attempts <= 3 for each in finished.values())
+
+
+def test_a_zygote_ends_its_workers_when_its_reaper_is_killed(make: Make, marked: MarkedProcesses) -> None:
+    executor = make(tell_process)
+    (first,) = run(executor, make_request(1))
+    reaper_of(marked).kill()
+    assert marked.wait_until_gone(3)
+    (second,) = run(executor, make_request(2))
+    assert second.result.status is Status.SUCCESS
+    assert second.result.predictions != first.result.predictions
 
 
 def test_a_zygote_that_cannot_be_replaced_ends_the_run(
@@ -484,7 +549,7 @@ def test_an_interrupt_while_it_waits_loses_no_process(make: Make, marked: Marked
     with pytest.raises(KeyboardInterrupt):
         executor.wait()
     timer.join()
-    assert len(marked()) == 2, "the interrupt is not for workers"
+    assert len(marked()) == 3, "the interrupt is not for workers"
     executor.close()
     assert not marked()
 
@@ -573,7 +638,7 @@ def test_a_killed_search_leaves_nothing(tmp_path: Path, marked: MarkedProcesses)
     with script(tmp_path, "print('now', flush=True); time.sleep(30)") as program:
         assert program.stdout is not None
         assert [program.stdout.readline() for _ in range(2)] == ["8.0\n", "now\n"]
-        assert len(marked()) >= 4
+        assert len(marked()) >= 5
         program.kill()
         program.wait()
         assert marked.wait_until_gone(2)
@@ -600,7 +665,7 @@ def test_a_search_that_is_killed_while_it_loads_leaves_nothing(tmp_path: Path, m
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "now\n"
-        assert len(marked()) == 2
+        assert len(marked()) == 3
         program.kill()
         program.wait()
         assert marked.wait_until_gone(2)

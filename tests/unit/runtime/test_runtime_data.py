@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from spacelang.runtime.data import table_files
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.errors import DataError
@@ -108,6 +109,8 @@ WHOLE = gzip.compress(TEXT.encode(), mtime=0)
         ("cut.csv", TEXT.rsplit(",", 1)[0], "line 21 of"),
         ("ragged.csv", "a,b\n1,2\n1,2,3\n", "line 3 of"),
         ("quote.csv", 'a,b\n1,"2\n', "cannot be read"),
+        ("mixed.csv", "a,b\n1,2\r3,4\n", "a carriage return stands within a field without quotes"),
+        ("long.csv", f'a,b\n1,"{"x" * 200_000}"\n', "a field is longer than 131,072 characters"),
         ("twice.csv", "a,a,b\n1,2,3\n", "several columns `a`"),
         ("unnamed.csv", ",a,b\n0,1,2\n", "column 1 of"),
         ("semicolons.csv", "a;b\n1;2\n", "is not separated by commas"),
@@ -116,6 +119,20 @@ WHOLE = gzip.compress(TEXT.encode(), mtime=0)
 )
 def test_files_that_are_no_table(tmp_path, name, content, message):
     assert message in refused(written(tmp_path, name, content)).message
+
+
+def test_a_file_of_one_huge_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_files, "MAX_HEADER_LENGTH", 100)
+    error = refused(written(tmp_path, "one.csv", "1.5," * 100))
+    assert "one.csv` has more than 100 characters, too many for column names" in error.message
+    assert "line ends" in error.help
+
+
+def test_lines_may_end_in_carriage_returns(tmp_path):
+    plain = load_dataset(written(tmp_path, "plain.csv", TEXT))
+    old = load_dataset(written(tmp_path, "old.csv", TEXT.replace("\n", "\r")))
+    assert old.features.equals(plain.features)
+    assert old.target.equals(plain.target)
 
 
 def test_an_unreadable_file(tmp_path, monkeypatch):

@@ -8,10 +8,12 @@ import signal
 import threading
 from typing import Any, NoReturn
 
+from spacelang.runtime.executors._processes.communication import STOP_SIGNALS
+
 
 def main(address: str, name: str, folder: str) -> NoReturn:
     """Run a dask worker for the scheduler at an address until the scheduler is gone."""
-    for stop in (signal.SIGINT, signal.SIGTERM):
+    for stop in STOP_SIGNALS:
         # The search handles them, and then ends this process.
         signal.signal(stop, signal.SIG_IGN)
     threading.Thread(target=_exit_with_search, args=(folder,), daemon=True).start()

@@ -1,6 +1,7 @@
 """Connections between the processes: sockets for whole messages, the messages, and numbers in shared memory."""
 
 import mmap
+import signal
 import socket
 import struct
 from collections import deque
@@ -20,6 +21,8 @@ THREAD_VARIABLES: Final = (
     *("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "LOKY_MAX_CPU_COUNT"),
 )
 """The environment variables that set the number of threads of libraries and the number of cores."""
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals by which a user, a terminal or a scheduler stops all processes of a run; only the coordinator obeys."""
 Answer: TypeAlias = Any
 """The answer to a job: a result, a Failure, a TransmissionFailure, or an InputError, which ends the whole run."""
 

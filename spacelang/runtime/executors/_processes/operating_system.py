@@ -108,6 +108,12 @@ def inodes_by_descriptor() -> dict[str, tuple[int, int]]:
     return found
 
 
+def max_open_files() -> float:
+    """Return how many files this process may have open, infinite if unlimited."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return inf if limit == resource.RLIM_INFINITY else limit
+
+
 def umask_signal_and_core_settings() -> list[str]:
     """Return the lines about the umask, the signals and the allowed cores from the status of this process."""
     with suppress(OSError):

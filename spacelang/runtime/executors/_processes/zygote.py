@@ -1,7 +1,8 @@
 """The zygote: a process that has loaded the evaluation, forks workers that share it, and enforces their limits.
 
 It must not have used threads when it forks; it enforces deadlines while the search is busy; and it ends all workers if
-the search is killed. The kernel makes it the parent of orphans, and it kills every child that is no worker.
+the search is killed. The kernel makes it the parent of orphans, and it kills every child that is no worker. Its own
+parent, the reaper, kills what it leaves if it is killed itself.
 """
 
 import fcntl
@@ -29,6 +30,7 @@ from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import communication, operating_system, worker
 from spacelang.runtime.executors._processes.communication import Channel, SharedWorkerState
 from spacelang.runtime.executors._processes.process_tree import ProcessTrees, kill_children, kill_tree, resident_bytes
+from spacelang.runtime.executors._processes.reaper import fork_zygote
 from spacelang.runtime.executors._processes.worker import GlobalState
 
 MEMORY_POLL_INTERVAL: Final = 0.025  # The interval at which the memory of trials is measured, in seconds
@@ -38,8 +40,6 @@ MAX_PAUSE: Final = 1.0
 EXTERNAL_SIGNALS: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 """The signals that only another process sends: no fault of a process raises them."""
 START_ALLOWANCE: Final = 2.0  # The extra time until a worker starts a job, in seconds: it may have to be forked first
-STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-"""The signals by which a user, a terminal or a scheduler stops all processes of a run."""
 GC_THRESHOLDS: Final = (700, 10, 10)  # Python's default thresholds of the garbage collector
 EXIT_GRACE: Final = 0.2
 """The time that a disconnected worker has to exit by itself, in seconds, so that its exit code can be reported."""
@@ -49,6 +49,7 @@ def main(control: int, lifeline: int, payload: int) -> NoReturn:
     """Load the evaluation and serve the coordinator until it disconnects; the arguments are open file descriptors."""
 
     def load_and_serve() -> None:
+        fork_zygote()
         # Imports leave no garbage that is worth collecting.
         gc.disable()
         channel = Channel(socket.socket(fileno=control))
@@ -67,6 +68,7 @@ def serve(control: socket.socket, lifeline: int, evaluate: Evaluate, environment
 
     def reset_and_serve() -> None:
         _reset_process(environment)
+        fork_zygote()
         channel = Channel(control)
         Zygote(channel, lifeline, evaluate, pickle.loads(channel.receive())).serve()
 
@@ -76,7 +78,7 @@ def serve(control: socket.socket, lifeline: int, evaluate: Evaluate, environment
 def _exit_after(work: Callable[[], None]) -> NoReturn:
     code = 1
     try:
-        for stop in STOP_SIGNALS:
+        for stop in communication.STOP_SIGNALS:
             # The search handles them, and then ends this process.
             signal.signal(stop, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -256,7 +258,7 @@ class Zygote:
         try:
             signal.set_wakeup_fd(-1)
             # Process pools that a trial starts end their workers by SIGTERM.
-            for number in (signal.SIGCHLD, signal.SIGTERM):
+            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
             os.close(self._lifeline)
             for each in (self._channel, self._wakeup_reader, self._wakeup_writer):

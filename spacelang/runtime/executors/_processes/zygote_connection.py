@@ -44,14 +44,14 @@ class ForkedProcess:
     """A forked child of this process, with the interface of `subprocess.Popen`."""
 
     def __init__(self, serve: Callable[[], NoReturn]) -> None:
-        """Fork a process that runs `serve`, without end, with SIGINT and SIGTERM blocked until it sets its handlers."""
+        """Fork a process that runs `serve`, without end, with `STOP_SIGNALS` blocked until it sets its handlers."""
         for stream in (sys.stdout, sys.stderr):
             # Unwritten output would be written by both processes.
             with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
         # The garbage collector does not write to frozen objects, so their pages stay shared with the child.
         gc.freeze()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, communication.STOP_SIGNALS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.pid = os.fork()
@@ -84,7 +84,10 @@ class ForkedProcess:
 
 
 class ZygoteConnection:
-    """A zygote process, a fork if that is allowed (`forks`) and safe; raises InputError if it cannot be started."""
+    """A zygote below its reaper, a fork if that is allowed (`forks`) and safe.
+
+    Raises InputError if it cannot be started.
+    """
 
     def __init__(self, evaluate: Evaluate, order: communication.ConfigureWorkers, *, forks: bool = False) -> None:
         self._owner_pid = os.getpid()
@@ -119,7 +122,7 @@ class ZygoteConnection:
             os.close(self._lifeline)
             zygote.serve(theirs, reading, evaluate, {MARKER_VARIABLE: self._marker})
 
-        # If the zygote is killed, this process adopts its children. The kernel shows no marker for a fork.
+        # If zygote and reaper are killed, this process adopts their children. The kernel shows no marker for a fork.
         operating_system.adopt_orphans()
         try:
             return ForkedProcess(serve)
@@ -154,8 +157,16 @@ class ZygoteConnection:
         return [pickle.loads(message) for message in self.channel.receive_available()]
 
     def kill(self) -> None:
-        """Kill the zygote."""
-        self._process.kill()
+        """Kill the zygote and its workers; the reaper kills the rest and exits, even if it has been stopped."""
+        import psutil
+
+        from spacelang.runtime.executors._processes import process_tree
+
+        with suppress(psutil.NoSuchProcess):
+            reaper = psutil.Process(self._process.pid)
+            for zygote in reaper.children():
+                process_tree.kill_tree(zygote)
+            reaper.resume()
 
     def shut_down(self) -> None:
         """End the zygote and all its descendants; an interrupted call can be repeated."""
@@ -165,15 +176,18 @@ class ZygoteConnection:
         self.channel.close()
         if os.getpid() != self._owner_pid or self._process.returncode is not None:
             return  # a fork of the coordinator does not own its processes
-        try:
-            self._process.wait(SHUTDOWN_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        for end in (self.kill, self._process.kill):
+            try:
+                self._process.wait(SHUTDOWN_TIMEOUT)
+                break
+            except subprocess.TimeoutExpired:
+                end()
+        else:
             self._process.wait()
         if self._process.returncode not in (0, -signal.SIGIO):
             from spacelang.runtime.executors._processes import process_tree
 
-            # The zygote could not clean up. The kernel kills its workers; their descendants are found by the marker.
+            # If the reaper was killed, too, the kernel kills the workers; the marker finds their descendants.
             process_tree.kill_processes_with_environment_variable(MARKER_VARIABLE, self._marker)
             if isinstance(self._process, ForkedProcess):
                 process_tree.kill_children()

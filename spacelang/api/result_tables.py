@@ -1,0 +1,79 @@
+"""Tables of the result of a search: the best trials, and the members of the ensemble."""
+
+from collections.abc import Callable, Mapping
+from math import nan
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pandas as pd
+
+from spacelang.api.final_fits import FinalFits
+from spacelang.runtime.final_fit import rank_candidates
+from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo
+from spacelang.runtime.storage.trial_columns import trials_frame
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from spacelang.runtime.ensembles.construction import Ensemble
+    from spacelang.runtime.history import Outcome, TrialRecord
+
+    Intervals: TypeAlias = Mapping[int, tuple[float | None, float | None]]
+
+
+def leaderboard(
+    outcome: "Outcome", objective: ObjectiveInfo, count: int, intervals_of: "Callable[[list[TrialRecord]], Intervals]"
+) -> pd.DataFrame:
+    """Return the table of `Result.leaderboard`; `intervals_of` returns intervals of losses by trial number."""
+    metric, ranked = objective.metric, rank_candidates(outcome, objective.training_size)
+    records = [record for record, _ in zip(ranked, range(count), strict=False)]
+    bounds = intervals_of(records)
+    losses = [nan if record.trial.loss is None else record.trial.loss for record in records]
+    ends = [bounds.get(record.index, (None, None)) for record in records]
+    scored = pd.DataFrame(
+        {"loss": losses, "low": [low for low, _ in ends], "high": [high for _, high in ends]}, dtype=float
+    )
+    if metric.formula != (score := metric.formula.removeprefix("1 - ")):
+        scored = scored.assign(score=1 - scored["loss"], low=1 - scored["high"], high=1 - scored["low"])
+    else:
+        scored = scored.assign(score=scored["loss"])
+    table = trials_frame(records, bounds=[], metrics=[])
+    shown = table[["cost", "fidelity", "feasible", *(name for name in table if str(name).startswith("param_"))]]
+    found = pd.concat([scored[["score", "low", "high", "loss"]], shown.reset_index()], axis=1)
+    found.index = pd.RangeIndex(1, len(found) + 1, name="rank")
+    return found[["trial", *found.columns.drop("trial")]].rename_axis(columns=score)
+
+
+def held_out_intervals(
+    fits: FinalFits,
+    records: "list[TrialRecord]",
+    predictions: "Callable[[int], npt.NDArray[Any] | None]",
+    seed: int,
+) -> "Intervals":
+    """Return intervals of losses by trial number; trials without `predictions` are evaluated again for them."""
+    from spacelang.runtime.scoring.held_out_intervals import held_out_interval
+
+    objective = fits.objective
+    if not isinstance(objective, EnsembleObjective):
+        return {}
+    known = {record.index: predictions(record.index) for record in records}
+    lacking = [record for record in records if known[record.index] is None]
+    known |= fits.predict_held_out_rows(lacking) if lacking and fits.form is not None else {}
+    held_out, metric = objective.held_out, objective.metric
+    there = {number: found for number, found in known.items() if found is not None}
+    return {number: held_out_interval(found, held_out, metric, seed) for number, found in there.items()}
+
+
+def ensemble_members(ensemble: "Ensemble") -> pd.DataFrame:
+    """Return the table of `Result.ensemble_members`."""
+    rows = [
+        {
+            "trial": member.record.index,
+            "votes": member.votes,
+            "weight": weight,
+            "loss": member.record.trial.loss,
+            "seconds": member.seconds,
+            "configuration": member.record.trial.request.configuration.to_dict(),
+        }
+        for member, weight in zip(ensemble.members, ensemble.weights, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["trial", "votes", "weight", "loss", "seconds", "configuration"])

@@ -1,0 +1,70 @@
+"""The leaderboard lists the best configurations with scores, intervals and seconds."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+import spacelang as sl
+from spacelang.runtime.scoring.held_out_intervals import held_out_interval
+from spacelang.runtime.scoring.metric import named_metric
+from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
+
+SPACE = "stage estimator = GaussianNB | DecisionTreeClassifier { max_depth : int[1, 6] = 3 }"
+OPTIONS: dict[str, Any] = {"trials": 5, "workers": 0, "optimizer": "random", "validate": "cv(3)"}
+
+
+def few_rows() -> tuple[Any, Any]:
+    features, labels = load_breast_cancer(return_X_y=True)
+    return features[:200, :6], labels[:200]
+
+
+def test_the_best_trials_are_listed_with_scores_and_intervals(tmp_path: Path) -> None:
+    found = sl.search(sl.parse(SPACE), *few_rows(), metric="accuracy", **OPTIONS)
+    table, trials = found.leaderboard(3), found.trials
+    assert table.index.tolist() == [1, 2, 3]
+    assert table.columns.name == "accuracy"
+    assert [*table["loss"]] == sorted(trials["loss"])[:3]
+    assert (table["score"] + table["loss"]).tolist() == [1.0] * 3
+    for row in table.itertuples():
+        assert trials.loc[row.trial, ["loss", "cost"]].tolist() == [row.loss, row.cost]
+    assert trials.loc[table["trial"], "param_estimator"].tolist() == table["param_estimator"].tolist()
+    assert (table["low"] < table["score"]).all()
+    assert (table["score"] < table["high"]).all()
+    assert found.leaderboard(2, intervals=False)[["low", "high"]].isna().all(axis=None)
+    # The same intervals follow from predictions that the run has stored.
+    stored = sl.search(
+        sl.parse(SPACE), *few_rows(), metric="accuracy", predictions=True, store=tmp_path / "run.db", **OPTIONS
+    )
+    assert stored.leaderboard(3)[["low", "high"]].equals(table[["low", "high"]])
+
+
+def test_an_error_is_its_own_score() -> None:
+    space = sl.parse("stage model = Ridge { alpha : float[0.1, 10] = 1 }")
+    found = sl.search(space, *load_diabetes(return_X_y=True), metric="neg_mean_absolute_error", **OPTIONS)
+    table = found.leaderboard(2)
+    assert table.columns.name == "mean_absolute_error"
+    assert table["score"].equals(table["loss"])
+    assert (table["low"] < table["score"]).all()
+
+
+def test_an_objective_has_no_intervals() -> None:
+    found = sl.search(sl.parse(SPACE), objective=lambda each: float(len(each)), trials=4, workers=0)
+    table = found.leaderboard()
+    assert len(table) <= 4
+    assert table[["low", "high"]].isna().all(axis=None)
+
+
+def test_intervals_cover_the_loss_and_narrow_with_more_rows() -> None:
+    rng, widths = np.random.default_rng(0), []
+    for rows in (60, 600):
+        target = rng.integers(0, 2, rows)
+        right = np.where(rng.random(rows) < 0.8, target, 1 - target)
+        held_out = HeldOutRows(np.arange(rows), target, np.arange(rows) % 3, (0, 1))
+        low, high = held_out_interval(np.eye(2)[right], held_out, named_metric("accuracy"), 0)
+        assert low is not None
+        assert high is not None
+        assert low < 0.2 < high
+        widths.append(high - low)
+    assert widths[1] < widths[0]

@@ -1,0 +1,37 @@
+"""What the limits of a shell are too small for is refused before it is imported."""
+
+import sys
+from math import inf
+
+import pytest
+
+from spacelang.cli import _resource_limits
+from spacelang.cli._resource_limits import MIN_ADDRESS_SPACE, MIN_OPEN_FILES, limited_imports
+from spacelang.runtime.errors import InputError
+
+
+@pytest.mark.parametrize("name", MIN_ADDRESS_SPACE)
+def test_a_package_is_refused_below_what_it_needs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    least = MIN_ADDRESS_SPACE[name]
+    needs = f"of address space here, and `{name}` needs {least // 10**6:,}MB"
+    monkeypatch.setattr(_resource_limits, "soft_limits", lambda: (least - 1e6, inf))
+    with limited_imports():
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        with pytest.raises(InputError, match=needs) as caught:
+            __import__(name)
+        import colorsys  # noqa: F401 - needs no more than it has
+    assert "`ulimit -v`" in caught.value.help
+
+
+def test_few_open_files_are_refused_and_enough_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [*sys.meta_path]
+    for files in (MIN_OPEN_FILES - 1, MIN_OPEN_FILES):
+        monkeypatch.setattr(_resource_limits, "soft_limits", lambda files=files: (inf, files))
+        with limited_imports():
+            if files == MIN_OPEN_FILES:
+                assert sys.meta_path == before
+                continue
+            monkeypatch.delitem(sys.modules, "pandas", raising=False)
+            with pytest.raises(InputError, match="may open only 23 files here"):
+                __import__("pandas")
+    assert sys.meta_path == before

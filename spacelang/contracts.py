@@ -70,6 +70,7 @@ short example of each kind.
 from spacelang.deprecation import make_module_getattr
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
+from spacelang.ir.loss_name import LossName
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.search_protocol import (
     Ask,
@@ -104,7 +105,7 @@ from spacelang.reductions.space_questions import Questions
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.objective import Evaluator, Objective, ObjectiveInfo
-from spacelang.runtime.storage.header import DataFacts, LossName
+from spacelang.runtime.storage.header import DataFacts
 from spacelang.sampling.joint import SamplingFailedError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures

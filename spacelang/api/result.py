@@ -91,12 +91,12 @@ class Result:
     def __repr__(self) -> str:
         from spacelang.report.reprs import result_text
 
-        return result_text(self.outcome, self.objective.metric.formula, self._rows)
+        return result_text(self.outcome, self.objective.metric, self._rows)
 
     def _repr_html_(self) -> str:
         from spacelang.report.reprs import result_html
 
-        return result_html(self.outcome, self.objective.metric.formula, self._rows)
+        return result_html(self.outcome, self.objective.metric, self._rows)
 
     @property
     def _rows(self) -> "Sequence[Row]":
@@ -145,6 +145,25 @@ class Result:
         """The loss of the incumbent on the held-out rows."""
         best = self.outcome.best
         return None if best is None else best.trial.loss
+
+    @property
+    def score(self) -> float | None:
+        """The score of the incumbent on the held-out rows, as its metric defines it: 0.99 for the loss `1 - roc_auc`.
+
+        A loss that is no such difference is its own score: an error such as `log_loss`, the loss of a function. Less is
+        better then. `score_name` is the name of the score. None if no trial succeeded.
+        """
+        return self.objective.metric.maybe_score(self.loss)
+
+    @property
+    def score_name(self) -> str:
+        """The name of `score` and `test_score`: `roc_auc` for the loss `1 - roc_auc`, and `log_loss` for that error."""
+        return self.objective.metric.score_name
+
+    @property
+    def test_score(self) -> float | None:
+        """The score of the best pipeline on the test rows (compare `score` and `test`); None without test rows."""
+        return None if self.test is None else self.objective.metric.maybe_score(self.test.loss)
 
     @property
     def best_pipeline(self) -> Any:

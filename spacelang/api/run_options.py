@@ -166,14 +166,15 @@ class ScoringOptions(TypedDict, total=False):
         "balanced accuracy or R² by the labels.", "The name of a scikit-learn scorer, or a scorer such as "
         "`make_scorer(...)`, which gets the labels as they are in `target`. By default it is the task's, or AUROC, "
         "balanced accuracy or R² by the labels.", (checks.is_scorer, "takes the name of one of scikit-learn's scorers, "
-        "such as `roc_auc`, or a scorer"), command=str | None, scope="scores",
+        "such as `roc_auc`, or a scorer"), command=str | None, scope="scores", is_stored=True,
         variants={"compare": "A scikit-learn scorer, by its name; by default as for `spacelang run`."})]
     validate: Annotated[Any, RunOption(None, "`holdout(0.3)`, `cv(5, group=COLUMN)`, `time(5, by=COLUMN)` or similar; "
         "by default the data's or the task's, or `cv(5)` up to 1,000 rows.", "How rows are held out: a text such as "
         "`holdout(0.3)`, `cv(5)`, `cv(5, group=subject)` (equal values of the column `subject` stay together) or "
         "`time(5, by=date)` (later rows are held out), or a splitter of scikit-learn. By default as the data or the "
         "task says, or `cv(5)` up to 1,000 rows.", (checks.is_validation, "takes a text such as `cv(5)`, or a splitter "
-        "of scikit-learn"), command=str | None, metavar="SPLIT", scope="scores", variants={"compare": "`holdout(0.3)`, "
+        "of scikit-learn"), command=str | None, metavar="SPLIT", scope="scores", is_stored=True,
+        variants={"compare": "`holdout(0.3)`, "
         "`cv(5, group=COLUMN)`, `time(5, by=COLUMN)` or similar, as text; by default as for `run`."})]
 
 class BudgetAndSeedOptions(TypedDict, total=False):
@@ -221,14 +222,15 @@ class WorkerCountAndLimitOptions(TypedDict, total=False):
     workers: Annotated[int, RunOption(1, "Number of trials at the same time, each in its own process; 0: in this "
         "process, without limits.", check=checks.INTEGER, least=0)]
     trial_limit: Annotated[str | None, RunOption(None, "The limit of a trial: `300s`, `4GB` or both; by default the "
-        "task's.", check=(checks.TEXT, 'takes a text such as `"300s 4GB"`'), metavar="LIMIT", variants={
+        "task's.", check=(checks.TEXT, 'takes a text such as `"300s 4GB"`'), metavar="LIMIT", is_stored=True,
+        variants={
         "compare": "The limit of a trial: `300s`, `4GB` or `300s 4GB`."})]
 
 class WorkerOptions(WorkerCountAndLimitOptions, total=False):
     """The workers that evaluate trials, which may be isolated."""
 
     isolate: Annotated[bool, RunOption(False, "Run every trial in a fresh process: none affects another, none shares "
-        "work.", scope="workers")]
+        "work.", scope="workers", is_stored=True)]
 
 class ExecutorOptions(TypedDict, total=False):
     """The executor, which decides where the workers run."""
@@ -276,13 +278,29 @@ class SearchOptions(RunOptions, total=False):
         "bounds of the task. With an objective: limits by name.",
         check=(checks.is_iterable, "takes a list of constraints, such as `[sl.Constraint(name, function, limit)]`"))]
     progress: Annotated[bool | None, RunOption(None, doc="By default a terminal or a notebook shows a bar with the "
-        "best loss and the time left. True prints lines elsewhere, too; False prints nothing.")]
+        "best score and the time left. True prints lines elsewhere, too; False prints nothing.")]
     listener: Annotated["Listener | None", RunOption(None, doc="A listener of your own, which is notified of every "
         "trial instead of the progress bar.")]
     callbacks: Annotated["Iterable[Callback]", RunOption((), doc="Functions that are called with each finished trial, "
         "a `FinishedTrial`. If one returns True, the run stops, and the best pipeline is fitted as usual. If one "
         "raises, the run ends in order, and the error is raised. Trials of a resumed run are not repeated.",
         check=(checks.is_iterable_of_functions, "takes a list of functions of a finished trial"))]
+
+class ResumeOptions(TypedDict, total=False):
+    """The options with which a stored run can be resumed; all others are as in the run."""
+
+    time: Time
+    trials: Trials
+    allow: Allow
+    test: Annotated[str | None, RunOption(None, "The file of test rows of the run; only needed if it is not in this "
+        "folder or below.", metavar="FILE")]
+    workers: Annotated[int | None, RunOption(None, "Number of trials at the same time; by default as before.", least=0)]
+    trial_limit: Annotated[str | None, RunOption(None, "The limit of a trial: `300s`, `4GB` or both; by default as "
+        "before.", metavar="LIMIT")]
+    executor: Annotated[str | None, RunOption(None, "`dask` starts a local cluster, `tcp://HOST:PORT` uses a running "
+        "one.", metavar="WHERE")]
+    ensemble: Annotated[int | None, RunOption(None, "The number of votes of the ensemble; 0: none; by default as "
+        "before.", metavar="N", least=0)]
 
 class CompareOptions(ScoringOptions, BudgetAndSeedOptions, WorkerOptions, BindingOptions, ReadingOptions, total=False):
     """The options that `compare` and its command have in common."""
@@ -411,6 +429,8 @@ def command_options(values: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     found = {}
     for name, option in options_of(RunOptions).items():
         value = values.get(name) if option.is_stored else None
+        if option.form == "text" and not isinstance(value, str | int | float):
+            continue  # an object of a program, such as a splitter
         if value not in (None, option.default, (), {}):
             found[option.flag_of(name).removeprefix("--")] = tuple(_texts(value))
     return found

@@ -28,6 +28,7 @@ from spacelang.ir.validation import group_column, parse_validation
 from spacelang.runtime.budget import Budget, parse_duration
 
 if TYPE_CHECKING:
+    from spacelang.ir.loss_name import LossName
     from spacelang.runtime.archives.archive import ArchiveSuggestions
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
@@ -120,7 +121,10 @@ def search(
             stack.enter_context(time)
         crew = stack.enter_context(closing(prepared.make_executor()))
         with _progress_listener(
-            options["progress"], options["listener"], _notes_before_search(chosen, prepared)
+            options["progress"],
+            options["listener"],
+            _notes_before_search(chosen, prepared),
+            prepared.objective.metric,
         ) as told:
             found = run_experiment(
                 prepared,
@@ -138,7 +142,7 @@ def search(
 
 @contextmanager
 def _progress_listener(
-    progress: bool | None, listener: "Listener | None", notes: Iterable[str]
+    progress: bool | None, listener: "Listener | None", notes: Iterable[str], metric: "LossName"
 ) -> "Iterator[Listener | None]":
     """Yield the user's listener, otherwise a progress display, below the notes, if somebody can see it."""
     from rich.console import Console
@@ -152,7 +156,7 @@ def _progress_listener(
         return
     for note in notes:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
-    with shown(console) as bar:
+    with shown(console, metric) as bar:
         yield bar
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
@@ -31,6 +32,7 @@ class TabularData(EvaluationData):
     table: "Table"
     matches_names: bool = True
     """False if patterns of `columns(…)` are not matched with the names of columns, as for a table of losses."""
+    reference: str | None = None  # The data as it was named, such as the path of a file; None for rows of a program
     splitter: Any = None
     """A splitter of scikit-learn, which splits the rows that trials may use; None for a validation by name."""
     group_name: str | None = None
@@ -55,7 +57,7 @@ class TabularData(EvaluationData):
         return bound, objective.with_bound_space(bound.checked)
 
     def stored_options(self, experiment: Experiment, aim: ObjectiveInfo) -> Mapping[str, str]:
-        """Return the column of labels, the share of test rows, how the file was read, and splits that it lacks."""
+        """Return where the rows come from, labels, test rows, how the file was read, and splits that it lacks."""
         from spacelang.runtime.data.read_options import DataOptions
         from spacelang.runtime.data.several_targets import target_names
         from spacelang.runtime.data.stored_splits import splits_as_texts
@@ -63,7 +65,9 @@ class TabularData(EvaluationData):
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
         table, dataset = self.table, aim.dataset if isinstance(aim, DataObjective) else None
-        given = DataOptions(target_names(table.target), test_share_or_none(experiment.test), table.reading).as_texts
+        test, share = experiment.test, test_share_or_none(experiment.test)
+        file = str(test) if share is None and isinstance(test, str | PathLike) else None
+        given = DataOptions(target_names(table.target), share, table.reading, self.reference, file).as_texts
         splits = () if self.splitter is None or dataset is None else dataset.splits
         return given | splits_as_texts(splits, table.relations)
 

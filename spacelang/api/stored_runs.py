@@ -23,7 +23,7 @@ from spacelang.api.experiment import Experiment
 from spacelang.api.search_data import TabularData
 from spacelang.api.space import Space
 from spacelang.api.stored_spaces import stored_space
-from spacelang.ir.task import NEGATED_PREFIX
+from spacelang.ir.loss_name import LossName
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options
@@ -32,17 +32,18 @@ from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.related_rows import RELATION_NAMES
-from spacelang.runtime.evaluation.sample_weights import WEIGHTS_SETTING
 from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
 from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
 from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
 from spacelang.runtime.pipelines.used_columns import used_columns
-from spacelang.runtime.scoring.own_scorers import SCORER_SETTING
+from spacelang.runtime.storage.data_reference import named_data, readable_data
 from spacelang.runtime.storage.header import (
     IMPUTED_EARLIER,
     MISSING_VALUES_SETTING,
+    SCORER_SETTING,
+    WEIGHTS_SETTING,
     RunHeader,
     current_versions,
     version_changes,
@@ -211,14 +212,11 @@ def _stored_outcome(run: StoredRun) -> Outcome:
 
 
 def _data_reference(header: RunHeader) -> str:
-    """Return the reference of the data in the store; raises DataError unless it is harmless.
-
-    An untrusted store must not refer to anything except data sets of scikit-learn and files in the current folder.
-    """
-    name = header.data.name
-    if name.startswith("sklearn:") or (Path(name).name == name and Path(name).is_file()):
-        return name
-    where = name if name.startswith("openml") else "FILE"
+    """Return the data that the store names; raises DataError unless it may be read because of the store alone."""
+    if (found := readable_data(header)) is not None:
+        return found
+    where = named_data(header)
+    where = where if where.startswith("openml") else "FILE"
     remedy = (
         f"give the path of the data: `export --data {where}`, `predict --fitted-on {where}`, `migrate --data {where}`"
     )
@@ -269,8 +267,7 @@ def _objective_for(header: RunHeader, space: Space, rows: TabularData) -> "tuple
         raise DataError(what, "use `Result.best_pipeline` in the program of the run")
     if objective.metric.formula == header.metric or SCORER_SETTING in header.settings:
         return bound, objective  # a scorer of a program is not known, and is not needed to fit a pipeline
-    named, formula = header.metric.removeprefix("1 - "), header.metric
-    return rows.bind_space(replace(experiment, metric=named if named != formula else f"{NEGATED_PREFIX}{formula}"))
+    return rows.bind_space(replace(experiment, metric=LossName.of_formula(header.metric).name))
 
 
 def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:

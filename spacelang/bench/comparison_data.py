@@ -13,7 +13,7 @@ from spacelang.api.experiment_run import run_experiment
 from spacelang.api.result import Result, positive_class_of
 from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.space import Space
-from spacelang.bench.table_search import TABLE_PREFIX, data_of
+from spacelang.bench.table_search import data_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import TestScore
@@ -23,6 +23,7 @@ from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, spl
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.history import EndReason
 from spacelang.runtime.objective import Refittable
+from spacelang.runtime.storage.data_reference import TABLE_PREFIX
 from spacelang.runtime.storage.header import DataFacts, space_identity
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Search tables of precomputed losses in simulated time, and make such tables."""
 
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -24,6 +24,7 @@ from spacelang.runtime.errors import InputError, timeout_failure
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.executors.in_process import JobSlots
 from spacelang.runtime.objective import Evaluator, ObjectiveInfo
+from spacelang.runtime.storage.data_reference import TABLE_PREFIX
 from spacelang.runtime.storage.header import current_versions
 from spacelang.serialization.definition import to_json
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
-
-TABLE_PREFIX = "table:"  # The prefix of references to loss tables
 
 
 @accept_options(SearchTableOptions)
@@ -81,11 +80,18 @@ class LossTableData(EvaluationData):
     """A table of precomputed losses as data of a search; runs take the recorded time."""
 
     table: "LossTable"
+    reference: str | None = None  # The table as `--data` names it
 
     @property
     def has_defaults_only(self) -> bool:
         """True if the table has only pipelines with default hyperparameters."""
         return self.table.has_defaults_only
+
+    def stored_options(self, experiment: Experiment, aim: "ObjectiveInfo") -> Mapping[str, str]:  # noqa: ARG002 - alike for all
+        """Return where the table is."""
+        from spacelang.runtime.data.read_options import DataOptions
+
+        return DataOptions(reference=self.reference).as_texts
 
     def bind_space(self, experiment: Experiment) -> "tuple[Space, TableObjective]":
         """Return the bound space, and the objective; raises InputError if the table lacks the number of a symbol."""
@@ -116,11 +122,12 @@ def data_of(
     if reference.startswith(TABLE_PREFIX):
         from spacelang.bench.tables.table_files import read_table
 
-        return LossTableData(read_table(Path(reference.removeprefix(TABLE_PREFIX))))
+        return LossTableData(read_table(Path(reference.removeprefix(TABLE_PREFIX))), reference)
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.data.read_options import DEFAULT_OPTIONS
 
-    return TabularData(load_dataset(reference, target_column, reading or DEFAULT_OPTIONS))
+    table = load_dataset(reference, target_column, reading or DEFAULT_OPTIONS)
+    return TabularData(table, reference=reference)
 
 
 def tabulation_search(

@@ -69,6 +69,7 @@ SpacesArgument = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")
 ]
+CodeOption = Annotated[bool, typer.Option("--code", help="Also print the best pipeline as scikit-learn code.")]
 
 # ---- groups of options
 

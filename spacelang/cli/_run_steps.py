@@ -1,5 +1,6 @@
 """Steps shared by the commands that evaluate trials, from the options to the outcome, and output functions."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from spacelang.api.run_options import BindingOptions, ReadingOptions, RunOptions, StoreOptions
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.validation import Validation
-    from spacelang.report.summary import RunFacts
+    from spacelang.report.final_work_result import FinalWorkResult
+    from spacelang.report.run_facts import RunFacts
+    from spacelang.report.starting_points import StartingPoints
     from spacelang.runtime.executors import Executor, WorkerSettings
     from spacelang.runtime.run_deadline import RunDeadline
 
@@ -169,7 +172,7 @@ def run_search(
             stack.enter_context(answer_time)
         crew = stack.enter_context(closing(prepared.make_executor(forks=True)))
         place = options["store"] or reserve_default_path(prepared.space.name, datetime.now())
-        with progress_listener(Console(file=raw_stream(sys.stderr))) as listener:
+        with progress_listener(Console(file=raw_stream(sys.stderr)), prepared.objective.metric) as listener:
             found = run_experiment(
                 prepared,
                 crew,
@@ -186,11 +189,16 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a run that its summary needs besides the outcome."""
     from spacelang.api.result import positive_class_of
     from spacelang.optimizers import equal_seeds_sentence
-    from spacelang.report.summary import RunFacts
+    from spacelang.report.held_out_interval import summarize_held_out_rows
+    from spacelang.report.run_facts import RunFacts
+    from spacelang.runtime.storage.store import Store
     from spacelang.targets.mosaic import tree_order
 
     experiment, objective = found.experiment, found.objective
     assert experiment.optimizer is not None
+    assert found.store is not None
+    with Store.read(found.store) as run:
+        held_out = summarize_held_out_rows(run.header)
     return RunFacts(
         experiment.optimizer.name,
         experiment.seed,
@@ -203,7 +211,39 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
         positive=positive_class_of(objective),
         equal_seeds=equal_seeds_sentence(experiment.optimizer.plugin),
         learner_key=tree_order(experiment.space.checked)[0].key if experiment.space.checked.decisions else "",
+        held_out=held_out,
+        starting_points=_starting_points(found),
     )
+
+
+def _starting_points(found: "Result") -> "StartingPoints | None":
+    """Return the configurations with which the optimizer started; None if it has no fixed ones."""
+    from spacelang.report.starting_points import StartingPoints
+    from spacelang.solver.counting import Structures
+
+    experiment = found.experiment
+    if experiment.optimizer is None or not hasattr(plugin := experiment.optimizer.plugin, "starting_points"):
+        return None
+    points = plugin.starting_points(Structures(found.searched.space))
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return StartingPoints(points, experiment.budget, experiment.workers.count, processors)
+
+
+def print_answer(found: "Result", facts: "RunFacts", after: "FinalWorkResult | None" = None) -> None:
+    """Print the short answer of a run, with the next steps."""
+    from rich.console import Console
+
+    from spacelang.report.final_work_result import NO_FINAL_WORK
+    from spacelang.report.next_steps import next_steps
+    from spacelang.report.summary import print_summary
+    from spacelang.runtime.storage.store import Store
+
+    assert found.store is not None
+    outcome, points = found.outcome, facts.starting_points
+    budget = "" if points is None else points.larger_budget(outcome)
+    with Store.read(found.store) as run:
+        steps = [step.line for step in next_steps(run, has_best=outcome.best is not None, budget=budget)]
+    print_summary(outcome, facts, Console(highlight=False), after or NO_FINAL_WORK, steps)
 
 
 def print_comments(*lines: str) -> None:
@@ -240,12 +280,12 @@ def has_no_rows(data: str) -> bool:
 
 def is_loss_table(data: str) -> bool:
     """Return True if `--data` names a table of known losses."""
-    from spacelang.bench.table_search import TABLE_PREFIX
+    from spacelang.runtime.storage.data_reference import TABLE_PREFIX
 
     return data.startswith(TABLE_PREFIX)
 
 
-def refuse_row_options(data: str, target_column: list[str] | None, given: "Mapping[str, object]") -> None:
+def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, given: "Mapping[str, object]") -> None:
     """End the program if an option is given that has no effect without rows, by its `scope`."""
     from spacelang.api.run_options import RunOptions, options_of
 
@@ -266,12 +306,10 @@ def refuse_row_options(data: str, target_column: list[str] | None, given: "Mappi
         fail(f"`{unused[0]}` has no effect on `{data}`", "it has no rows; leave the option out")
 
 
-def print_result(found: "Result", *, as_json: bool) -> int:
-    """Print the result of the search and return the exit status."""
-    from rich.console import Console
-
+def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
+    """Print the result of a search without rows and return the exit status."""
     from spacelang.bench.tables.objective import TableObjective
-    from spacelang.report.summary import document, print_summary
+    from spacelang.report.run_document import document
 
     outcome, objective = found.outcome, found.objective
     table = objective.table if isinstance(objective, TableObjective) else None
@@ -282,9 +320,8 @@ def print_result(found: "Result", *, as_json: bool) -> int:
         said = f"Losses come from `{objective.facts.name}`; nothing was fitted."
         if table is not None:
             said = f"Losses come from the table `{table.name}`; all times are recorded ones."
-        told = replace(facts, preparation=" ".join(filter(None, (facts.preparation, said))))
-        print_summary(outcome, told, Console(highlight=False))
-        if found.best_configuration is not None and table is not None:
+        print_answer(found, replace(facts, preparation=" ".join(filter(None, (facts.preparation, said)))))
+        if with_code and found.best_configuration is not None and table is not None:
             _print_pipeline(found, found.best_configuration, table.metadata.seed)
     if outcome.ended == "interrupted":
         return INTERRUPTED
@@ -301,5 +338,6 @@ def _print_pipeline(found: "Result", configuration: "Configuration", seed: int |
     except BuildError as error:
         print_error(error.message, error.help)
         return
-    print("\nthe best pipeline (not fitted, because a table has no rows):\n")
+    print_comments("the best pipeline (not fitted, because a table has no rows):")
+    print()
     print_code(text)

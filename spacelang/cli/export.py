@@ -156,21 +156,22 @@ def provenance(
 ) -> list[str]:
     """Return lines that say where a pipeline comes from.
 
-    They name the trials, their loss and constraints, the space, the data and the library versions. For an ensemble, a
+    They name the trials, their score and constraints, the space, the data and the library versions. For an ensemble, a
     line says where its number of votes comes from.
     """
+    from spacelang.ir.loss_name import LossName
     from spacelang.ir.task import describe_bound
     from spacelang.report.stored_runs import describe_measurement
     from spacelang.report.summary import describe_ensemble
     from spacelang.runtime.ensembles.construction import EnsembleSelection
 
-    header = finished.header
+    header, metric = finished.header, LossName.of_formula(finished.header.metric)
     if isinstance(chosen, EnsembleSelection):
         numbers = ", ".join(str(each.record.index) for each in chosen.members)
-        said = [f"{describe_ensemble(chosen)}, trials {numbers}: {header.metric} {chosen.models.losses[-1]:.6g}"]
+        said = [f"{describe_ensemble(chosen)}, trials {numbers}: {metric.describe(chosen.models.losses[-1])}"]
     else:
         trial = chosen.trial
-        said = [f"trial {chosen.index}: {header.metric} {trial.loss:.6g}"]
+        said = [f"trial {chosen.index}: {metric.describe(trial.loss or 0.0)}"]
         said += [f"{describe_bound(each.bound)}: {describe_measurement(each)}" for each in trial.constraints]
     versions = ", ".join(f"{name} {said}" for name, said in header.versions.items())
     said[0] += f" ({header.validation})"

@@ -17,6 +17,7 @@ from spacelang.diagnostics.terminal_cells import make_visible
 if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.api.migration import MigratedRun, Migration
+    from spacelang.ir.loss_name import LossName
 
 GROUP = ("Use a run", 7)
 
@@ -56,13 +57,14 @@ def command(  # noqa: PLR0913 - one parameter for each option
     New hyperparameters get their defaults. No other value is changed: trials whose alternatives or values are gone are
     left out. If something only has a new name in the space, use `--rename`, once for each name. `--output` writes the
     configurations, which `spacelang run NEW.space --initial FILE.json` evaluates first. `--store` starts a new run on
-    the same data with the same validation: it has all those trials whose pipelines are unchanged, and `--resume`
-    continues it.
+    the same data with the same validation: it has all those trials whose pipelines are unchanged, and `spacelang
+    resume` continues it.
 
     Example: `spacelang migrate runs/credit-20260131-120000.db credit.space -o seeds.json`
     """
     from spacelang.api.migration import migrate_trials
     from spacelang.api.renames import Renames
+    from spacelang.ir.loss_name import LossName
     from spacelang.runtime.storage.store import Store
 
     renames = Renames.parse(rename or ())
@@ -76,9 +78,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
         taken = migrate_run(finished, loaded, store, most=most, renames=renames)
         for version_change in finished.version_changes:
             print_note(f"{version_change}: the losses that are taken over may differ because of this change")
-        found = taken.migration
+        found, metric = taken.migration, LossName.of_formula(finished.header.metric)
     else:
         with Store.read(run) as stored:
+            metric = LossName.of_formula(stored.header.metric)
             found = migrate_trials(stored, loaded.counted, most=most, renames=renames)
     if output is not None:
         if not found.migrated:
@@ -87,7 +90,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if json:
         print_json(_document(found, taken))
         return
-    _print(found, loaded, space, output)
+    _print(found, loaded, space, output, metric)
     if taken is not None:
         kept = f"{len(taken.unchanged)} of them are trials of the new run in `{store}`: their pipelines are unchanged"
         typer.echo(make_visible(kept))
@@ -95,10 +98,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
             typer.echo(
                 f"{again} of them will be evaluated again: their pipelines changed or were trained on fewer rows"
             )
-        typer.echo(make_visible(f"`spacelang show {store}` shows how to continue it"))
+        typer.echo(make_visible(f"to continue it: `spacelang resume {store}`"))
 
 
-def _print(found: "Migration", loaded: "Space", space: str, output: Path | None) -> None:
+def _print(found: "Migration", loaded: "Space", space: str, output: Path | None, metric: "LossName") -> None:
     members = len(found.migrated) + found.omitted
     different = members + len(found.dropped)
     typer.echo(f"{found.trials} trials; {different} distinct configurations succeeded")
@@ -111,7 +114,7 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None)
             typer.echo(f"  {count} x {make_visible(reason)}")
     if found.migrated:
         best = found.migrated[0]
-        what = f"the best configuration is that of trial {best.trial}, with loss {best.loss:g}"
+        what = f"the best configuration is that of trial {best.trial}, with {metric.describe(best.loss)}"
         typer.echo(f"{what}: {make_visible(best.configuration.identity)}")
     if output is not None:
         typer.echo(

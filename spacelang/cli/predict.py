@@ -81,4 +81,4 @@ def command(
     if output is None:
         print_file_text(predicted.csv)
     if score is not None:
-        print_note(f"on the {score.rows} rows with a label: {describe_interval(score, objective.metric.formula)}")
+        print_note(f"on the {score.rows} rows with a label: {describe_interval(score, objective.metric)}")

@@ -8,6 +8,7 @@ import typer
 from spacelang.cli._options import JsonOption
 from spacelang.cli._output import fail, overwrite, print_json
 from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.ir.loss_name import LossName
 from spacelang.text import pad_columns
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List stored runs with space, data, optimizer, state and best loss; or write one's trials or tree.
+    """List stored runs with space, data, optimizer, state and best score; or write one's trials or tree.
 
     Other files in a folder are ignored.
 
@@ -83,7 +84,7 @@ def _write_tree(store: Path, picture: Path) -> None:
 
 
 def _print(listing: "RunListing", *, is_one_folder: bool) -> None:
-    head = ("store", "space", "data", "optimizer", "seed", "state", "trials", "best", "loss", "validation")
+    head = ("store", "space", "data", "optimizer", "seed", "state", "trials", "score", "metric", "validation")
     rows = [tuple(map(make_visible, (_name(run.path, is_one_folder), *_cells(run)))) for run in listing.runs]
     if rows:
         first, *lines = ("  ".join(cells).rstrip() for cells in pad_columns([head, *rows]))
@@ -101,6 +102,7 @@ def _name(path: Path, is_one_folder: bool) -> str:
 
 
 def _cells(run: "RunSummary") -> tuple[str, ...]:
-    best = "-" if run.best is None else f"{run.best:.6g}" + ("" if run.feasible else " (infeasible)")
+    metric = LossName.of_formula(run.metric)
+    best = "-" if run.best is None else f"{metric.score(run.best):.6g}" + ("" if run.feasible else " (infeasible)")
     names = (run.space, run.data.name, run.optimizer, str(run.seed), run.state.value)
-    return (*names, f"{run.trials:,}", best, run.metric, run.validation)
+    return (*names, f"{run.trials:,}", best, metric.score_name, run.validation)

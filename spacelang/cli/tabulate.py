@@ -1,12 +1,14 @@
 """`spacelang tabulate`: evaluate every configuration of a finite space, and write a table for later searches."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, cast
 
 import typer
 
-from spacelang.api.run_options import TabulateOptions
+from spacelang.api.run_options import ResumeOptions, TabulateOptions
 from spacelang.cli import _run_steps as steps
 from spacelang.cli._options import JsonOption, SpaceArgument
 from spacelang.cli._output import fail, print_diagnostics, print_json
@@ -15,6 +17,7 @@ from spacelang.cli._run_options import TargetColumnOption
 
 if TYPE_CHECKING:
     from spacelang.api import Space
+    from spacelang.api.resuming import ResumableRun
     from spacelang.bench.tables import LossTable
     from spacelang.bench.tables.tabulation import TabulationSearch
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -53,25 +56,74 @@ def command(
 
     A rung is a number of training rows. `spacelang run SPACE --data table:TABLE.npz` then searches in seconds. The
     seconds of a trial are those that it would take alone, without work shared with others. The table is written once no
-    trial is missing. Finished trials are stored until then, and `--resume` continues.
+    trial is missing. Finished trials are stored until then, and `spacelang resume` continues.
 
     Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """
     steps.limit_threads_before_fork(options["workers"], options["executor"])
+    from spacelang.bench.table_search import tabulation_search
+
+    steps.require_store_for_resume(options)
+    if steps.has_no_rows(data):
+        fail(f"a table needs rows, and `{data}` has none", "give data with rows")
+    steps.parse_seconds(options["time"])
+    steps.parse_validation_option(options["validate"])
+    make = partial(tabulation_search, hyperparameters=hyperparameters, b=b, eta=eta)
+    load = partial(steps.load_space, space, options)
+    _tabulate(load, data, target_column, options, make, output, as_json=json)
+
+
+def resume_table(found: "ResumableRun", data: str | None, output: Path, given: ResumeOptions, *, as_json: bool) -> None:
+    """Continue to evaluate the trials of a stored table, and write it."""
+    from spacelang.bench.tables.tabulation import check_size
+
+    options = cast(TabulateOptions, {**found.options(given), "ensemble": None})
+    steps.limit_threads_before_fork(options["workers"], options["executor"])
+    search = _stored_search(found)
+
+    def make(space: "Space", _: int) -> "tuple[TabulationSearch, int]":
+        return search, check_size(space.counted, search.hyperparameters, len(search.sizes))
+
+    load = partial(found.space, options["allow"])
+    _tabulate(load, found.data(data), found.target_column, options, make, output, as_json=as_json)
+
+
+def _stored_search(found: "ResumableRun") -> "TabulationSearch":
+    """Return the search of a stored table. Raises StoreError for invalid rungs, as a foreign file may have them."""
+    from spacelang.bench.tables.tabulation import TabulationSearch
+    from spacelang.report.stored_runs import parse_options
+    from spacelang.runtime.storage.store_errors import StoreError
+
+    options = parse_options(found.header.options)
+    sizes = options.get("sizes")
+    if not isinstance(sizes, list) or not sizes or not all(type(each) is int and each > 0 for each in sizes):
+        raise StoreError(f"`{found.store}` has invalid rungs", "start again with `spacelang tabulate`")
+    return TabulationSearch(tuple(sizes), "default" if options.get("hyperparameters") == "default" else "all")
+
+
+def _tabulate(
+    load: "Callable[[], Space]",
+    data: str,
+    target_column: str | tuple[str, ...] | None,
+    options: TabulateOptions,
+    make: "Callable[[Space, int], tuple[TabulationSearch, int]]",
+    output: Path,
+    *,
+    as_json: bool,
+) -> None:
+    """Evaluate all trials of a table and write it.
+
+    `make` returns the search of a bound space with a number of training rows, and the number of its trials.
+    """
     from spacelang.api.experiment import Experiment, experiment_fields
     from spacelang.api.search_data import TabularData
-    from spacelang.bench.table_search import tabulation_search
     from spacelang.bench.tables.table_files import check_writable, write_table
     from spacelang.plugins import NestedPlugin
     from spacelang.runtime.budget import Budget
     from spacelang.runtime.errors import InputError
 
-    steps.require_store_for_resume(options)
-    if steps.has_no_rows(data):
-        fail(f"a table needs rows, and `{data}` has none", "give data with rows")
-    seconds, _ = steps.parse_seconds(options["time"]), steps.parse_validation_option(options["validate"])
     check_writable(output)
-    loaded = steps.load_space(space, options)
+    loaded = load()
     rows = steps.load_data(data, target_column, options)
     assert isinstance(rows, TabularData)
     steps.warn_of_columns(rows, loaded, steps.parse_validation_option(options["validate"]))
@@ -80,28 +132,36 @@ def command(
     # A table records the numbers of columns of each kind, not their names.
     bound, objective = replace(rows, matches_names=False).bind_space(experiment)
     print_diagnostics(bound.warnings)
-    tabulate, number = tabulation_search(bound, objective.training_size, hyperparameters=hyperparameters, b=b, eta=eta)
-    wanted = replace(experiment, optimizer=NestedPlugin("tabulate", tabulate), budget=Budget(seconds, number))
+    tabulate, number = make(bound, objective.training_size)
+    budget = Budget(steps.parse_seconds(options["time"]), number)
+    wanted = replace(experiment, optimizer=NestedPlugin("tabulate", tabulate), budget=budget)
     with steps.run_search(wanted.prepared_for(bound, objective), options) as (found, _, _):
         outcome, place = found.outcome, found.store
     assert place is not None
-    table = _table(bound, objective, tabulate, outcome, experiment.seed, place)
+    table = _table(bound, objective, tabulate, outcome, seed=experiment.seed, place=place, output=output)
     try:
         write_table(table, output)
     except InputError as error:
-        fail(error.message, f"write the table to another place: `--store {place} --resume -o …`", status=BAD_INPUT)
-    _report(table, outcome, output, place, as_json=json)
+        fail(error.message, f"write it to another place: `spacelang resume {place} -o TABLE.npz`", status=BAD_INPUT)
+    _report(table, outcome, output, place, as_json=as_json)
 
 
 def _table(
-    space: "Space", objective: "DataObjective", tabulate: "TabulationSearch", outcome: "Outcome", seed: int, place: Path
+    space: "Space",
+    objective: "DataObjective",
+    tabulate: "TabulationSearch",
+    outcome: "Outcome",
+    *,
+    seed: int,
+    place: Path,
+    output: Path,
 ) -> "LossTable":
     from spacelang.bench.table_search import table_or_missing_count
 
     table = table_or_missing_count(space, objective, tabulate, outcome, seed=seed)
     if isinstance(table, int):
         message = f"{table:,} of {len(outcome.records) + table:,} trials are missing, so no table was written"
-        fail(message, f"continue with `--store {place} --resume`", status=INTERRUPTED)
+        fail(message, f"continue with `spacelang resume {place} -o {output}`", status=INTERRUPTED)
     if outcome.best is None:
         from spacelang.report.trial_results import count_failures_by_reason, most_frequent
 

@@ -74,6 +74,15 @@ class Auto:
             return tuple(each for each in problem.fidelities if each >= min(self.b, problem.size))
         return race_rungs(problem.size, self.b, self.eta)
 
+    def starting_points(self, structures: Structures) -> tuple[Configuration, ...]:
+        """Return the configurations with which a search starts: the portfolio, or the defaults of `search`.
+
+        Raises OptionError for a portfolio that cannot be read.
+        """
+        portfolio = load_portfolio(self.portfolio, structures.space)
+        suggested = [] if portfolio is None else suggested_members(portfolio, structures)
+        return tuple(suggested) or _defaults(StructuralTree(structures))
+
     def search(self, problem: Problem) -> Search:
         """Evaluate the portfolio, then proposals of the model and random draws, on as many rows as the race decides.
 
@@ -202,9 +211,7 @@ class _Run:
 
     def _start_with_defaults(self, options: Auto, *, has_time: bool) -> None:
         """Queue the defaults; with a time budget and enough rows their costs are measured first, unless by the race."""
-        tops = [(branch,) for branch in self._tree.actions(())]
-        defaults = dict.fromkeys(self._tree.default_completion(top) for top in ((), *tops))
-        new = [each for each in defaults if each not in self._initial]
+        new = [each for each in _defaults(self._tree) if each not in self._initial]
         if self._race.rung_for_new_configuration() < self._race.last_rung:
             self._unmeasured.extend(new)
         elif has_time and options.b == 0 and self._size >= MIN_MEASURED_ROWS:
@@ -212,6 +219,12 @@ class _Run:
             self._measured_rows = self._size // MEASURED_PART
         else:
             self._portfolio.extend(new)
+
+
+def _defaults(tree: StructuralTree) -> tuple[Configuration, ...]:
+    """Return the default of the space and that of each alternative of the first decision, without repetitions."""
+    tops = [(branch,) for branch in tree.actions(())]
+    return tuple(dict.fromkeys(tree.default_completion(top) for top in ((), *tops)))
 
 
 @dataclass(slots=True)

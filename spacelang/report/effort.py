@@ -47,19 +47,20 @@ def effort_by_learner(key: str, records: Iterable[TrialRecord]) -> dict[str, Eff
     return dict(sorted(found.items(), key=lambda item: -item[1].seconds))
 
 
-def describe_efforts(parts: Mapping[str, Effort], learners: Mapping[str, Effort]) -> list[str]:
-    """Return sentences on where the trials came from, and on what their time went into."""
-    sentences = []
-    if parts:
-        counts = (f"{each.trials} {PARTS[part]}" for part, each in parts.items())
-        sentences.append(f"Trials: {', '.join(counts)}.")
-    if len(learners) > 1:
-        shown, others = [*learners.items()][:MAX_LEARNERS], [*learners.values()][MAX_LEARNERS:]
-        times = [f"{name} {each.seconds:.1f} s" for name, each in shown]
-        if others:
-            times.append(f"{count_with_noun(len(others), 'other')} {sum(each.seconds for each in others):.1f} s")
-        sentences.append(f"Time of trials: {', '.join(times)}.")
-    return sentences
+def describe_parts(parts: Mapping[str, Effort]) -> str:
+    """Return where the trials came from, such as `7 from the portfolio, 2 drawn at random`; empty if unknown."""
+    return ", ".join(f"{each.trials} {PARTS[part]}" for part, each in parts.items())
+
+
+def describe_learner_seconds(learners: Mapping[str, Effort]) -> str:
+    """Return what the time of trials went into, such as `boosting 3.0 s, 2 others 1.0 s`; empty for one learner."""
+    if len(learners) < 2:
+        return ""
+    shown, others = [*learners.items()][:MAX_LEARNERS], [*learners.values()][MAX_LEARNERS:]
+    times = [f"{name} {each.seconds:.1f} s" for name, each in shown]
+    if others:
+        times.append(f"{count_with_noun(len(others), 'other')} {sum(each.seconds for each in others):.1f} s")
+    return ", ".join(times)
 
 
 def _efforts(records: Iterable[TrialRecord], name_of: Callable[[TrialRecord], str]) -> dict[str, Effort]:

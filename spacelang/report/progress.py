@@ -9,6 +9,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
 from spacelang.ir.trial import Status
 from spacelang.report.trial_results import describe_counts
 from spacelang.runtime.budget import Budget
@@ -18,9 +19,9 @@ from spacelang.runtime.listeners import Closeable, SilentListener
 SECONDS_BETWEEN_LINES: Final = 30.0  # Seconds between two lines if there is no terminal
 
 
-def progress_listener(console: Console) -> "LiveProgress | PlainProgress":
+def progress_listener(console: Console, metric: LossName = UNNAMED_LOSS) -> "LiveProgress | PlainProgress":
     """Return the listener that suits the console, which should write to standard error; close it at the end."""
-    return LiveProgress(console) if can_show_bars(console) else PlainProgress(console)
+    return LiveProgress(console, metric) if can_show_bars(console) else PlainProgress(console, metric)
 
 
 def can_show_bars(console: Console) -> bool:
@@ -29,13 +30,13 @@ def can_show_bars(console: Console) -> bool:
 
 
 class LiveProgress(Closeable):
-    """A progress bar with the trials, failures by kind, best loss and time left; it disappears at the end."""
+    """A progress bar with the trials, failures by kind, best score and time left; it disappears at the end."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, metric: LossName = UNNAMED_LOSS) -> None:
         state = TextColumn("{task.fields[state]}", markup=False)
         self._progress = Progress(SpinnerColumn(), _BudgetBar(), state, _TimeLeft(), console=console, transient=True)
         self._task: TaskID | None = None
-        self._counts = _Counts()
+        self._counts = _Counts(metric)
 
     def close(self) -> None:
         """Stop the bar and restore the terminal."""
@@ -60,8 +61,8 @@ class LiveProgress(Closeable):
 class PlainProgress(SilentListener, Closeable):
     """A listener that prints a progress line every half minute, for logs; a short run prints none."""
 
-    def __init__(self, console: Console) -> None:
-        self._console, self._counts, self._told = console, _Counts(), 0.0
+    def __init__(self, console: Console, metric: LossName = UNNAMED_LOSS) -> None:
+        self._console, self._counts, self._told = console, _Counts(metric), 0.0
 
     def trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Print a line if the last one is older than half a minute."""
@@ -73,7 +74,8 @@ class PlainProgress(SilentListener, Closeable):
 
 
 class _Counts:
-    def __init__(self) -> None:
+    def __init__(self, metric: LossName) -> None:
+        self.metric = metric
         self.trials = 0
         self.failed: Counter[Status] = Counter()
 
@@ -88,7 +90,8 @@ class _Counts:
             parts.append(describe_counts(self.failed))
         if best.trial.loss is not None:
             # Feasible trials rank before all others: if the best is infeasible, so are all trials so far.
-            parts.append(f"best loss {best.trial.loss:.6g}{'' if best.trial.is_feasible else ' (infeasible)'}")
+            infeasible = "" if best.trial.is_feasible else " (infeasible)"
+            parts.append(f"best {self.metric.describe(best.trial.loss)}{infeasible}")
         return ", ".join(parts)
 
 

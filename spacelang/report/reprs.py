@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.domain import describe, literal, spell_parameter_name
+from spacelang.ir.loss_name import LossName
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
 from spacelang.serialization.syntax_nodes import show_expression, with_spelled_names
 from spacelang.text import pad_columns
@@ -35,10 +36,13 @@ def space_text(space: Space, structures: int, configurations: int | None) -> str
     return "\n".join((_cut(f"Space {make_visible(space.name)}{title}"), *_table(rows), counts))
 
 
-def result_text(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
-    """Return the lines about a result: the best loss, the best configuration, and the `rows` about the search."""
+def result_text(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> str:
+    """Return the lines about a result: the best score, the best configuration, and the `rows` about the search."""
     best = outcome.best
-    head = "no trial succeeded" if best is None else f"{metric} {best.trial.loss:.5g} (trial {best.index})"
+    head = "no trial succeeded"
+    if best is not None and best.trial.loss is not None:
+        facts = filter(None, (f"trial {best.index}", metric.describe_loss(best.trial.loss, ".5g")))
+        head = f"{metric.describe(best.trial.loss, digits='.5g')} ({', '.join(facts)})"
     values = [] if best is None else sorted(best.trial.request.configuration.items())
     table = [(make_visible(key), make_visible(literal(value))) for key, value in values]
     return "\n".join(
@@ -136,11 +140,14 @@ def space_html(space: Space, structures: int, configurations: int | None) -> str
     )
 
 
-def result_html(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
-    """Return a result in HTML: the best loss, the curve of the incumbent, and the best configuration."""
+def result_html(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> str:
+    """Return a result in HTML: the best score, the curve of the incumbent, and the best configuration."""
     best = outcome.best
     values = [] if best is None else sorted(best.trial.request.configuration.items())
-    head = "no trial succeeded" if best is None else f"{_safe(metric)} <b>{best.trial.loss:.5g}</b>"
+    head = "no trial succeeded"
+    if best is not None and (loss := best.trial.loss) is not None:
+        beside = metric.describe_loss(loss, ".5g")
+        head = f"{_safe(metric.score_name)} <b>{metric.score(loss):.5g}</b>{_safe(f' ({beside})' if beside else '')}"
     cells = [*rows, *((key, literal(value)) for key, value in values)]
     body = "".join(f"<tr><th style='text-align:left'>{_safe(k)}</th><td>{_safe(v)}</td></tr>" for k, v in cells)
     return f"<div>{head}{curve_svg(outcome.curve, outcome.seconds)}<table>{body}</table></div>"

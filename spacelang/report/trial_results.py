@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.domain import literal
+from spacelang.ir.loss_name import INTERVAL_DIGITS, LossName
 from spacelang.ir.task import SECONDS, AnyBound, describe_bound
 from spacelang.ir.trial import Status
 from spacelang.ir.value import Value
@@ -97,20 +98,24 @@ def score_document(score: "TestScore") -> dict[str, object]:
     }
 
 
-def describe_score(score: "TestScore", formula: str) -> str:
+def describe_score(score: "TestScore", metric: LossName) -> str:
     """Describe a score on the test set in words."""
     if score.loss is None:
-        return f"no loss on the test set ({score.rows} rows): {score.reason}"
-    return f"test set ({score.rows} rows): {describe_interval(score, formula)}"
+        return f"no score on the test set ({score.rows} rows): {score.reason}"
+    return f"test set ({score.rows} rows): {describe_interval(score, metric)}"
 
 
-def describe_interval(score: "TestScore", formula: str) -> str:
-    """Return a loss on the test set with its interval, or the reason why there is none."""
+def describe_interval(score: "TestScore", metric: LossName) -> str:
+    """Return a score on the test set with its name and its interval, or the reason why there is none."""
+    return score.reason if score.loss is None else f"{metric.score_name} {describe_value(score, metric)}"
+
+
+def describe_value(score: "TestScore", metric: LossName) -> str:
+    """Return a score on the test set with its interval, or the reason why there is none."""
     if score.loss is None:
         return score.reason
-    said = f"{formula} {score.loss:.3g}"
-    is_bare = score.low is None or score.high is None
-    return f"{said}; {score.reason}" if is_bare else f"{said} [{score.low:.3g}, {score.high:.3g}]"
+    said = f"{metric.score(score.loss):{INTERVAL_DIGITS}}{metric.describe_interval(score.low, score.high)}"
+    return f"{said}; {score.reason}" if score.low is None or score.high is None else said
 
 
 def _document(each: "UnseenRowsMeasurement") -> dict[str, object]:

@@ -74,6 +74,16 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
+ROUND_DURATIONS: Final = ("10s", "20s", "30s", "1m", "2m", "5m", "10m", "20m", "30m", "1h", "2h", "4h", "8h", "24h")
+"""The durations that are suggested to users, ascending."""
+
+
+def round_duration(seconds: float) -> str:
+    """Return the shortest round duration of at least so many seconds, such as `5m`; whole days beyond the longest."""
+    fitting = (text for text in ROUND_DURATIONS if parse_duration(text) >= seconds)
+    return next(fitting, f"{24 * math.ceil(seconds / 86_400)}h")
+
+
 def parse_trial_limits(text: str) -> Limits:
     """Return the positive limits in `300s`, `4GB` or `300s 4GB`; raise ValueError for any other text."""
     found: dict[str, float] = {}

@@ -128,14 +128,12 @@ def fit_best_pipeline(
     form: PipelineInput = PipelineInput.TABLE,
     is_wanted: bool = False,
     has_interval: bool = True,
-    announce: Callable[[TrialRecord, tuple[SkippedTrial, ...]], None] = lambda *_: None,
     answer_time: RunDeadline | None = None,
 ) -> FinalFit:
     """Fit the best pipeline of a run on all rows; try the next best if the fit fails, takes too long or dies.
 
     This runs on the executor of the run, after stopping what still runs there. The limits of a trial apply, with the
-    time limit scaled by `allowed_seconds`. At most `MAX_ATTEMPTS` pipelines are tried. `announce` is called before each
-    of them, with its record and the skipped trials.
+    time limit scaled by `allowed_seconds`. At most `MAX_ATTEMPTS` pipelines are tried.
 
     With an `answer_time`, fits end in time. If a fit would not, or does not, the model of its trial takes its place. A
     pipeline without one is skipped if another one has a model. If none has, the fit takes as long as it needs, because
@@ -149,7 +147,6 @@ def fit_best_pipeline(
     time = answer_time if answer_time is not None and answer_time.is_enforced else None
     candidates = [*islice(rank_candidates(outcome, objective.training_size), MAX_ATTEMPTS)]
     for number, record in enumerate(candidates, start=1):
-        announce(record, passed_over)
         configuration = record.trial.request.configuration
         work = RefitWork(configuration, form, returns_pipeline=is_wanted or objective.test_rows > 0)
         seconds = allowed_seconds(record, outcome, objective, limits)

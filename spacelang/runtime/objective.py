@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import LossScale, Request, Trial
 from spacelang.ir.validation import Validation
 from spacelang.runtime.request_queue import PrefixKeyFunction
-from spacelang.runtime.storage.header import DataFacts, LossName
+from spacelang.runtime.storage.header import DataFacts
 
 if TYPE_CHECKING:
     from spacelang.runtime.final_work_costs import WorkSizes

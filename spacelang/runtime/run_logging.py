@@ -2,10 +2,10 @@
 
 import logging
 
+from spacelang.ir.loss_name import LossName
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.listeners import Listener
-from spacelang.runtime.storage.header import LossName
 
 LOGGER = logging.getLogger("spacelang.run")
 """Starts, ends, improvements and failed trials are logged at the level INFO, other trials at DEBUG."""
@@ -56,4 +56,4 @@ class LoggingListener:
     def _text(self, record: TrialRecord | None) -> str:
         if record is None or record.trial.loss is None:
             return "none"
-        return f"{self._metric.formula} {record.trial.loss:.6g}"
+        return self._metric.describe(record.trial.loss)

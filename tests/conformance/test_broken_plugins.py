@@ -11,11 +11,12 @@ import pytest
 from hypothesis import Phase, settings
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.loss_name import UNNAMED_LOSS
 from spacelang.ir.search_protocol import Ask, Problem, Search, ask_all
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers.random import Random
-from spacelang.runtime.storage.header import UNNAMED_LOSS, DataFacts
+from spacelang.runtime.storage.header import DataFacts
 from spacelang.testing import ObjectiveConformance, OptimizerConformance
 from spacelang.testing.driving import flaky_loss, make_trial
 from spacelang.testing.small_spaces import plain_space

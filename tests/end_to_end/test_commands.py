@@ -213,12 +213,21 @@ class TestContains:
         assert telling in ended.stdout
 
 
+MAX_LINES = 25  # Of the answer of a run, without code
+
+
 class TestRun:
     def test_for_people(self, folder: Path) -> None:
-        ended = spacelang("run", "tiny.space", "--data", "sklearn:breast_cancer", "--trials", "3", folder=folder)
+        run = ("run", "tiny.space", "--data", "sklearn:breast_cancer", "--trials", "3", "--ensemble", "16")
+        ended = spacelang(*run, "--test", "0.3", "--code", folder=folder)
         assert ended.returncode == 0
-        assert "Best 1 - roc_auc, mean over 5 folds: " in ended.stdout
-        assert "3 trials in " in ended.stdout
+        answer, mark, _ = ended.stdout.partition("\n# the pipeline of trial ")
+        assert mark
+        assert answer.count("\n") <= MAX_LINES
+        assert answer.startswith("Best roc_auc, mean over 5 folds: 0.")
+        assert "\nTest set (171 rows): roc_auc 0." in answer
+        assert "\n3 trials with auto, seed 0 (" in answer
+        assert "\nNext:\n  spacelang export " in answer
         code = ended.stdout[ended.stdout.index("from sklearn.") :]
         compile(code, "printed.py", "exec")
         assert "pipeline = Pipeline(" in code
@@ -290,8 +299,8 @@ class TestRun:
         (kept,) = document(spacelang("runs", "--json", ".", folder=folder))
         assert kept["test"] == score
         again = spacelang(*arguments, "--resume", folder=folder)
-        shown = " ".join(f"{score[name]:.3g}" for name in ("loss", "low", "high")).split()
-        assert f"\n# test set (30 rows): 1 - balanced_accuracy {shown[0]} [{shown[1]}, {shown[2]}]\n" in again.stdout
+        shown = [f"{1 - score[name]:.4g}" for name in ("loss", "high", "low")]
+        assert f"\nTest set (30 rows): balanced_accuracy {shown[0]} [{shown[1]}, {shown[2]}]\n" in again.stdout
         other = spacelang(*arguments[:-1], "0.3", "--resume", folder=folder)
         assert other.returncode == 1
         assert "`test`: 30 rows, content " in other.stderr
@@ -356,8 +365,9 @@ main()
             assert found["loss"] is not None
         else:
             assert ended.returncode == 130
-            assert "interrupted" in ended.stdout
-            assert "pipeline = Pipeline(" in ended.stdout
+            assert "\nInterrupted: the final fit was skipped.\n" in ended.stdout
+            assert "\n  estimator  " in ended.stdout
+            assert ended.stdout.splitlines()[-1].startswith("  spacelang resume runs/toy-")
 
     def test_ctrl_c_before_the_first_trial(self, folder: Path) -> None:
         code = "import signal; from spacelang import cli; import spacelang.runtime.data.loading as data\n"

@@ -314,17 +314,21 @@ def parse_and_stop(parser: ArgumentParser, *_: object) -> None:
 def parts_of(output: str) -> tuple[str, str]:
     """What a run tells, and its code."""
     told, mark, code = output.partition("\nfrom ")
-    return told, f"{mark.strip()} {code}"
+    return re.sub(r"\n# the pipeline of trial \d+:\n", "", told), f"{mark.strip()} {code}"
 
 
 def shape(text: str) -> list[str]:
     """The lines without what differs from run to run: numbers, failures, and the alternative that a stage took."""
-    alike = re.sub(r"^\d+ trials? failed:\n(  .*\n)+", "", text, flags=re.MULTILINE)
+    alike = re.sub(r"^\d+ trials? failed.*\n", "", text, flags=re.MULTILINE)
+    alike = re.sub(r"^The best pipeline is .*: the time was up\.\n", "", alike, flags=re.MULTILINE)
+    alike = re.sub(r"^Time: .*", "Time:", alike, flags=re.MULTILINE)
     alike = re.sub(r" \d+ trials? (was|were) still running\.", "", alike)
     # On a machine that has other things to do.
     alike = re.sub(r", on \d+ of \d+ training rows: no trial had all of them", "", alike)
     alike = re.sub(r"(?<=Saved to )\S+", "RUN.db", alike)
-    alike = re.sub(r"^(  \w+) +.*$", r"\1", alike, flags=re.MULTILINE)
+    # Steps of a pipeline, which may be fewer; commands are the same, but for a store and a budget.
+    alike = re.sub(r"^  (?!spacelang )\w+ +.*\n", "", alike, flags=re.MULTILINE)
+    alike = re.sub(r"runs/\S+|--(time|trials) \w+", "", alike)
     return [re.sub(r"\d[\d.e-]*", "0", line) for line in alike.splitlines() if line]
 
 

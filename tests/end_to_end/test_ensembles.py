@@ -65,17 +65,15 @@ def test_the_document_has_the_ensemble_beside_the_best_pipeline(kept: dict[str, 
 def test_a_finished_store_gives_an_ensemble_of_another_size_and_its_code_is_plain(
     folder: Path, kept: dict[str, Any]
 ) -> None:
-    ended = spacelang(*RUN, "--ensemble", "1", "--test", "0.3", "--store", "kept.db", "--resume", folder=folder)
+    ended = spacelang(
+        *RUN, "--ensemble", "1", "--test", "0.3", "--store", "kept.db", "--resume", "--code", folder=folder
+    )
     assert ended.returncode == 0, ended.stderr
     assert "# ensemble of 1 pipeline with 1 vote, chosen from the 8 best pipelines\n" in ended.stdout
     assert re.search(r"^# weights: trial \d+ 1/1$", ended.stdout, re.MULTILINE)
-    alone = (
-        f"1 - accuracy {kept['loss']:.6g} on the held-out rows, by which the ensemble was chosen; "
-        "the best pipeline alone: "
-    )
-    assert f"# {alone}{kept['loss']:.6g}\n" in ended.stdout
-    assert "; the best pipeline alone: 1 - accuracy " in ended.stdout.splitlines()[-3]
-    assert ended.stdout.splitlines()[-1].endswith("export kept.db --ensemble -o ensemble.py")
+    score = f"accuracy {1 - kept['loss']:.6g} on the held-out rows, by which it was chosen; test set: "
+    assert f"\nEnsemble of 1 pipeline with 1 vote: {score}" in ended.stdout
+    assert "\n  spacelang export kept.db --ensemble -o ensemble.py\n" in ended.stdout
     code = ended.stdout.partition("# ensemble of")[2].partition("\n")[2]
     ran = subprocess.run(
         [sys.executable, "-c", PLAIN.format(code=code)],
@@ -120,7 +118,7 @@ def test_a_store_knows_how_many_votes_its_run_asked_for(folder: Path, kept: dict
     asked = document(spacelang("show", "kept.db", "--json", folder=own))["ensemble"]
     shown = spacelang("show", "kept.db", folder=own).stdout
     assert f"pipelines with {asked} vote" in shown
-    assert f" --seed 0 --ensemble {asked} --store kept.db --resume" in shown
+    assert f"\n  ensemble     pipelines with {asked} vote" in shown
     votes, told = exported("kept.db")
     assert (votes, "the number of votes is that of the run" in told) == (asked, True)
     votes, told = exported("kept.db", "--votes", "3")
@@ -165,17 +163,17 @@ def test_without_a_member_that_can_be_fitted_the_best_pipeline_stays(tmp_path: P
     (tmp_path / "late.space").write_text(f"use late_faults\nstage e = Late {{ deed : {{{deeds}}}, rows = 70 }}\n")
     options = ("--allow", "late_faults", "--metric", "accuracy", "--validate", "holdout(0.3)", "--trials", "9")
     run = ("run", "late.space", "--data", "rows.csv", "--optimizer", "random", "--set", "hyperparameters=sample")
-    ended = spacelang(*run, *options, "--ensemble", "3", folder=tmp_path)
+    ended = spacelang(*run, *options, "--ensemble", "3", "--code", folder=tmp_path)
     assert ended.returncode == status, ended.stderr
     assert "\n# to fit it: import pandas; " in ended.stdout
-    assert "class OneHotProbabilityClassifier" in ended.stdout
     behind = ended.stdout.partition("ensemble = ")[2]
     if status:
         # The best in trials has all the votes, and does not behave on all rows.
         assert "error: none of the members of the ensemble can be fitted on all rows" in ended.stderr
-        assert "failed: ValueError: the number is wrong" in behind
+        assert "a member of the ensemble, failed: ValueError: the number is wrong\n" in ended.stdout
+        assert not behind
     else:
-        assert "\n# fitted on all 100 rows in " in behind
+        assert "class OneHotProbabilityClassifier" in ended.stdout
         assert "; ensemble.fit(table.drop(" in behind
 
 

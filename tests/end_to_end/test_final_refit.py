@@ -1,5 +1,6 @@
 """What `spacelang run` prints of a best pipeline that behaves on the training rows and on all rows does not."""
 
+import re
 import shutil
 import signal
 import time
@@ -25,22 +26,19 @@ def late(folder: Path, *deeds: str) -> None:
     (folder / "late.space").write_text(text)
 
 
-def test_the_next_best_is_printed_behind_the_one_that_dies(folder: Path) -> None:
+def test_the_next_best_is_shown_after_the_one_that_dies(folder: Path) -> None:
     late(folder, "segfault", "raise_an_error", "well")
-    ended = spacelang(*ARGUMENTS, *OPTIONS, folder=folder)
+    ended = spacelang(*ARGUMENTS, *OPTIONS, "--code", folder=folder)
     assert ended.returncode == 0, ended.stderr
-    code = ended.stdout.partition("the best pipeline:\n")[2]
-    assert [line for line in code.splitlines() if line.startswith("pipeline")] == [
-        f'pipeline = Pipeline([("e", Late({deed}rows=70))])'
-        for deed in ('deed="segfault", ', 'deed="raise_an_error", ', "")
-    ]
-    said = [line for line in code.splitlines() if line.startswith("#")]
-    assert said[0].startswith("# the fit on all 100 rows failed: the worker process was ended by signal 11 (SIGSEGV)")
-    assert "# the next best pipeline is that of trial " in said[1]
-    assert said[1].endswith("with 1 - accuracy 0.1:")
-    assert said[2] == "# the fit on all 100 rows failed: ValueError: the number is wrong"
-    assert said[-2].startswith("# fitted on all 100 rows in ")
-    assert said[-1].startswith("# to fit it: ")
+    answer, _, code = ended.stdout.partition("\n# the pipeline of trial ")
+    assert 'pipeline = Pipeline([("e", Late(rows=70))])' in code
+    said = answer.splitlines()
+    assert "failed: the worker process was ended by signal 11 (SIGSEGV)" in said[1]
+    assert said[2].endswith(" on all 100 rows failed: ValueError: the number is wrong")
+    assert re.fullmatch(r"The next best is trial \d, with accuracy 0\.\d+:", said[3])
+    assert "  e  Late  deed=well" in said
+    assert ", fit on all 100 rows " in answer
+    assert code.splitlines()[-1].startswith("# to fit it: ")
     assert not ended.stderr
 
 
@@ -57,17 +55,18 @@ def test_where_none_can_be_fitted_it_is_said(folder: Path) -> None:
     assert found["configuration"]["e.deed"] == "raise_an_error"
 
 
-def test_ctrl_c_while_it_is_fitted_leaves_the_code(folder: Path) -> None:
+def test_ctrl_c_while_it_is_fitted_leaves_the_answer_and_the_line_that_resumes(folder: Path) -> None:
     late(folder, "sleep")
-    with Going(*ARGUMENTS, *OPTIONS, folder=folder, code=INTERRUPTIBLE) as run:
+    with Going(*ARGUMENTS, *OPTIONS, "--store", "run.db", folder=folder, code=INTERRUPTIBLE) as run:
         until = time.monotonic() + 60
         while not (folder / "fitting").exists() and time.monotonic() < until:
             time.sleep(0.05)
         run.send_signal(signal.SIGINT)
         told, _ = run.communicate()
     assert run.returncode == 130
-    assert 'Late(deed="sleep", rows=70)' in told
-    assert "\n# interrupted: the final fit was skipped\n# to fit it: " in told
+    assert "\n  e  Late  deed=sleep\n" in told
+    assert "\nInterrupted: the final fit was skipped.\n" in told
+    assert "\n  spacelang export run.db --allow late_faults -o pipeline.py\n" in told
 
 
 INTERRUPTIBLE = f"""

@@ -88,7 +88,7 @@ def test_the_winner_of_a_run_starts_the_next_one(folder: Path) -> None:
     yesterday = document(ended, 0)
     (folder / "won.json").write_text(ended.stdout, encoding="utf-8")
     told = command(*RUN, "--trials", "1", "--optimizer", "lds", "--initial", "won.json", folder=folder)
-    assert f"Started from 1 given configuration, which has the loss {yesterday['loss']:.6g} (trial 1)." in told.stdout
+    assert f"Started from 1 given configuration, which has loss {yesterday['score']:.6g} (trial 1)." in told.stdout
     assert "(given)" in told.stdout, "its values are no defaults, though `lds` keeps others at theirs"
     assert "(default)" not in told.stdout
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -67,50 +66,10 @@ def test_a_resumed_run_equals_one_that_was_not_stopped(folder: Path) -> None:
     again = document(spacelang(*RUN, "--trials", "12", "--store", "part.db", "--resume", "--json", folder=folder), 0)
     assert (again["loss"], again["configuration"], again["trials"]) == (whole["loss"], whole["configuration"], 12)
     assert table(folder, "part.db") == table(folder, "whole.db")
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        (
-            "own.space",
-            "--optimizer",
-            "admm",
-            "--set",
-            "z=blds(disc=2)",
-            "--set",
-            "theta=random",
-            "--bind",
-            "n_features=3",
-        ),
-        (
-            "toy.space",
-            "--optimizer",
-            "mosaic",
-            "--set",
-            "trees=3",
-            "--ensemble",
-            "2",
-            "--metrics",
-            "accuracy,f1_macro",
-            "--test",
-            "0.2",
-        ),
-        ("--metric", "f1_macro", "--validate", "holdout(0.5)"),
-    ],
-)
-def test_the_line_that_goes_on_goes_on(folder: Path, asked: tuple[str, ...]) -> None:
-    """As it is shown, but for the space, whose file no store knows; that is no other run, with nothing left to say."""
-    own = "stage s = none | SelectKBest { k : int[1, n_features] = 2 }\nstage e = GaussianNB\n"
-    (folder / "own.space").write_text(own, encoding="utf-8")
-    begun = spacelang("run", *asked, "--data", "sklearn:iris", "--trials", "2", "--store", "my run.db", folder=folder)
-    assert begun.returncode == 0, begun.stderr
-    (line,) = (each for each in spacelang("show", "my run.db", folder=folder).stdout.splitlines() if "continue" in each)
-    program, *words = shlex.split(line.partition("`")[2].rpartition("`")[0])
-    assert (program, words.count("SPACE")) == ("spacelang", int(asked[0].endswith(".space")))
-    ended = spacelang(*(asked[0] if word == "SPACE" else word for word in words), "--trials", "3", folder=folder)
-    assert ended.returncode == 0, ended.stderr
-    assert document(spacelang("show", "my run.db", "--json", folder=folder))["trials"] == 3
+    spacelang(*RUN, "--trials", "5", "--store", "again.db", folder=folder)
+    by_word = document(spacelang("resume", "again.db", "--trials", "12", "--json", folder=folder), 0)
+    assert by_word["score"] == again["score"] == 1 - again["loss"]
+    assert table(folder, "again.db") == table(folder, "whole.db")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")

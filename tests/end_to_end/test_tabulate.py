@@ -133,11 +133,11 @@ def test_a_run_on_a_table_is_the_run_on_its_data(
 
 
 def test_a_run_on_a_table_for_people_and_among_the_runs(folder: Path, tiny: Any) -> None:
-    ended = command("run", "tiny.space", "--data", f"table:{tiny['table']}", "--time", "1h", folder=folder)
+    ended = command("run", "tiny.space", "--data", f"table:{tiny['table']}", "--time", "1h", "--code", folder=folder)
     assert ended.returncode == 0, ended.stderr
-    assert "Best 1 - roc_auc on 30 % of the rows, held out: " in ended.stdout
+    assert "Best roc_auc on 30 % of the rows, held out: " in ended.stdout
     assert "Losses come from the table `tiny.npz`; all times are recorded ones." in ended.stdout
-    assert "the best pipeline (not fitted, because a table has no rows):" in ended.stdout
+    assert "# the best pipeline (not fitted, because a table has no rows):" in ended.stdout
     compile(ended.stdout[ended.stdout.index("from sklearn.") :], "printed.py", "exec")
     listed = document(command("runs", "--json", folder=folder))
     assert {("table:tiny.npz", "blds"), ("sklearn:breast_cancer", "tabulate")} <= {
@@ -184,7 +184,7 @@ def test_what_was_stopped_goes_on(folder: Path, medium: Any) -> None:
     stopped = spacelang(*arguments, "--store", "again.db", "--workers", "0", folder=folder, code=stop)
     assert stopped.returncode == 130
     assert "of 48 trials are missing, so no table was written" in stopped.stderr
-    assert "go on with `--store again.db --resume`" in stopped.stderr
+    assert "continue with `spacelang resume again.db -o again.npz`" in stopped.stderr
     assert not (folder / "again.npz").exists()
     other = command(*arguments, "--eta", "4", "--store", "again.db", "--resume", folder=folder)
     assert other.returncode == 1
@@ -199,7 +199,7 @@ def test_what_was_stopped_goes_on(folder: Path, medium: Any) -> None:
             assert np.array_equal(again[name], whole[name])
     # Everything is there: the table is made anew without a single trial.
     (folder / "again.npz").unlink()
-    assert command(*arguments, "--store", "again.db", "--resume", folder=folder).returncode == 0
+    assert command("resume", "again.db", "-o", "again.npz", folder=folder).returncode == 0
     assert (folder / "again.npz").is_file()
 
 

@@ -80,7 +80,9 @@ def test_a_result_in_a_few_lines() -> None:
     labels = [row % 2 for row in range(40)]
     found = sl.search(sl.parse(CREDIT), rows, labels, optimizer="random", trials=3, workers=0)
     first, *lines = repr(found).splitlines()
-    assert first.startswith(f"Result: 1 - roc_auc {found.loss:.5g} (trial ")
+    assert first.startswith(f"Result: roc_auc {found.score:.5g} (trial ")
+    assert first.endswith(f", 1 - roc_auc {found.loss:.5g})")
+    assert (found.score_name, found.score, found.test_score) == ("roc_auc", 1 - found.loss, None)
     assert found.best_configuration is not None
     assert lines[-1].startswith("  trials: 3 in ")
     assert len(lines) == len(found.best_configuration) + 1

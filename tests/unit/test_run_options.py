@@ -11,9 +11,11 @@ from goldens import ROOT, UPDATE
 
 import spacelang as sl
 from spacelang.api.argument_checks import INTEGER
+from spacelang.api.resuming import open_resumable_run
 from spacelang.api.run_options import (
     AskOptions,
     CompareOptions,
+    ResumeOptions,
     RunOption,
     RunOptions,
     SearchCVOptions,
@@ -34,7 +36,12 @@ FUNCTIONS: dict[Any, Any] = {
     sl.search_table: SearchTableOptions,
     sl.SpaceSearchCV: SearchCVOptions,
 }
-COMMANDS: dict[str, Any] = {"run": RunOptions, "compare": CompareOptions, "tabulate": TabulateOptions}
+COMMANDS: dict[str, Any] = {
+    "run": RunOptions,
+    "compare": CompareOptions,
+    "tabulate": TabulateOptions,
+    "resume": ResumeOptions,
+}
 SPACE = "stage scaler = none | StandardScaler\nstage e = GaussianNB\n"
 EXTRA = RunOption(1, "A number that was made up.", check=INTEGER, least=1, is_stored=True)
 
@@ -92,8 +99,9 @@ def test_a_new_option_is_one_entry(
     space.write_text(SPACE, encoding="utf-8")
     given = ["--data", "artificial:1", "--trials", "2", "--workers", "0", "--store", str(store)]
     assert run(["run", str(space), *given, "--made-up", "7"]) == 0
-    assert run(["show", str(store)]) == 0
-    assert " --made-up 7 --store " in capsys.readouterr().out
+    options: Any = dict.fromkeys(options_of(ResumeOptions)) | {"allow": (), "trials": 3}
+    found: Any = open_resumable_run(store).options(options)
+    assert found["made_up"] == 7
 
 
 def test_the_table_of_options_is_in_the_readme() -> None:

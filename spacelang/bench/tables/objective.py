@@ -12,6 +12,7 @@ import numpy as np
 from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct
 from spacelang.bench.tables.tabulation import configurations
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
 from spacelang.ir.space import Space
 from spacelang.ir.task import UNLIMITED, AnyBound, Limits, Task
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Measurement, Request, Status, Trial
@@ -19,7 +20,7 @@ from spacelang.ir.validation import PredefinedSplits, Validation
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure
 from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
-from spacelang.runtime.storage.header import UNNAMED_LOSS, DataFacts, LossName
+from spacelang.runtime.storage.header import DataFacts
 from spacelang.serialization.definition import from_json
 from spacelang.serialization.difference import Aspect, Difference, differences
 from spacelang.serialization.json_documents import DefinitionError

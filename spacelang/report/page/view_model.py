@@ -5,17 +5,20 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from spacelang.ir.loss_name import INTERVAL_DIGITS, LossName
+from spacelang.report.held_out_interval import summarize_held_out_rows
+from spacelang.report.next_steps import next_steps
 from spacelang.report.page import constraints_costs_failures
 from spacelang.report.page.axes import format_seconds
 from spacelang.report.page.common_times import CommonTimes, common_times
 from spacelang.report.page.curves import Curves, curve_of, curves_of, line_css_classes
 from spacelang.report.page.importance import Importances, importances
 from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
-from spacelang.report.page.ranking import RankedPipeline, describe_test_constraints, ranking, summarize_held_out_rows
+from spacelang.report.page.ranking import RankedPipeline, describe_test_constraints, ranking
 from spacelang.report.page.run_data import RunData
 from spacelang.report.page.structure_tree import StructureTree, mosaic_search_tree, tree_of_decisions
-from spacelang.report.stored_runs import count_failures_by_status, next_steps, setting_rows
-from spacelang.report.trial_results import describe_counts, describe_interval
+from spacelang.report.stored_runs import count_failures_by_status, setting_rows
+from spacelang.report.trial_results import describe_counts, describe_value
 from spacelang.runtime.storage.header import SHOWN_DIGITS
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary
@@ -67,6 +70,11 @@ class RunView:
     def css_classes(self) -> str:
         """The CSS classes for the colour and the dashes of the run."""
         return line_css_classes(self.number)
+
+    @property
+    def score_name(self) -> str:
+        """The name of the score that users see instead of the loss."""
+        return LossName.of_formula(self.summary.metric).score_name
 
     @property
     def has_test_score(self) -> bool:
@@ -123,25 +131,26 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
 
 def _facts(run_data: RunData) -> Iterator[tuple[str, str]]:
     yield from setting_rows(run_data.run, run_data.summary)
-    yield from next_steps(run_data.run, run_data.summary, has_best=bool(run_data.succeeded))
+    yield from ((step.purpose, step.line) for step in next_steps(run_data.run, has_best=bool(run_data.succeeded)))
     yield "store", str(run_data.run.path)
 
 
 def _figures(run_data: RunData) -> Iterator[Statistic]:
     found, header = run_data.summary, run_data.run.header
-    best = "none" if found.best is None else f"{found.best:.5g}"
-    yield Statistic("best loss on held-out rows" if run_data.is_scored_on_data else "best loss", best, header.metric)
+    metric = LossName.of_formula(header.metric)
+    best = "none" if found.best is None else f"{metric.score(found.best):.5g}"
+    note = "" if found.best is None else metric.describe_loss(found.best, ".5g")
+    what = f"best {metric.score_name}"
+    yield Statistic(f"{what} on held-out rows" if run_data.is_scored_on_data else what, best, note)
     test, best_one = run_data.run.test, run_data.run.best
-    if test is not None and test.score.loss is not None:
+    if test is not None and (loss := test.score.loss) is not None:
         score, said = test.score, test.score.reason
-        loss = (
-            "loss of the best trial"
-            if best_one is not None and best_one[0] == test.trial
-            else f"loss of trial {test.trial}"
-        )
+        name = metric.score_name
+        whose = f"its {name}" if best_one is not None and best_one[0] == test.trial else f"{name} of trial {test.trial}"
         if score.low is not None and score.high is not None:
-            said = f"95 % interval: {score.low:.3g} to {score.high:.3g}"
-        yield Statistic(f"{loss} on the test set", f"{score.loss:.3g}", said)
+            low, high = metric.score_interval(score.low, score.high)
+            said = f"95 % interval: {low:{INTERVAL_DIGITS}} to {high:{INTERVAL_DIGITS}}"
+        yield Statistic(f"{whose} on the test set", f"{metric.score(loss):{INTERVAL_DIGITS}}", said)
     counts = count_failures_by_status(run_data.run.failures)
     yield Statistic("trials", f"{found.trials:,}", describe_counts(counts) or "none failed")
     if header.bounds and run_data.succeeded:
@@ -172,11 +181,12 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
     found = summarize_held_out_rows(header)
     between = None if best is None else found.interval(best[1])
     if between is None:
-        yield f"The 95 % interval of {header.metric} cannot be computed from a loss and the number of rows alone."
+        score = LossName.of_formula(header.metric).score_name
+        yield f"The 95 % interval of {score} cannot be computed from a score and the number of rows alone."
     else:
         rows = f"{found.rows:,} held-out rows"
-        yield f"Brackets are approximate 95 % intervals of the loss of a pipeline, from its loss and the {rows}."
-        yield "They ignore selection bias, so the best losses are optimistic."
+        yield f"Brackets are approximate 95 % intervals of the score of a pipeline, from its score and the {rows}."
+        yield "They ignore selection bias, so the best scores are optimistic."
     if test is not None:
         is_best = best is not None and best[0] == test.trial
         end = "; no other trial was" if is_best else ", but is no longer the best"
@@ -282,9 +292,15 @@ def _row(number: int, run_data: "RunData") -> RunRow:
         found.trials,
         len(run_data.records) - len(run_data.succeeded),
         format_seconds(found.seconds),
-        "" if found.best is None else f"{found.best:.6g}{'' if found.feasible else ' (infeasible)'}",
-        "" if found.test is None else describe_interval(found.test, "").strip(),
+        "" if found.best is None else _best_score(found),
+        "" if found.test is None else describe_value(found.test, LossName.of_formula(found.metric)),
     )
+
+
+def _best_score(found: RunSummary) -> str:
+    assert found.best is not None
+    metric = LossName.of_formula(found.metric)
+    return f"{metric.describe(found.best)}{'' if found.feasible else ' (infeasible)'}"
 
 
 def _group(runs: "Sequence[tuple[int, RunData]]") -> ComparableRuns:

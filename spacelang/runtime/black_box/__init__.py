@@ -6,13 +6,14 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
+from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
 from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import LossScale
 from spacelang.ir.validation import Validation
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import Objective
 from spacelang.runtime.request_queue import PrefixKeyFunction
-from spacelang.runtime.storage.header import UNNAMED_LOSS, DataFacts, LossName
+from spacelang.runtime.storage.header import DataFacts
 
 ARTIFICIAL_PREFIX: Final = "artificial:"  # The prefix of the data name of an artificial objective; its seed follows
 SINGLE_FIDELITY: Final = (1,)  # The fidelities of a black box that has only one

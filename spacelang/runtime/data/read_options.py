@@ -135,31 +135,28 @@ class DataOptions:
     """The options of data: how its file is read, and which labels and test rows there are.
 
     `target` is the label column, or several ones; None is the default. `test` is the share of test rows, None if all
-    rows are used.
+    rows are used. `reference` is the data as it was named, and `test_file` the file of test rows; None if there is
+    none, or if the store is of a version that did not save it.
     """
 
     target: str | tuple[str, ...] | None = None
     test: float | None = None
     reading: ReadOptions = DEFAULT_OPTIONS
+    reference: str | None = None
+    test_file: str | None = None
 
     @property
     def as_texts(self) -> dict[str, str]:
         """The options as texts by name, without those at their defaults."""
         named = {"target": self.target} if isinstance(self.target, str | None) else {"targets": json.dumps(self.target)}
         said = {**named, "test": None if self.test is None else repr(self.test)}
+        said |= {"reference": self.reference, "test_file": self.test_file}
         dropped = {"drop_columns": json.dumps(self.reading.drop_columns)} if self.reading.drop_columns else {}
         return (
             {name: value for name, value in said.items() if value is not None}
             | self.reading.non_default_text_file_options
             | dropped
         )
-
-    @property
-    def command_options(self) -> str:
-        """The options as command-line arguments, each with a space before it."""
-        names = () if self.target is None else (self.target,) if isinstance(self.target, str) else self.target
-        target = "".join(f" --target-column {shell_word(name)}" for name in names)
-        return f"{target}{'' if self.test is None else f' --test {self.test!r}'}{self.reading.command_options}"
 
 
 def parse_data_options(texts: Mapping[str, str]) -> DataOptions:
@@ -180,7 +177,8 @@ def parse_data_options(texts: Mapping[str, str]) -> DataOptions:
         read = make_read_options(texts.get("sep"), texts.get("encoding"), texts.get("decimal"), dropped)
     except InputError as error:
         raise _unreadable(error.message) from None
-    return DataOptions(tuple(several) or texts.get("target"), share, read)
+    target = tuple(several) or texts.get("target")
+    return DataOptions(target, share, read, texts.get("reference"), texts.get("test_file"))
 
 
 def _unreadable(why: str) -> DataError:

@@ -141,10 +141,6 @@ class Ensemble:
         return tuple(member.votes / votes for member in self.members)
 
 
-Announce: TypeAlias = Callable[[Sequence[Member], tuple[SkippedTrial, ...]], None]
-"""A callback that receives the members and the trials that were left out."""
-
-
 def select_members(
     outcome: Outcome,
     objective: EnsembleObjective,
@@ -206,20 +202,18 @@ def fit_ensemble(
     limits: Limits = UNLIMITED,
     form: PipelineInput = PipelineInput.TABLE,
     is_wanted: bool = False,
-    announce: Announce = lambda *_: None,
     answer_time: RunDeadline | None = None,
 ) -> Ensemble:
     """Fit the members on all rows, in parallel on the executor of the run, after stopping its remaining jobs.
 
     Each fit has the limits that the best pipeline of the run would have. A member is left out if its fit fails, takes
-    too long or dies. `announce` is called with the members before the fits, and again with the remaining members if any
-    were left out. If there are test rows, the ensemble is scored on them. Errors of the executor as a whole are raised.
+    too long or dies. If there are test rows, the ensemble is scored on them. Errors of the executor as a whole are
+    raised.
 
     With an `answer_time`, fits end in time. Members with many votes are fitted first. A member whose fit does not end
     in time has the model of its trial. Without one it is left out; `Ensemble.note` says so.
     """
     executor.stop()
-    announce(choice.members, ())
     time = _enforced(answer_time)
     needed = is_wanted or objective.test_rows > 0
     limit = {
@@ -245,8 +239,6 @@ def fit_ensemble(
     found = Ensemble(choice, members, loss, objective.rows, seconds, tuple(failed))
     if time is not None:
         found = replace(found, note=_time_note(found, late, objective, time))
-    if (failed or late) and members:
-        announce(members, found.left_out)
     if not (needed and members):
         return found
     from spacelang.runtime.ensembles.voting import make_fitted_vote

@@ -31,7 +31,7 @@ from spacelang.runtime.evaluation import folds
 from spacelang.runtime.evaluation.fitting import TrialRows, fit, reason_of
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.prefix_cache import CacheTimeAccount, PrefixCache
-from spacelang.runtime.evaluation.sample_weights import WEIGHTS_SETTING, describe_weights, fit_options
+from spacelang.runtime.evaluation.sample_weights import describe_weights, fit_options
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
 from spacelang.runtime.final_work_costs import WorkSizes
 from spacelang.runtime.history import Clock
@@ -47,7 +47,7 @@ from spacelang.runtime.random_state import preserve_global_random_state, seed_gl
 from spacelang.runtime.request_queue import PrefixKeyFunction, PrefixKeys
 from spacelang.runtime.scoring.measures import mean
 from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
-from spacelang.runtime.scoring.own_scorers import SCORER_SETTING, describe_scorer
+from spacelang.runtime.scoring.own_scorers import describe_scorer
 from spacelang.runtime.scoring.pipeline_scorer import (
     FoldScores,
     HeldOutRows,
@@ -56,7 +56,13 @@ from spacelang.runtime.scoring.pipeline_scorer import (
     measure_loss_seconds,
 )
 from spacelang.runtime.scoring.unseen_scores import measure_bounds, resample_count, score_with_interval
-from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, SHOWN_DIGITS, DataFacts
+from spacelang.runtime.storage.header import (
+    MISSING_VALUES_SETTING,
+    SCORER_SETTING,
+    SHOWN_DIGITS,
+    WEIGHTS_SETTING,
+    DataFacts,
+)
 
 V = TypeVar("V")
 SEED_COUNT: Final = 2**32  # The number of seeds that scikit-learn and the global generator of NumPy accept

@@ -1,7 +1,7 @@
 """Sample weights: their check, their identity in stores, and the options with which pipelines are fitted on them."""
 
 import hashlib
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,6 @@ from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.estimator import last_step_without_sample_weights
 from spacelang.runtime.storage.header import SHOWN_DIGITS
 
-WEIGHTS_SETTING: Final = "sample_weight"  # The name of the setting that identifies the weights of a run
 Weights: TypeAlias = npt.NDArray[np.float64]
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from spacelang.ir.loss_name import FROM_ONE, LossName
 from spacelang.ir.task import NEGATED_PREFIX, Goal, Kind
 from spacelang.ir.trial import UNIT_SCALE, LossScale
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
-from spacelang.runtime.storage.header import LossName
 from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def goal_metric(goal: Goal) -> Metric:
         return Metric(name, name, ScorerLoss(scorer))
     if name.startswith(NEGATED_PREFIX) and not goal.from_one:
         return Metric(name, name.removeprefix(NEGATED_PREFIX), ScorerLoss(scorer, -1.0))
-    return Metric(name, f"1 - {name}", ScorerLoss(scorer, -1.0, 1.0))
+    return Metric(name, f"{FROM_ONE}{name}", ScorerLoss(scorer, -1.0, 1.0))
 
 
 def scorer_of(name: str) -> Any:

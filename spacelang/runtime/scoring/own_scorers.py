@@ -14,7 +14,6 @@ from spacelang.runtime.storage.header import SHOWN_DIGITS
 
 Scorer: TypeAlias = Callable[[Any, Any, Any], Any]
 """A scorer of scikit-learn: called with a fitted estimator, features and labels."""
-SCORER_SETTING: Final = "scorer"  # The name of the setting that identifies a scorer of a program
 SCORER_FIELDS: Final = ("_score_func", "_sign", "_kwargs", "_response_method")  # What `make_scorer` was called with
 
 

@@ -19,6 +19,8 @@ from spacelang.text import NO_SPAN
 
 T = TypeVar("T")
 SHOWN_DIGITS: Final = 12  # The number of digits of a fingerprint that are shown
+SCORER_SETTING: Final = "scorer"  # The name of the setting that identifies a scorer of a program
+WEIGHTS_SETTING: Final = "sample_weight"  # The name of the setting that identifies the weights of a run
 MAX_SHOWN_DIFFERENCES: Final = 8  # The maximum number of differences between two spaces that are listed
 PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """The packages whose versions are stored, besides that of Python."""
@@ -52,17 +54,6 @@ class DataFacts:
     def __str__(self) -> str:
         size = f"{self.rows} rows, {self.columns} columns, " if self.rows else ""
         return f"`{self.name}` ({size}content {self.fingerprint[:SHOWN_DIGITS]})"
-
-
-@dataclass(frozen=True, slots=True)
-class LossName:
-    """The name of a score and the formula that turns it into the loss (`1 - roc_auc`)."""
-
-    name: str
-    formula: str
-
-
-UNNAMED_LOSS: Final = LossName("loss", "loss")  # The name of a loss that has no other name
 
 
 @dataclass(frozen=True, slots=True)

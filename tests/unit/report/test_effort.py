@@ -2,7 +2,7 @@
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
-from spacelang.report.effort import Effort, describe_efforts, effort_by_learner, effort_by_part
+from spacelang.report.effort import Effort, describe_learner_seconds, describe_parts, effort_by_learner, effort_by_part
 from spacelang.runtime.history import TrialRecord
 
 
@@ -24,14 +24,12 @@ def test_trials_and_seconds_are_counted_by_part_and_by_learner() -> None:
     assert parts == {"initial": Effort(1, 1.0), "portfolio": Effort(1, 2.0), "model": Effort(2, 12.0)}
     assert [*learners.items()] == [("forest", Effort(2, 12.0)), ("linear", Effort(2, 3.0))]
     assert sum(each.trials for each in parts.values()) == sum(each.trials for each in learners.values()) == 4
-    assert describe_efforts(parts, learners) == [
-        "Trials: 1 given as initial configurations, 1 from the portfolio, 2 proposed by the model.",
-        "Time of trials: forest 12.0 s, linear 3.0 s.",
-    ]
+    assert describe_parts(parts) == "1 given as initial configurations, 1 from the portfolio, 2 proposed by the model"
+    assert describe_learner_seconds(learners) == "forest 12.0 s, linear 3.0 s"
 
 
 def test_other_optimizers_have_no_parts_and_other_spaces_no_learners() -> None:
     assert effort_by_part("random", RECORDS) == {}
     assert effort_by_learner("", RECORDS) == {}
-    assert describe_efforts({}, {}) == []
+    assert describe_parts({}) == describe_learner_seconds({}) == ""
     assert effort_by_learner("scaler", RECORDS) == {"other": Effort(4, 15.0)}

@@ -20,11 +20,11 @@ from trying import few
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Status
 from spacelang.ir.validation import CrossValidation, Holdout
+from spacelang.report.held_out_interval import HeldOutSummary, summarize_held_out_rows
 from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, time_axis
 from spacelang.report.page.common_times import common_times
 from spacelang.report.page.curves import curve_of
 from spacelang.report.page.importance import MIN_TRIALS, importances
-from spacelang.report.page.ranking import HeldOutSummary, summarize_held_out_rows
 from spacelang.report.page.rendering import _environment, render_page
 from spacelang.report.page.run_data import read_run_data
 from spacelang.report.page.trial_marks import largest_usual_loss
@@ -83,11 +83,11 @@ def test_a_run_is_told_in_all_its_sections(tmp_path: Path) -> None:
     said = found.said
     best = known["best"][0]
     assert f"{known['loss']:.6g}" in said
-    assert "0.2 95 % interval: 0.15 to 0.3" in said
+    assert "roc_auc on the test set 0.8 95 % interval: 0.7 to 0.85" in said
     assert "leaves <= 4 on the test set: 3.5 [3, 4.5]; this may be chance" in said
     assert "66 trials" in said or "trials 66" in said
     assert "3 errors, 2 timeouts" in said
-    assert "that loss is optimistic. The score on the test set, which no trial saw, is not." in said
+    assert "that score is optimistic. The score on the test set, which no trial saw, is not." in said
     assert best["trial"] == known["tested"]
     pictures = [each for tag, each in found.elements if tag == "svg" and each.get("role") == "img"]
     assert len(pictures) == 3  # the curve, the lines side by side, the bound
@@ -176,7 +176,7 @@ def test_odd_runs_have_pages(tmp_path: Path) -> None:
 def test_what_has_no_data_is_judged_on_no_rows(tmp_path: Path) -> None:
     nothing = DataFacts("f", 0, 0, "0" * 64)
     said = read(written(tmp_path / "run.db", {1: {}, 2: {"fidelity": 3}}, data=nothing, validation=None)).said
-    assert "best loss 1 " in said
+    assert "best roc_auc 0 1 - roc_auc 1" in said
     assert "held-out" not in said
     assert "fidelity" in said
 
@@ -357,7 +357,7 @@ def test_where_a_loss_alone_says_too_little_there_is_no_interval(tmp_path: Path)
         assert text == render_page([run]), "the same store gives the same page"
     found = summarize_held_out_rows(given).interval(0.1)
     assert found is not None
-    assert f"[{found[0]:.3g}, {found[1]:.3g}]" in Page(text).said
+    assert f"0.9 [{1 - found[1]:.4g}, {1 - found[0]:.4g}] loss 0.1" in Page(text).said
     assert "They ignore selection bias" in Page(text).said
 
 

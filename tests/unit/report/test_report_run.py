@@ -13,7 +13,9 @@ from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits
 from spacelang.report.progress import SECONDS_BETWEEN_LINES, LiveProgress, PlainProgress, progress_listener
-from spacelang.report.summary import RunFacts, document, print_summary
+from spacelang.report.run_document import document
+from spacelang.report.run_facts import RunFacts
+from spacelang.report.summary import print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.final_fit import FinalFit, SkippedTrial
@@ -58,12 +60,9 @@ def printed(outcome: Outcome, facts: RunFacts = FACTS, *, terminal: bool = False
     return console.file.getvalue()
 
 
-def test_the_summary_says_where_losses_stood_unless_they_are_their_own_standing():
+def test_the_document_says_how_losses_are_normalized():
     outcome = outcome_of((40.0, "", None))
-    assert "Standing" not in printed(outcome)
     assert document(outcome, FACTS)["scale"] == {"origin": 0.0, "width": 1.0}
-    text = printed(replace(outcome, scale=LossScale(0.0, 74.25)))
-    assert "The optimizer gets a normalized loss from 0 to 1: loss / 74.25." in text
     assert document(replace(outcome, scale=LossScale(0.0, 74.25)), FACTS)["scale"] == {"origin": 0.0, "width": 74.25}
     assert document(replace(outcome, scale=None), FACTS)["scale"] is None
 
@@ -72,22 +71,19 @@ def test_the_summary_says_what_was_found_how_and_what_failed():
     facts = RunFacts("blds", 3, METRIC, 100, preparation="Before the pipeline: categories in `a` one-hot encoded.")
     text = printed(outcome_of((0.25, "", None), (None, "ValueError: no", None), (0.125, "", None)), facts)
     assert [line.rstrip() for line in text.splitlines()] == [
-        "Best 1 - accuracy: 0.125 (trial 3)",
+        "Best accuracy: 0.875 (trial 3, 1 - accuracy 0.125)",
         "",
-        "  estimator    SVC",
-        "  estimator.C  2",
+        "  estimator  SVC  C=2",
         "",
         "Before the pipeline: categories in `a` one-hot encoded.",
-        "1 trial failed:",
-        "  1 x ValueError: no",
-        "3 trials in 3.0 s with blds, seed 3: the optimizer has nothing left to try.",
+        "1 trial failed: ValueError: no",
+        "3 trials with blds, seed 3: the optimizer has nothing left to try.",
+        "Time: search 3.0 s.",
     ]
 
 
-def test_the_summary_says_of_which_class_metrics_are():
+def test_the_document_says_of_which_class_metrics_are():
     facts, outcome = replace(FACTS, positive=PositiveClass("yes", ("f1", "recall"))), outcome_of((0.25, "", None))
-    sentence = "the positive class of `f1`, `recall` is `yes`, the last of the two in sorted order.\n"
-    assert sentence in printed(outcome, facts)
     assert document(outcome, facts)["positive_class"] == "yes"
     assert (
         document(outcome, replace(facts, positive=PositiveClass(date(2026, 1, 2), ("f1",))))["positive_class"]
@@ -107,15 +103,18 @@ def test_without_a_success_it_says_so_and_shows_the_most_frequent_reasons():
 @pytest.mark.parametrize(
     ("validation", "line"),
     [
-        (Holdout(0.3), "Best 1 - accuracy on 30 % of the rows, held out: 0.5 (trial 1)"),
-        (Holdout(0.125), "Best 1 - accuracy on 12.5 % of the rows, held out: 0.5 (trial 1)"),
-        (Holdout(0.57), "Best 1 - accuracy on 57 % of the rows, held out: 0.5 (trial 1)"),
-        (CrossValidation(5), "Best 1 - accuracy, mean over 5 folds: 0.5 (trial 1)"),
+        (Holdout(0.3), "Best accuracy on 30 % of the rows, held out: 0.5 (trial 1, 1 - accuracy 0.5)"),
+        (Holdout(0.125), "Best accuracy on 12.5 % of the rows, held out: 0.5 (trial 1, 1 - accuracy 0.5)"),
+        (Holdout(0.57), "Best accuracy on 57 % of the rows, held out: 0.5 (trial 1, 1 - accuracy 0.5)"),
+        (CrossValidation(5), "Best accuracy, mean over 5 folds: 0.5 (trial 1, 1 - accuracy 0.5)"),
         (
             PredefinedSplits(10, "openml-task:31", "0"),
-            "Best 1 - accuracy, mean over the 10 splits of openml-task:31: 0.5 (trial 1)",
+            "Best accuracy, mean over the 10 splits of openml-task:31: 0.5 (trial 1, 1 - accuracy 0.5)",
         ),
-        (PredefinedSplits(1, "`t.npz`", "0"), "Best 1 - accuracy on the rows that `t.npz` holds out: 0.5 (trial 1)"),
+        (
+            PredefinedSplits(1, "`t.npz`", "0"),
+            "Best accuracy on the rows that `t.npz` holds out: 0.5 (trial 1, 1 - accuracy 0.5)",
+        ),
     ],
 )
 def test_the_summary_says_on_what_the_loss_was_measured(validation, line):
@@ -125,7 +124,9 @@ def test_the_summary_says_on_what_the_loss_was_measured(validation, line):
 
 def test_an_incumbent_on_some_rows_only_is_called_so():
     text = printed(outcome_of((0.5, "", 50)))
-    assert "Best 1 - accuracy: 0.5 (trial 1), on 50 of 100 training rows: no trial had all of them" in text
+    assert (
+        "Best accuracy: 0.5 (trial 1, 1 - accuracy 0.5), on 50 of 100 training rows: no trial had all of them" in text
+    )
 
 
 def test_an_interrupted_run_says_so():
@@ -155,6 +156,9 @@ def test_the_document():
     outcome = outcome_of((0.25, "", None), (None, "ValueError: no", None), (0.125, "", None), (0.01, "", 10))
     assert json.loads(json.dumps(document(outcome, FACTS), allow_nan=False)) == {
         "loss": 0.125,
+        "score": 0.875,
+        "score_name": "accuracy",
+        "test_score": None,
         "metric": "accuracy",
         "configuration": {"estimator": "SVC", "estimator.C": 2},
         "fidelity": None,
@@ -238,14 +242,15 @@ def constrained(*trials: tuple[float, float, float], seconds: float = 0.0) -> Ou
 def test_what_the_task_bounds_is_shown_with_what_was_measured():
     outcome = constrained((0.1, 0.25, 1e6), (0.5, 0.012345, 1234567.0))
     assert [line.rstrip() for line in printed(outcome).splitlines()] == [
-        "Best 1 - accuracy: 0.5 (trial 2)",
+        "Best accuracy: 0.5 (trial 2, 1 - accuracy 0.5)",
         "",
         "  estimator.C  1",
         "",
         "Subject to disparity(accuracy, sex) <= 0.1: 0.01235",
         "Subject to pickled_size < 2MB: 1235kB",
         "Feasible: 1 of 2 successful trials (50 %).",
-        "2 trials in 0.0 s with blds, seed 3: the optimizer has nothing left to try.",
+        "2 trials with blds, seed 3: the optimizer has nothing left to try.",
+        "Time: search 0.0 s.",
     ]
     found = json.loads(json.dumps(document(outcome, replace(FACTS, validation=CrossValidation(5))), allow_nan=False))
     assert (found["loss"], found["feasible"], found["infeasible"], found["validation"]) == (0.5, True, 1, "cv(5)")
@@ -259,7 +264,7 @@ def test_where_no_trial_keeps_to_the_bounds_it_says_so():
     outcome = constrained((0.1, 0.25, 1e6), (0.5, math.nan, 1e6))
     text = printed(outcome)
     assert text.startswith("No trial satisfies all constraints of the task. This one violates them least.")
-    assert "Best 1 - accuracy: 0.1 (trial 1)" in text
+    assert "Best accuracy: 0.9 (trial 1, 1 - accuracy 0.1)" in text
     assert "<= 0.1: 0.25, which violates the bound by 0.15; the smallest value of any trial is 0.25" in text
     assert "Feasible: 0 of 2 successful trials (0 %)." in text
     found = document(outcome, FACTS)
@@ -369,10 +374,10 @@ def timed(trials: int, journal: MemoryTrialStorage | None = None) -> Outcome:
 def test_the_summary_shows_which_share_of_a_trial_the_optimizer_takes():
     outcome = timed(4)
     assert outcome.overhead == Overhead(2.0, 4, 10.0)
-    assert "Optimizer overhead: 0.5 s per trial (5 % of the median trial)." in printed(outcome)
+    assert "Time: search 0.0 s (optimizer 0.5 s per trial, 5 % of the median trial).\n" in printed(outcome)
     assert document(outcome, FACTS)["overhead"] == {"seconds": 2.0, "trials": 4, "share": 0.05}
     quick = replace(outcome, overhead=Overhead(2.0, 4, 0.0002))
-    assert "Optimizer overhead: 0.5 s per trial (2,500 times the median trial)." in printed(quick)
+    assert "(optimizer 0.5 s per trial, 2,500 times the median trial)" in printed(quick)
 
 
 def test_what_is_replayed_is_no_overhead():
@@ -381,5 +386,5 @@ def test_what_is_replayed_is_no_overhead():
     assert timed(5, journal.next_session()).overhead == Overhead(1.0, 2, 10.0)
     nothing = timed(3, journal.next_session())
     assert nothing.overhead is None
-    assert "Optimizer overhead" not in printed(nothing)
+    assert "(optimizer" not in printed(nothing)
     assert document(nothing, FACTS)["overhead"] is None

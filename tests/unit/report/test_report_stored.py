@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sklearn.metrics import get_scorer_names
 from storing import DATA, LIMIT, broken, header, stored, trial
 
+from spacelang.api.resuming import open_resumable_run
+from spacelang.api.run_options import ResumeOptions, options_of
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.search_protocol import StartConditions, TotalBudget
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
 from spacelang.ir.validation import CrossValidation
-from spacelang.report.stored_runs import MAX_LENGTH, OPTIONS_UNKNOWN, document, scorer_of, text
+from spacelang.report.stored_runs import MAX_LENGTH, document, text
 from spacelang.runtime.history import History, NullTrialStorage
-from spacelang.runtime.scoring.metric import named_metric
 from spacelang.runtime.storage.header import UNNAMED_SPACE
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.records import row_digest
@@ -68,10 +69,10 @@ def test_a_run_is_shown(path: Path) -> None:
     assert "  trials       12 trials, 3 failed, 3 infeasible in 12.5 s" in lines
     assert "  predictions  true" in lines
     assert "  subject to   leaves <= 4" in lines
-    assert "Best 1 - roc_auc: 0.0909091 (trial 11)" in lines
+    assert "Best roc_auc: 0.909091 (trial 11, 1 - roc_auc 0.0909091)" in lines
     assert "  leaves <= 4: 3" in lines
     assert "  accuracy: 0.5" in lines
-    assert "  test set (40 rows): 1 - roc_auc 0.1 [0.05, 0.2]" in lines
+    assert "  test set (40 rows): roc_auc 0.9 [0.8, 0.95]" in lines
     assert "  leaves <= 4 on the test set: 3.5 [3, 4.5]; this may be chance" in lines
     assert "3 trials failed (2 errors, 1 timeout):" in lines
     assert found["best"][0] | {"configuration": 0} == {
@@ -87,6 +88,7 @@ def test_a_run_is_shown(path: Path) -> None:
         "configuration": 0,
     }
     assert (found["trial"], found["loss"], found["trials"], found["failed"]) == (11, 1 / 11, 12, 3)
+    assert (found["score_name"], found["score"], found["test_score"]) == ("roc_auc", 1 - 1 / 11, 0.9)
     assert (found["failures"], found["infeasible"], found["tested"]) == ({"error": 2, "timeout": 1}, 3, 11)
     assert (found["space"], found["data"], found["content"]) == ("small", DATA.name, DATA.fingerprint)
     assert found["options"] == {"b": 100, "eta": 2.0}
@@ -198,82 +200,103 @@ def test_what_can_be_pasted_is_quoted(tmp_path: Path) -> None:
     said, _ = told(tmp_path / "run.db")
     assert "\x1b" not in said
     assert "\u202e" not in said
-    (line,) = [line for line in said.splitlines() if line.startswith("  continue")]
+    (line,) = [line for line in said.splitlines() if line.startswith("  spacelang resume ")]
     assert r" --data $'\x1b[2J\xe2\x80\xae\x27; rm -rf ~ #.csv' " in line, "no quote that ends the word in any shell"
 
 
 def test_rows_for_testing_are_asked_for_again(tmp_path: Path) -> None:
-    """Those in a file of their own, too, of which a store has the content alone."""
+    """Those in a file of their own, of which stores of earlier versions have the content alone."""
     kept = {"test": "40 rows, content abc"}
     stored(tmp_path / "file.db", settings=kept)
+    stored(tmp_path / "named.db", settings=kept, data_options={"test_file": "the rows.csv"})
     stored(tmp_path / "share.db", settings=kept, data_options={"test": "0.2"})
     stored(tmp_path / "none.db")
-    lines = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("file", "share", "none"))
-    assert [line.count("--test FILE") + 2 * line.count("--test 0.2") for line in lines] == [1, 2, 0]
+    lines = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("file", "named", "share", "none"))
+    options = [line.partition(" --test ")[2] for line in lines]
+    assert options == ["FILE --time 10s", "'the rows.csv' --time 10s", "", ""]
 
 
-def test_every_scorer_is_known_by_the_formula_of_its_loss() -> None:
-    names = get_scorer_names()
-    assert [scorer_of(named_metric(name).formula) for name in names] == names
+NOTHING: Any = dict.fromkeys(options_of(ResumeOptions)) | {"allow": (), "trials": 3, "test": "FILE"}
+"""What a user gives who resumes a run and gives no more than needed."""
 
 
-def test_who_goes_on_judges_as_the_run_did(tmp_path: Path) -> None:
+def test_who_resumes_judges_as_the_run_did(tmp_path: Path) -> None:
     """Nothing of it is the default of these data, and no task of the space says it."""
     recorded = {"predictions": "true", "metrics": '["f1","recall"]'}
     stored(tmp_path / "one.db", metric="1 - f1", validation=CrossValidation(3), settings=recorded)
     stored(tmp_path / "error.db", metric="log_loss", validation=None, settings={})
-    one, error = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("one", "error"))
-    assert " --metric f1 --validate 'cv(3)' --predictions --metrics f1,recall --optimizer" in one
-    assert " --metric neg_log_loss --optimizer" in error
+    stored(tmp_path / "usual.db", data_options={"reference": "wine.csv"}, asked={"metric": ("roc_auc",)})
+    one, error, usual = (open_resumable_run(tmp_path / f"{n}.db").options(NOTHING) for n in ("one", "error", "usual"))
+    assert (one["metric"], one["validate"], one["predictions"]) == ("f1", "cv(3)", True)
+    assert (one["metrics"], one["training_score"]) == (("f1", "recall"), False)
+    assert (error["metric"], error["validate"]) == ("neg_log_loss", None)
+    assert (usual["metric"], usual["validate"]) == ("roc_auc", None), "the default split is found again"
 
 
-def test_who_goes_on_says_again_what_the_run_was_asked_for(tmp_path: Path) -> None:
-    """All that its other facts do not say; a store that does not know it says so."""
-    asked = {"set": ("z=blds(disc=2)", "k=1"), "bind": ("n_features=3",), EVIL: (EVIL,), "executor": ("tcp://a:1",)}
-    stored(tmp_path / "asked.db", asked=asked)
+def test_who_resumes_has_what_the_run_was_asked_for(tmp_path: Path) -> None:
+    """All that its other facts do not say; packages must be allowed again, because the store may be a foreign one."""
+    asked = {"set": ("z=blds(disc=2)", "k=1"), "allow": ("xgboost",), "bind": ("n_features=3",), EVIL: (EVIL,)}
+    stored(tmp_path / "asked.db", asked=asked | {"trial-limit": ("5s",), "isolate": ()})
     stored(tmp_path / "usual.db", asked={UNNAMED_SPACE: ()})
-    stored(tmp_path / "before.db", asked=None)
-    lines = [told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("asked", "usual", "before")]
-    again = "--set 'z=blds(disc=2)' --set k=1 --bind n_features=3 --store"
-    assert f" --seed 0 {again} " in lines[0]
-    assert [("spacelang run SPACE --data" in line, line.endswith(OPTIONS_UNKNOWN)) for line in lines] == [
-        (True, False),
-        (False, False),
-        (True, True),
-    ]
+    nested = {"z": {"name": "blds", "options": {"disc": 2, "b": 1.5}}, "race": True}
+    stored(tmp_path / "before.db", asked=None, options=nested)
+    said = told(tmp_path / "asked.db")[0].splitlines()[-1]
+    assert " --data wine.csv --allow xgboost" in said
+    runs = [open_resumable_run(tmp_path / f"{name}.db") for name in ("asked", "usual", "before")]
+    first, _, last = (each.options(NOTHING) for each in runs)
+    assert first["optimizer_options"] == {"z": "blds(disc=2)", "k": "1"}
+    assert (first["trial_limit"], first["isolate"], first["allow"], first["seed"]) == ("5s", True, (), 0)
+    assert last["optimizer_options"] == {"z": "blds(b=1.5, disc=2)", "race": "true"}
+    assert [bool(each.chosen) for each in runs] == [False, True, False]
+
+
+def test_a_budget_that_is_used_up_must_be_enlarged(tmp_path: Path) -> None:
+    """A run that was stopped goes on with its own, and one that had nothing left to try is not resumed."""
+    wanted: Any = NOTHING | {"trials": None}
+    for name, ending in (("budget", "budget"), ("exhausted", "exhausted"), ("stopped", "interrupted")):
+        store = Store.create(tmp_path / f"{name}.db", header(terms=StartConditions(None, TotalBudget(40.0, None))))
+        store.start_session(workers=2)
+        store.append(trial(1))
+        store.end_session(ending, 12.5)
+        store.close()
+    with pytest.raises(StoreError, match=r"used up its budget: 1 trial in 12\.5 s") as caught:
+        open_resumable_run(tmp_path / "budget.db").options(wanted)
+    assert "budget.db --data wine.csv --time 1m`" in str(caught.value.help)
+    assert open_resumable_run(tmp_path / "budget.db").options(wanted | {"ensemble": 3})["ensemble"] == 3
+    found = open_resumable_run(tmp_path / "stopped.db").options(wanted)
+    assert (found["time"], found["trials"], found["workers"]) == (20.0, None, 2)
+    lines = [told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("exhausted", "stopped")]
+    assert ["spacelang resume" in line for line in lines] == [False, True]
+    assert "--time" not in lines[1]
 
 
 def test_a_store_does_not_decide_what_is_imported(tmp_path: Path) -> None:
-    """The packages that it names are shown, to be allowed by the one who trusts them; no name can look like more."""
+    """Packages without a catalogue here are shown, to be allowed by those who trust them; no name looks like more."""
     stored(tmp_path / "one.db", asked={"allow": ("xgboost",)})
     stored(tmp_path / "two.db", asked={"allow": ("my-own", "x` is harmless: `y", EVIL)})
-    one, two = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("one", "two"))
-    assert " --seed 0 --allow PACKAGE --store" in one
-    assert one.endswith("`; the store names `xgboost`: allow only packages that you trust")
-    assert " --seed 0 --allow PACKAGE --allow PACKAGE --allow PACKAGE --store" in two
-    assert "; the store names `my-own`, `…`, `…`: allow only" in two
+    one, two = (told(tmp_path / f"{name}.db")[0] for name in ("one", "two"))
+    assert one.splitlines()[-1].endswith(" --allow xgboost --time 10s")
+    assert "trust" not in one
+    assert two.splitlines()[-1].endswith(" --data wine.csv --allow PACKAGE --time 10s")
+    assert "\n(PACKAGE: the run was allowed to import `my-own`; allow only packages that you trust)\n" in two
 
 
 def test_a_line_to_paste_is_not_cut(tmp_path: Path) -> None:
-    stored(tmp_path / "run.db", asked={"set": tuple(f"option{number}=1" for number in range(50))})
-    assert told(tmp_path / "run.db")[0].splitlines()[-1].endswith("/run.db --resume`")
+    stored(tmp_path / "run.db", asked={"allow": tuple(f"package{number}" for number in range(50))})
+    assert told(tmp_path / "run.db")[0].splitlines()[-1].endswith(" --allow PACKAGE --time 10s")
 
 
-def test_tables_are_gone_on_with_as_they_were_made(tmp_path: Path) -> None:
-    """What a table answers is judged as it says, and has no pipeline to take away; the making of one has a command."""
+def test_tables_are_resumed_as_they_were_made(tmp_path: Path) -> None:
+    """What a table answers has no pipeline to export; the making of one is resumed, too."""
     stored(tmp_path / "known.db", data=replace(DATA, name="table:known.npz"))
     stored(tmp_path / "made.db", optimizer="tabulate", options={"hyperparameters": "default", "sizes": [62, 124]})
     known, made = (told(tmp_path / f"{name}.db")[0] for name in ("known", "made"))
-    assert "spacelang run SPACE --data table:known.npz --optimizer blds --seed 0 --store" in known
+    assert f"spacelang resume {tmp_path / 'known.db'} --data table:known.npz" in known
     assert "spacelang export" not in known
-    line = made.splitlines()[-1]
-    assert (
-        "`spacelang tabulate SPACE --data wine.csv --metric roc_auc --validate 'holdout(0.3)' --hyperparameters" in line
-    )
-    assert f" --hyperparameters default --seed 0 --store {tmp_path / 'made.db'} --resume -o TABLE.npz`; add its" in line
+    assert made.splitlines()[-1] == f"  spacelang resume {tmp_path / 'made.db'} --data wine.csv -o TABLE.npz"
 
 
-def test_what_no_command_goes_on_with_is_told_in_python(tmp_path: Path) -> None:
+def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
     """And rows that a program held have no file that their name leads to."""
     none = {"rows": 0, "columns": 0}
     stored(tmp_path / "function.db", data=replace(DATA, name="function:mine.loss", **none))
@@ -281,16 +304,18 @@ def test_what_no_command_goes_on_with_is_told_in_python(tmp_path: Path) -> None:
     stored(tmp_path / "formula.db", data=replace(DATA, name="artificial:7", **none))
     stored(tmp_path / "bounded.db", bounds=(LIMIT,))
     stored(tmp_path / "held.db", data=replace(DATA, name="data"))
-    lines = {path.stem: told(path)[0].splitlines()[-3:] for path in tmp_path.glob("*.db")}
-    how = f"optimizer='blds', seed=0, store='{tmp_path}/{{}}.db', resume=True)` in Python, with all other"
-    how = f"{how} arguments as before"
-    for name, call in (
-        ("function", "sl.search(SPACE, objective=…"),
-        ("told", "sl.ask_and_tell(SPACE"),
-        ("bounded", "sl.search(SPACE, FEATURES, TARGET, constraints=…"),
-    ):
-        assert lines[name][-1].endswith(f": `{call}, {how.format(name)}"), name
-    assert "spacelang run SPACE --data artificial:7 --optimizer" in lines["formula"][-1]
-    assert "spacelang run SPACE --data FILE --metric" in lines["held"][-1]
-    assert lines["held"][0].endswith("held.db --data FILE -o pipeline.py`")
-    assert lines["held"][1].endswith("held.db --fitted-on FILE --data NEW`")
+    lines = {path.stem: told(path)[0].splitlines() for path in tmp_path.glob("*.db")}
+    for name, function in (("function", "search"), ("told", "ask_and_tell"), ("bounded", "search")):
+        place = tmp_path / f"{name}.db"
+        call = f"the same call of `sl.{function}` with `store={str(place)!r}, resume=True`"
+        assert lines[name][-1] == f"  in Python: {call}"
+        with pytest.raises(StoreError, match="functions of a program") as caught:
+            open_resumable_run(place)
+        assert caught.value.help == f"resume it in Python by {call}"
+    assert f"  spacelang resume {tmp_path / 'formula.db'} --time " in lines["formula"][-1]
+    assert lines["held"][-1].startswith("  in Python: the same call of `sl.search` with `store=")
+    assert open_resumable_run(tmp_path / "held.db").data("rows.csv") == "rows.csv"
+    assert f"  spacelang export {tmp_path / 'held.db'} --data FILE -o pipeline.py" in lines["held"]
+    assert (
+        f"  spacelang predict {tmp_path / 'held.db'} --data FILE --fitted-on FILE -o predictions.csv" in lines["held"]
+    )

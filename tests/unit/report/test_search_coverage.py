@@ -14,8 +14,10 @@ from spacelang.ir.search_protocol import ask_all
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
+from spacelang.report.run_document import document
+from spacelang.report.run_facts import RunFacts
 from spacelang.report.search_coverage import coverage_of
-from spacelang.report.summary import RunFacts, document, print_summary
+from spacelang.report.summary import print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import EndReason, Outcome
@@ -56,9 +58,7 @@ def test_defaults_are_marked_and_the_ending_is_of_them(name: str) -> None:
     searched = coverage_of(OPTIMIZERS.load(name)(), ranges())
     facts = replace(FACTS, optimizer=name, searched=searched)
     text = printed(outcome(), facts)
-    assert "e.f.x  0.5  (default)" in text
-    assert "e.f.n  6  (adjusted default)" in text
-    assert "e      f\n" in text
+    assert "\n  e  f  f.n=6, f.x=0.5  (adjusted default, default)\n" in text
     assert "Not searched: the 2 hyperparameters of `ranges` are kept at their defaults; `--optimizer auto`" in text
     assert "every pipeline was tried, but only with its default hyperparameters." in text
     assert "nothing left to try" not in text
@@ -71,7 +71,7 @@ def test_what_is_drawn_once_is_marked_as_such(name: str) -> None:
     searched = coverage_of(OPTIMIZERS.load(name)(hyperparameters="sample"), ranges())
     facts = replace(FACTS, searched=searched)
     text = printed(outcome(), facts)
-    assert "e.f.x  0.5  (drawn once)" in text
+    assert "\n  e  f  f.n=6, f.x=0.5  (drawn once)\n" in text
     assert "are drawn once for each pipeline; `--optimizer auto` searches the hyperparameters." in text
     assert "every pipeline was tried, but only with the hyperparameters that were drawn for it." in text
     found = document(outcome(), facts)
@@ -84,7 +84,7 @@ def test_what_is_searched_is_not_marked(name: str) -> None:
     facts = replace(FACTS, searched=searched)
     text = printed(outcome(), facts)
     assert searched.unsearched_hyperparameters_sentence == searched.remedy == ""
-    assert "(" not in text.partition("(trial 1)")[2]
+    assert "\n  e  f  f.n=6, f.x=0.5\n" in text
     assert "the optimizer has nothing left to try" in text
     assert document(outcome(), facts)["hyperparameters"] == "searched"
     kept = coverage_of(OPTIMIZERS.load(name)(hyperparameters="default"), ranges())

@@ -43,7 +43,7 @@ def test_a_terminal_shows_a_bar_and_why_the_space_was_taken(capfd: pytest.Captur
     out, err = capfd.readouterr()
     assert not out
     assert "no space given: using `tabular_classification`, as `target` holds 2 distinct" in err
-    assert "1 trial, best loss" in err
+    assert "1 trial, best roc_auc" in err
 
 
 @pytest.mark.usefixtures("terminal")
@@ -62,7 +62,7 @@ def test_lines_are_printed_where_they_are_wanted(
     monkeypatch.setattr("spacelang.report.progress.SECONDS_BETWEEN_LINES", 0.0)
     assert SECONDS_BETWEEN_LINES
     searched(space=sl.parse(SPACE), progress=True)
-    assert "1 trial, best loss" in capfd.readouterr().err
+    assert "1 trial, best roc_auc" in capfd.readouterr().err
 
 
 def test_a_notebook_without_widgets_shows_lines_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,8 @@ READINGS = st.builds(
     st.lists(st.text(max_size=4), max_size=3).map(tuple),
 )
 SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
-OPTIONS = st.builds(DataOptions, st.none() | st.text(max_size=5), st.none() | SHARES, READINGS)
+NAMES = st.none() | st.text(max_size=5)
+OPTIONS = st.builds(DataOptions, NAMES, st.none() | SHARES, READINGS, NAMES, NAMES)
 
 
 @given(OPTIONS)
@@ -35,8 +36,3 @@ NO_NAMES = ({"drop_columns": text} for text in ("1", "[1]", "x", '{"a": "b"}'))
 def test_what_no_run_has_written_is_refused(texts: dict[str, str]) -> None:
     with pytest.raises(InputError, match="the store has invalid data options"):
         parse_data_options(texts)
-
-
-def test_options_are_what_a_command_takes() -> None:
-    said = DataOptions("a b", 0.2, ReadOptions(";", drop_columns=("id",)))
-    assert said.command_options == " --target-column 'a b' --test 0.2 --sep ';' --drop-columns id"

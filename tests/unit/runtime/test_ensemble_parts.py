@@ -194,21 +194,18 @@ class TestWhoCannotBeFitted:
         run, objective = searched("three", ASKED)
         members = tuple(Member(run.records[number - 1], votes) for number, votes in ((1, 2), (3, 1), (5, 1)))
         choice = EnsembleSelection(members, chosen(run, objective, 4).models, 10, lambda some: float(len(some)))
-        seen: list[tuple[list[int], int]] = []
         found = fit_ensemble(
             choice,
             run,
             objective,
             InProcess(self.failing(objective, 1, of=run)),
             is_wanted=True,
-            announce=lambda some, left_out: seen.append(([each.record.index for each in some], len(left_out))),
         )
         assert [each.record.index for each in found.members] == [3, 5]
         assert found.weights == (0.5, 0.5)
         assert found.left_out == (SkippedTrial(run.records[0], Status.CRASH, "signal 11"),)
         assert found.loss == 2.0
         assert found.seconds > 0.5
-        assert seen == [([1, 3, 5], 0), ([3, 5], 1)]
         assert [name for name, _ in found.estimator.estimators] == ["trial_3", "trial_5"]
 
     def test_where_nobody_can_there_is_no_estimator(self) -> None:

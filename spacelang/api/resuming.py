@@ -1,0 +1,241 @@
+"""Resuming a stored run: its space, its data and its options, all taken from its store."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from spacelang.api.argument_checks import INTEGER
+from spacelang.api.run_options import ResumeOptions, RunOptions, options_of
+from spacelang.api.space import Space, SpaceError
+from spacelang.api.stored_spaces import stored_space
+from spacelang.ir.loss_name import LossName
+from spacelang.ir.validation import KINDS
+from spacelang.report.next_steps import TABULATE, python_function, repeated_call, resume_command
+from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.storage.data_reference import (
+    TABLE_PREFIX,
+    has_test_file,
+    named_data,
+    readable_data,
+    readable_test_file,
+    stored_data_options,
+)
+from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader
+from spacelang.runtime.storage.records import RunState
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.store_errors import StoreError
+from spacelang.runtime.storage.stored_run import StoredRun
+from spacelang.shell import shell_word
+from spacelang.text import count_with_noun
+
+
+@dataclass(frozen=True, slots=True)
+class ResumableRun:
+    """A stored run that can be resumed, with the command that resumes it, to be shown to the user."""
+
+    store: Path
+    header: RunHeader
+    state: RunState
+    command: str
+    seconds: float
+    trials: int
+    first_workers: int
+    last_workers: int
+    votes: int | None
+
+    @property
+    def is_table(self) -> bool:
+        """True if the run makes a table of losses."""
+        return self.header.optimizer == TABULATE
+
+    @property
+    def chosen(self) -> str:
+        """The reason for the space, if the user named none; otherwise empty."""
+        is_unnamed = UNNAMED_SPACE in (self.header.asked or {})
+        return f"`{self.header.space}`, as stored in `{self.store}`" if is_unnamed else ""
+
+    @property
+    def target_column(self) -> str | tuple[str, ...] | None:
+        """The column of labels, or several ones; None without rows."""
+        return None if is_table_reference(self.header) else stored_data_options(self.header).target
+
+    def space(self, allow: Iterable[str]) -> Space:
+        """Return the space. Raises InputError if packages of the run are not allowed, and SpaceError for other errors.
+
+        The store may be foreign, so that the user has to allow packages again.
+        """
+        allowed = tuple(allow)
+        try:
+            return stored_space(self.header, self.store, allowed)
+        except SpaceError as error:
+            packages = [name for name in (self.header.asked or {}).get("allow", ()) if name not in allowed]
+            if not packages:
+                raise
+            names = ", ".join(f"`{name}`" for name in packages)
+            what = f"the space of `{self.store}` uses {names}, which is not allowed here"
+            options = " ".join(f"--allow {shell_word(name)}" for name in packages)
+            raise InputError(what, f"if you trust it, add `{options}`") from error
+
+    def data(self, given: str | None) -> str:
+        """Return the reference of the data: the given one, or that of the store. Raises DataError if it is unknown."""
+        found = readable_data(self.header) if given is None else given
+        if found is None:
+            named = named_data(self.header)
+            what = f"the run was on {self.header.data}, and `{named}` is not in this folder or below"
+            raise DataError(what, f"say where it is: add `--data {shell_word(named)}`, or its new path")
+        return found
+
+    def test_rows(self, given: str | None) -> str | float | None:
+        """Return the test rows: the given ones, or those of the store. Raises DataError if they are unknown."""
+        if given is not None or not has_test_file(self.header):
+            return given or stored_data_options(self.header).test
+        if (found := readable_test_file(self.header)) is None:
+            named = stored_data_options(self.header).test_file or "FILE"
+            rows = self.header.settings["test"]
+            what = f"the test rows of the run ({rows}) are those of `{named}`, which is not in this folder or below"
+            raise DataError(what, f"say where they are: add `--test {shell_word(named)}`, or the new path")
+        return found
+
+    def budget(self, given: ResumeOptions) -> dict[str, Any]:
+        """Return the options `time` and `trials`: the given ones, or what the run was started with.
+
+        They count from the start of the run. Raises StoreError if they are used up already, unless an ensemble is
+        asked for.
+        """
+        limits: dict[str, Any] = {"time": given["time"], "trials": given["trials"]}
+        if self.is_table or any(each is not None for each in limits.values()):
+            return limits
+        seconds, trials = self.header.budget.seconds, self.header.budget.trials
+        limits = {"time": None if seconds is None else seconds / self.first_workers, "trials": trials}
+        is_used_up = self.state is RunState.FINISHED or (
+            limits["time"] is not None and self.seconds >= limits["time"]
+        )  # fmt: skip
+        if is_used_up and given["ensemble"] is None:
+            used = f"{count_with_noun(self.trials, 'trial')} in {self.seconds:.1f} s"
+            what = f"`{self.store}` has used up its budget: {used}"
+            raise StoreError(what, f"allow more: `{self.command}`")
+        return limits
+
+    def options(self, given: ResumeOptions) -> RunOptions:
+        """Return the values of all options of a run, by name: those of the store, and those that the user gives."""
+        header = self.header
+        read = stored_data_options(header)
+        stored = _stored_values(header)
+        found = {name: option.default for name, option in options_of(RunOptions).items()} | stored
+        found |= {
+            "store": self.store,
+            "resume": True,
+            "seed": header.seed,
+            "optimizer": header.optimizer,
+            "optimizer_options": _optimizer_options(header),
+            "allow": given["allow"],
+            "metric": stored.get("metric") or self._metric_of_formula(),
+            "validate": stored.get("validate") or self._stored_validation(),
+            "metrics": _metrics(header),
+            "training_score": header.settings.get("training_score") == "true",
+            "predictions": header.settings.get("predictions") == "true",
+            "test": self.test_rows(given["test"]),
+            "drop_columns": read.reading.drop_columns,
+            **read.reading.non_default_text_file_options,
+            "workers": self.last_workers if given["workers"] is None else given["workers"],
+            "executor": given["executor"],
+            "ensemble": self.votes or (0 if self.chosen else None),
+            **self.budget(given),
+        }
+        found |= {name: given[name] for name in ("trial_limit", "ensemble") if given[name] is not None}
+        return cast(RunOptions, found)
+
+    def _metric_of_formula(self) -> str | None:
+        """Return the scorer of the run; None if the task says it, or if the data suggests it."""
+        header, goal = self.header, _task(self.header).get("goal")
+        scorers = {each for each in goal.values() if isinstance(each, str)} if isinstance(goal, dict) else set()
+        name = LossName.of_formula(header.metric).name
+        is_said = {name, LossName.of_formula(header.metric).score_name} & scorers
+        return None if is_said or not header.data.rows or is_table_reference(header) or name == "roc_auc" else name
+
+    def _stored_validation(self) -> str | None:
+        """Return the validation of a store of an earlier version, which does not say if the user gave it."""
+        validation = self.header.validation
+        is_declared = validation.partition("(")[0] in KINDS
+        is_earlier = stored_data_options(self.header).reference is None
+        return validation if is_earlier and is_declared and not is_table_reference(self.header) else None
+
+
+def open_resumable_run(store: Path) -> ResumableRun:
+    """Return a run to be resumed. Raises StoreError if the file is no store, or if only Python can resume the run."""
+    with Store.read(store) as run:
+        if (function := python_function(run.header)) is not None:
+            what = f"the run in `{store}` has functions of a program, which a store does not contain"
+            raise StoreError(what, f"resume it in Python by {repeated_call(function, store)}")
+        return _resumable(store, run)
+
+
+def _resumable(store: Path, run: StoredRun) -> ResumableRun:
+    workers = [each.workers for each in run.sessions if each.workers]
+    return ResumableRun(
+        store=store,
+        header=run.header,
+        state=run.state,
+        command=resume_command(run),
+        seconds=run.seconds,
+        trials=run.count,
+        first_workers=workers[0] if workers else 1,
+        last_workers=workers[-1] if workers else 1,
+        votes=run.requested_ensemble_votes,
+    )
+
+
+def _stored_values(header: RunHeader) -> dict[str, Any]:
+    """Return the values of the options that a store holds as texts, without those that are decided elsewhere.
+
+    Packages must be allowed again, the stored space is bound already, and `_optimizer_options` has those of the
+    optimizer.
+    """
+    found = {}
+    for name, option in options_of(RunOptions).items():
+        texts = (header.asked or {}).get(option.flag_of(name).removeprefix("--"))
+        if option.is_stored and option.form == "text" and texts is not None:
+            value = texts[0] if texts else True
+            is_whole = option.check is not None and option.check[0] is INTEGER[0]
+            found[name] = int(value) if is_whole and str(value).isdecimal() else value
+    return found
+
+
+def is_table_reference(header: RunHeader) -> bool:
+    """Return True if losses were looked up in a table."""
+    return named_data(header).startswith(TABLE_PREFIX)
+
+
+def _metrics(header: RunHeader) -> tuple[str, ...]:
+    try:
+        found = json.loads(header.settings.get("metrics", "[]"))
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def _optimizer_options(header: RunHeader) -> dict[str, str]:
+    """Return the options of the optimizer as texts: those that differ from the defaults, or all in earlier stores."""
+    if header.asked is not None:
+        pairs = (text.partition("=") for text in header.asked.get("set", ()))
+        return {name: value for name, _, value in pairs}
+    return {name: _option_text(json.loads(value)) for name, value in header.options.items()}
+
+
+def _option_text(value: Any) -> str:
+    """Return a stored value of an option as `--set` takes it, nested plug-ins as `blds(disc=2)`."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{name}={_option_text(each)}" for name, each in value.get("options", {}).items())
+        return f"{value.get('name')}({inner})"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _task(header: RunHeader) -> dict[str, Any]:
+    try:
+        document = json.loads(header.definition)
+    except (ValueError, RecursionError):
+        return {}
+    task = document.get("task") if isinstance(document, dict) else None
+    return task if isinstance(task, dict) else {}

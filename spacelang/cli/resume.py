@@ -1,0 +1,66 @@
+"""`spacelang resume`: continue a stored run, of which the store knows the data, the space and all options."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spacelang.api.run_options import ResumeOptions
+from spacelang.cli._options import CodeOption, JsonOption
+from spacelang.cli._output import fail
+from spacelang.cli._search import search
+from spacelang.cli.show import RunArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spacelang.api import Space
+    from spacelang.api.experiment import EvaluationData
+
+GROUP = ("Search a space", 3)
+
+
+def command(
+    run: RunArgument,
+    *,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", "-d", help="The data of the run; only needed if it is not in this folder or below."),
+    ] = None,
+    options: ResumeOptions,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="TABLE.npz", help="For a run of `tabulate`: write the table here."),
+    ] = None,
+    code: CodeOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Continue a stored run: nothing needs to be given again, the store knows the data, the space and the options.
+
+    A run that was stopped goes on with its budget. One that has used it up needs a larger --time or --trials, which
+    count from the start of the run. Options that are not given are as in the run.
+
+    The store may come from someone else. Packages that its space uses must be allowed again, and data outside of this
+    folder must be named. The message that asks for them, and `spacelang show`, have the complete command.
+
+    Example: `spacelang resume runs/credit-20260131-120000.db --time 30m`
+    """
+    from spacelang.api.resuming import open_resumable_run
+
+    found = open_resumable_run(run)
+    if found.is_table:
+        from spacelang.cli.tabulate import resume_table
+
+        if output is None:
+            fail(f"`{run}` is a table in the making", f"say where to write it: `{found.command}`")
+        resume_table(found, data, output, options, as_json=json)
+        return
+    if output is not None:
+        fail("`--output` is for runs of `spacelang tabulate`", f"to write the pipeline: `spacelang export {run} -o …`")
+
+    def choose(_: "Callable[[], EvaluationData]") -> "tuple[Space, str]":
+        return found.space(options["allow"]), found.chosen
+
+    reference = found.data(data)
+    target = found.target_column
+    raise typer.Exit(search(choose, reference, target, found.options(options), as_json=json, with_code=code))

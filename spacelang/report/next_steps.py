@@ -1,0 +1,154 @@
+"""The commands that use or continue a stored run, complete, so that they can be pasted into a shell."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from spacelang.catalog.snapshot import BUNDLED
+from spacelang.ir.task import FunctionBound, parse_bound
+from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
+from spacelang.runtime.budget import round_duration
+from spacelang.runtime.storage.data_reference import (
+    TABLE_PREFIX,
+    has_test_file,
+    is_held_by_program,
+    named_data,
+    readable_data,
+    readable_test_file,
+    stored_data_options,
+)
+from spacelang.runtime.storage.header import SCORER_SETTING, WEIGHTS_SETTING
+from spacelang.runtime.storage.records import RunState
+from spacelang.shell import shell_word
+from spacelang.text import unique_name
+
+if TYPE_CHECKING:
+    from spacelang.runtime.storage.header import RunHeader
+    from spacelang.runtime.storage.stored_run import StoredRun
+
+FILE: Final = "FILE"  # Stands for a file that the store does not know
+PACKAGE: Final = "PACKAGE"  # Stands for a package that the user has to know and to trust
+EXHAUSTED: Final = "exhausted"  # The ending of a session that had nothing left to try
+TABULATE: Final = "tabulate"  # The name of the optimizer in the stores of tables in the making
+TIMES: Final = 2  # The suggested budget is at least so many times what a finished run has used
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A line with a command for a run, and its purpose. What only a program can do is described instead."""
+
+    purpose: str
+    line: str
+
+
+def next_steps(run: "StoredRun", *, has_best: bool, budget: str = "") -> Iterator[NextStep]:
+    """Yield the next steps for a run: to export, predict, report, and resume it.
+
+    `budget` is the option with which a finished run is resumed, such as `--time 5m`; by default twice its budget.
+    """
+    header, store = run.header, shell_word(str(run.path))
+    if has_best and header.data.rows and not header.data.name.startswith(TABLE_PREFIX):
+        yield from _uses_of_pipeline(run)
+    if has_best:
+        yield NextStep("report", f"spacelang report {store} -o {_new_file('report', '.html')}")
+    if run.state is RunState.RUNNING:
+        yield NextStep("watch", f"spacelang watch {store}")
+    elif (function := "sl.search" if is_held_by_program(header) else python_function(header)) is not None:
+        yield NextStep("continue", f"in Python: {repeated_call(function, run.path)}")
+    elif not _is_exhausted(run):
+        yield NextStep("continue", resume_command(run, budget))
+
+
+def resume_command(run: "StoredRun", budget: str = "") -> str:
+    """Return the command that resumes a run: with a larger budget if the run has used up its own."""
+    header = run.header
+    output = " -o TABLE.npz" if header.optimizer == TABULATE else ""
+    data = _data_option(header, "--data")
+    test = ""
+    if has_test_file(header) and readable_test_file(header) is None:
+        test = f" --test {shell_word(stored_data_options(header).test_file or FILE)}"
+    is_used_up = run.state is RunState.FINISHED and header.optimizer != TABULATE
+    more = f" {budget or _doubled_budget(run)}" if is_used_up else ""
+    return f"spacelang resume {shell_word(str(run.path))}{data}{test}{allow_options(header)}{more}{output}"
+
+
+def allow_options(header: "RunHeader") -> str:
+    """Return the options `--allow` of a run, each with a space before it.
+
+    The store may be foreign: it does not choose what a pasted line imports. Only packages that have a catalogue here
+    are named; for another one the user has to fill in its name.
+    """
+    return "".join(f" --allow {name if name in BUNDLED else PACKAGE}" for name in allowed_packages(header))
+
+
+def allowed_packages(header: "RunHeader") -> list[str]:
+    """Return the packages that the run was allowed to import, without texts of a foreign file that are no names."""
+    return [name for name in (header.asked or {}).get("allow", ()) if name.replace("-", "_").isidentifier()]
+
+
+def python_function(header: "RunHeader") -> str | None:
+    """Return the function that continues a run with functions of a program, or by ask and tell; else None."""
+    name = header.data.name
+    if header.settings.keys() & {SCORER_SETTING, WEIGHTS_SETTING}:
+        return "sl.search"
+    if header.data.rows:
+        return "sl.search" if any(map(_is_function_bound, header.bounds)) else None
+    if name.startswith(ARTIFICIAL_PREFIX):
+        return None
+    return "sl.ask_and_tell" if name == "ask_and_tell" else "sl.search"
+
+
+def repeated_call(function: str, store: Path) -> str:
+    """Return how to call a function again to continue its run."""
+    return f"the same call of `{function}` with `store={str(store)!r}, resume=True`"
+
+
+def _uses_of_pipeline(run: "StoredRun") -> Iterator[NextStep]:
+    header, store = run.header, shell_word(str(run.path))
+    allowed, on, fitted = allow_options(header), _data_option(header, "--data"), _data_option(header, "--fitted-on")
+    yield NextStep("export", f"spacelang export {store}{on}{allowed} -o {_new_file('pipeline', '.py')}")
+    if run.requested_ensemble_votes:
+        file = _new_file("ensemble", ".py")
+        yield NextStep("export the ensemble", f"spacelang export {store}{on}{allowed} --ensemble -o {file}")
+    rows = shell_word(stored_data_options(header).test_file or (FILE if is_held_by_program(header) else _data(header)))
+    file = _new_file("predictions", ".csv")
+    yield NextStep("predict", f"spacelang predict {store} --data {rows}{fitted}{allowed} -o {file}")
+
+
+def _data(header: "RunHeader") -> str:
+    return readable_data(header) or named_data(header)
+
+
+def _data_option(header: "RunHeader", option: str) -> str:
+    """Return an option that names the data of a run, with a space before it; empty if the store suffices."""
+    if is_held_by_program(header):
+        return f" {option} {FILE}"
+    return "" if readable_data(header) is not None else f" {option} {shell_word(named_data(header))}"
+
+
+def _new_file(stem: str, suffix: str) -> str:
+    """Return the name of a file that does not exist, because commands do not overwrite files."""
+    taken = {each.stem for each in Path.cwd().glob(f"{stem}*{suffix}")}
+    return f"{unique_name(stem, taken)}{suffix}"
+
+
+def _is_exhausted(run: "StoredRun") -> bool:
+    sessions = run.sessions
+    return bool(sessions) and sessions[-1].ending == EXHAUSTED and run.header.optimizer != TABULATE
+
+
+def _doubled_budget(run: "StoredRun") -> str:
+    """Return the option for at least twice the budget that a finished run has used up."""
+    budget, sessions = run.header.budget, run.sessions
+    if budget.trials is not None and run.count >= budget.trials:
+        return f"--trials {TIMES * max(budget.trials, run.count)}"
+    workers = (sessions[0].workers if sessions else None) or 1
+    return f"--time {round_duration(TIMES * max(run.seconds, (budget.seconds or 0.0) / workers))}"
+
+
+def _is_function_bound(bound: str) -> bool:
+    try:
+        return isinstance(parse_bound(bound), FunctionBound)
+    except (ValueError, LookupError):
+        return False  # the store may be a foreign file with any text in it

@@ -1,0 +1,52 @@
+"""A configuration as lines of text, one for each step of its pipeline."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.value import Value
+from spacelang.report.trial_results import value_text
+from spacelang.text import pad_columns
+
+DIGITS = ".4g"  # The format of numbers: the exact ones are in the code and in JSON
+NO_STEP = "none"  # The alternative that adds no step to a pipeline
+
+
+def pipeline_lines(
+    configuration: Configuration, order: Sequence[str] = (), marks: Mapping[str, str] | None = None
+) -> list[str]:
+    r"""Return a line for each step: its name, its alternative, and its values.
+
+    `order` has the keys of decisions in the order of the pipeline; other steps follow. Steps without an operator are
+    left out, unless there is no other one. `marks` are remarks on values by key, such as `default`.
+
+    >>> values = {"estimator": "SVC", "estimator.C": 10.0, "estimator.kernel": "rbf", "scaler": "StandardScaler"}
+    >>> print("\n".join(pipeline_lines(Configuration(values), ("scaler", "estimator"))))
+      scaler     StandardScaler
+      estimator  SVC             C=10, kernel=rbf
+    """
+    steps = _values_by_step(configuration)
+    places = {name: place for place, name in enumerate(dict.fromkeys(key.partition(".")[0] for key in order))}
+    names = sorted(steps, key=lambda name: places.get(name, len(places)))
+    shown = [name for name in names if steps[name] != {name: NO_STEP}] or names
+    rows = [tuple(_cells(name, steps[name], marks or {})) for name in shown]
+    return [f"  {'  '.join(cells)}".rstrip() for cells in pad_columns(rows)]
+
+
+def _values_by_step(configuration: Configuration) -> dict[str, dict[str, Value]]:
+    steps: dict[str, dict[str, Value]] = {}
+    for key, value in configuration.items():
+        step = key.partition(".")[0]
+        steps.setdefault(step if step in configuration else key, {})[key] = value
+    return steps
+
+
+def _cells(name: str, values: Mapping[str, Value], marks: Mapping[str, str]) -> Iterator[str]:
+    yield name
+    yield value_text(values[name])
+    texts = (f"{key.removeprefix(f'{name}.')}={_short_text(value)}" for key, value in values.items() if key != name)
+    remarks = ", ".join(dict.fromkeys(marks[key] for key in values if key in marks))
+    yield f"{', '.join(texts)}{f'  ({remarks})' if remarks else ''}"
+
+
+def _short_text(value: Value) -> str:
+    return format(value, DIGITS) if isinstance(value, float) else value_text(value)

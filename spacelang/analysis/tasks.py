@@ -340,7 +340,7 @@ class BoundReader:
                 self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
                 return None
             case _:
-                problem = "expected the name of a measure on the left of the limit"
+                problem = "this is not a bound of a measure"
                 remedy = "write `subject to MEASURE <= NUMBER`"
                 self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
                 return None

@@ -74,11 +74,14 @@ def next_lines(output: str) -> list[str]:
 
 
 def check_lines(folder: Path, printed: str, store: str, trials: int) -> None:
-    """Paste the lines of `show`, which are those that the run printed, but for an advised budget; this resumes it."""
+    """Paste the lines of `show`, which are those that the run printed, but for an advised budget; this resumes it.
+
+    A package without a catalogue is named by the one who pastes.
+    """
     lines = next_lines(spacelang("show", store, folder=folder).stdout)
     assert lines[:-1] == next_lines(printed)[:-1]
     for line in lines:
-        program, *words = shlex.split(line)
+        program, *words = shlex.split(line.replace("--allow PACKAGE", "--allow own_estimators"))
         assert program == "spacelang"
         ended = spacelang(*words, folder=folder)
         assert ended.returncode == 0, (line, ended.stderr)
@@ -98,7 +101,7 @@ CASES: dict[str, tuple[tuple[str, ...], set[str]]] = {
             *("--allow", "own_estimators", "--bind", "n_features=2", "--optimizer", "admm", "--validate", "cv(3)"),
             *("--set", "z=blds(disc=2)", "--set", "theta=random", "--metrics", "accuracy,f1_macro"),
         ),
-        {"--data ../beside.csv", "--allow own_estimators"},
+        {"--data ../beside.csv", "--allow PACKAGE"},
     ),
 }
 """The arguments of a run, and options that its resumption needs."""

@@ -132,7 +132,7 @@ class KeptModels(Closeable):
         self._by_path: dict[Path, KeptModel] = {}
         self._publish(None)
 
-    def update_predicted_seconds(self, record: TrialRecord) -> None:
+    def add(self, record: TrialRecord) -> None:
         """Register the models that the worker of a finished trial has written, and delete those that are too many."""
         if record.trial.loss is None:
             return

@@ -78,7 +78,7 @@ class RunDeadline(Closeable):
         """Update the predicted seconds by a finished or replayed trial."""
         trial = record.trial
         if self.models is not None:
-            self.models.update_predicted_seconds(record)
+            self.models.add(record)
         self.costs.learn_growth(trial)
         if trial.loss is None:
             return
@@ -111,8 +111,13 @@ class RunDeadline(Closeable):
         return self.costs.fit_seconds(trial, self.find_model(trial))
 
     def allowed_fit_seconds(self, trial: Trial, seconds: float) -> float | None:
-        """Return the seconds that a fit on all rows may take, or None if it is predicted to take more than that."""
-        return seconds if self.predicted_fit_seconds(trial) <= seconds else None
+        """Return the seconds that a fit on all rows may take, or None if it is predicted to take more than that.
+
+        The search ends when exactly the reserved seconds are left, and ending it takes some of them. So a fit may also
+        take half of the seconds that are reserved for such work.
+        """
+        longest = seconds + self.costs.fixed_seconds / 2
+        return longest if self.predicted_fit_seconds(trial) <= longest else None
 
     def correct_fit_predictions(self, trial: Trial, measured: float) -> None:
         """Use the measured seconds of a final fit to correct those that follow."""

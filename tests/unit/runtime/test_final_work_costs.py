@@ -18,7 +18,9 @@ from spacelang.runtime.final_work_costs import (
     WorkSizes,
     expected_members,
 )
+from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.kept_models import KeptModel
+from spacelang.runtime.run_deadline import RunDeadline
 
 SIZES = WorkSizes(1000, 500, folds=1, held_out_rows=500)
 
@@ -118,3 +120,16 @@ def test_votes_are_distributed_among_fewer_members() -> None:
     assert expected_members(32, 32) == 12
     assert expected_members(32, 5) == 5
     assert expected_members(1, 32) == 1
+
+
+def test_the_end_of_the_search_takes_no_fit_away() -> None:
+    """The search ends when only the reserved seconds are left, and its end takes some of them."""
+    now = [0.0]
+    time = RunDeadline(100.0, started=0.0, clock=lambda: now[0], sizes=SIZES, candidates=1)
+    record = TrialRecord(1, trial(4.0), 0.0, 1.0)
+    time.update_predicted_seconds(record)
+    now[0] = 100.0 - time.reserved_seconds + FIXED_SECONDS / 3
+    assert time.predicted_fit_seconds(record.trial) > time.seconds_left_for_fit
+    assert time.allowed_fit_seconds(record.trial, time.seconds_left_for_fit) is not None
+    now[0] += FIXED_SECONDS
+    assert time.allowed_fit_seconds(record.trial, time.seconds_left_for_fit) is None

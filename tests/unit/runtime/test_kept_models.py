@@ -24,7 +24,7 @@ def trial(name: int, loss: float | None, rows: int | None = None, size: float = 
 def finish(models: KeptModels, found: Trial, content: Any = "model") -> None:
     """Do what the worker and then the coordinator does."""
     models.folder.store(found, [content], 2.0, 0.5)
-    models.update_predicted_seconds(TrialRecord(int(found.request.configuration["x"]), found, 0.0, 1.0))  # type: ignore[call-overload]
+    models.add(TrialRecord(int(found.request.configuration["x"]), found, 0.0, 1.0))  # type: ignore[call-overload]
 
 
 def names(models: KeptModels) -> list[str]:

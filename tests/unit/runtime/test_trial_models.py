@@ -33,7 +33,7 @@ def evaluated(objective: DataObjective, request: Request, models: KeptModels) ->
     """The trial of a request, and the file of its models."""
     objective.keep_models(models.folder)
     trial = objective.evaluate(request)
-    models.update_predicted_seconds(TrialRecord(1, trial, 0.0, 1.0))
+    models.add(TrialRecord(1, trial, 0.0, 1.0))
     found = models.find(trial)
     assert found is not None
     assert found.fit_seconds > 0

@@ -173,11 +173,15 @@ class NameResolver:
             near = None
         if near is not None and not all(map(is_bare_word, near.split("."))):
             near = spell_parameter_name(near) if near in scope.addresses or near in scope.constants else None
-        stages = [address for address in self._next_words[""] if address not in self._left_out]
+        stages = [word for word in self._next_words[""] if word not in self._left_out and not self._is_var(word)]
         listed = ", ".join(f"`{stage}`" for stage in stages[:12])
         remedy = f"the stages are {listed}" if len(stages) > 1 else f"the only stage is {listed}"
         says_nothing = stage_of(name) in self._next_words[""] or not 0 < len(stages) <= 12
         return UnknownName(written.span, name=name, near=near, remedy=None if says_nothing else remedy)
+
+    def _is_var(self, address: str) -> bool:
+        """Return True if the address is that of a hyperparameter."""
+        return address in self._variables and isinstance(self._variables[address].node, Hyperparameter)
 
     def _near(self, name: str, scope: Scope) -> str | None:
         words = name.split(".")
@@ -193,7 +197,7 @@ class NameResolver:
                     *self._next_words[""],
                 ],
             )
-            return flat or near or self._by_name.get(name)
+            return flat or self._by_name.get(name) or near
         if name in self._by_ending:
             return self._by_ending[name]
         if name in self._by_key:

@@ -161,7 +161,7 @@ def verify(
             lambda each: "" if form.accepts(each) else _case_text(each),
         ),
     )
-    decisions, found = {decision.key for decision in space.stages}, set()
+    decisions, found = {decision.key for decision in space.decisions}, set()
     for encoding in drawn:
         with suppress(Exception):  # the first two laws report it
             configuration = form.decode(encoding)

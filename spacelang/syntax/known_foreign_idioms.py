@@ -119,14 +119,19 @@ _ITEMS: Final = (
         r"write goals in a task block: `task classification { maximize \g<what> }`",
     ),
     make_idiom(r"^(?P<name>[a-z]\w*)[ \t]*=(?!=)", r"write `stage \g<name> = …`"),
-    make_idiom(r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*([^\n]+)", r"write `require not (\1) or \2`"),
+    make_idiom(
+        r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*forbid\b[ \t]*([^\n]+)", r"write `forbid (\1) and (\2)`"
+    ),
+    make_idiom(
+        r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*(?:require\b[ \t]*)?([^\n]+)", r"write `require \1 implies \2`"
+    ),
     make_idiom(
         r"\bforbid\b[ \t]*(?P<one>[^\n]+?)[ \t]+(?P<at>when|if)[ \t]+(?P<other>[^\n}]+)",
         r"write `forbid (\g<one>) and (\g<other>)`",
     ),
     make_idiom(
         r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]+(?P<at>when|if)[ \t]+(?P<other>[^\n}]+)",
-        r"write `require not (\g<other>) or \g<one>`",
+        r"write `require \g<other> implies \g<one>`",
     ),
     make_idiom(r"\bforbid[ \t]*(?P<at>\{(?P<list>[ \t]*\w[\w.]*[ \t]*=[^{}\n]*)\})", suggest_constraint),
     make_idiom(r"^(?P<at>forbidden|prohibit|exclude|disallow|never|deny)\b", "", "forbid"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
 _TICKED = re.compile(r"`[^`\r\n]*`")
+_BEFORE_HYPHEN, _AFTER_HYPHEN = re.compile(r"[A-Za-z_]\w*$"), re.compile(r"(?:-[A-Za-z_]\w*)+")
 _BRACKET = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]')
 _SIGNS: Final = frozenset("=!<>|&?-+*/.,:@#\"`'()[]{}")
 """Characters that the language uses, apart from letters, digits and `_`."""
@@ -115,7 +116,7 @@ def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
         found=_quoted(mistake.found),
         expected=expectation(expected),
         near=near,
-        hint=_hint(mistake) or _hint_in_braces(mistake.found, expected, is_open=bool(opened)),
+        hint=_hint(mistake) or _hint_in_braces(mistake, is_open=bool(opened)),
         related=opened,
     )
 
@@ -131,12 +132,18 @@ def _remedy_for_log_of_set(values: str) -> str:
     return f"only ranges have a scale: remove `log`, or write `{kind}[{ends[0]}, {ends[-1]}] log`"
 
 
-def _hint_in_braces(found: str, expected: frozenset[str], *, is_open: bool) -> str | None:
+def _hint_in_braces(mistake: SyntaxMistake, *, is_open: bool) -> str | None:
     """Return a hint for a brace that is left open, or for values without a comma between them, or None."""
+    found, expected = mistake.found, mistake.expected
     if is_open:
         return "close the body before the next alternative" if found == "|" else None
     in_set = {"COMMA", "RBRACE"} <= expected and not {"NAME", "FORBID"} & expected
     if in_set and found in ("+", "-", "*", "/"):
+        start = mistake.previous_end
+        before = _BEFORE_HYPHEN.search(mistake.text, max(start - _LOOKBACK_CHARACTERS, 0), start)
+        after = _AFTER_HYPHEN.match(mistake.text, start)
+        if before and after:
+            return f'write words with a hyphen in quotes: `"{before[0]}{after[0]}"`'
         return "sets do not take arithmetic, write the result; only bounds, steps, defaults and fixed values take it"
     return "separate the values of a set with `,`" if in_set and re.match(r'[\w."(]', found) else None
 
@@ -208,14 +215,14 @@ def _hint(mistake: SyntaxMistake) -> str | None:
     if "QUANTITY" in expected and "NUMBER" not in expected and found[0].isdigit():
         return f"write a unit directly after the number, such as `{found}s`"
     return (
-        _hint_by_text(found, before)
+        _hint_by_text(found, before, expected)
         or _hint_on_domain(found, last, expected)
         or _hint_by_pattern(found, before, expected)
         or _hint_by_place(found, last, before, expected)
     )
 
 
-def _hint_by_text(found: str, before: str) -> str | None:
+def _hint_by_text(found: str, before: str, expected: frozenset[str]) -> str | None:
     fixed = {
         ";": "lines need no sign at the end; separate members on one line with `,`",
         "&&": "write `and`",
@@ -227,6 +234,8 @@ def _hint_by_text(found: str, before: str) -> str | None:
         "^": "write powers as `**`",
         "\ufeff": "a byte order mark is allowed only at the very beginning",
     }
+    if found == ";" and "MAXIMIZE" in expected:
+        return "lines of a task need no sign at the end; write each on a line of its own"
     if found in fixed:
         return fixed[found]
     if found[0] == "'" or (unicodedata.category(found[0]) in ("Pi", "Pf", "Ps") and found[0] not in "([{"):

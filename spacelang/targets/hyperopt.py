@@ -157,14 +157,18 @@ class HyperoptSpace(LibraryFunctionForm):
         return list(map(self.values_of, trials))
 
     def to_python(self) -> str:
-        """Return a module with `space`, `default`, `configuration(sample)` and `decode(values)`; it needs hyperopt."""
+        """Return a module that needs hyperopt.
+
+        It has `space`, `default`, `configuration(sample)`, `decode(values)` and `trials(points)`.
+        """
         used = {name.partition(".")[0] for name in py.names_used(self._code)}
         imports = [
             *(["from math import log", ""] if "log" in used else []),
-            "from hyperopt import hp, space_eval" if "hp" in used else "from hyperopt import space_eval",
+            f"from hyperopt import Trials, {'hp, ' if 'hp' in used else ''}pyll, space_eval",
+            "from hyperopt.fmin import generate_trial",
             *(["from hyperopt.pyll import scope"] if "scope" in used else []),
         ]
-        advice = "# The default configuration, as values for `hyperopt.space_eval(space, default)`.\n"
+        advice = "# The default configuration, as values for `trials([default])` and `hyperopt.space_eval(space, default)`.\n"
         blocks = [
             f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for hyperopt."""',
             "\n".join(imports),
@@ -172,6 +176,7 @@ class HyperoptSpace(LibraryFunctionForm):
             advice + py.assignment_source("default", py.literal_dict(self.default)),
             "\n" + FLATTEN_SOURCE,
             "\n" + DECODE,
+            "\n" + TRIALS,
         ]
         return "\n\n".join(block for block in blocks if block)
 
@@ -205,6 +210,20 @@ DECODE: Final = '''\
 def decode(values):
     """Return the configuration of the values by label that `fmin` returns, or of `trials.argmin`."""
     return configuration(space_eval(space, values)) if space else {}'''
+
+TRIALS: Final = '''\
+def trials(points):
+    """Return trials that `fmin(…, trials=…)` evaluates first, one for the values of each point."""
+    nodes = pyll.dfs(pyll.as_apply(space))
+    labels = [node.arg["label"].obj for node in nodes if node.name == "hyperopt_param"]
+    found = Trials()
+    for number, point in enumerate(points):
+        document = generate_trial(number, point)
+        for values in (document["misc"]["idxs"], document["misc"]["vals"]):
+            values.update({label: [] for label in labels if label not in point})
+        found.insert_trial_doc(document)
+    found.refresh()
+    return found'''
 
 _EMPTY_FIELDS: Final = ("exp_key", "owner", "book_time", "refresh_time")
 _COMMAND: Final = ("domain_attachment", "FMinIter_Domain")

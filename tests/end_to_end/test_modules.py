@@ -52,9 +52,10 @@ keep("study", module, module.decode(study.best_params), study.best_value)
     "hyperopt": """
 import hyperopt, by_hyperopt as module
 from numpy.random import default_rng
-trials = hyperopt.Trials()
+trials = module.trials([module.default])
 options = {"algo": hyperopt.rand.suggest, "max_evals": 4, "rstate": default_rng(0), "show_progressbar": False}
 best = hyperopt.fmin(lambda sample: loss(module, module.configuration(sample)), module.space, trials=trials, **options)
+assert trials.vals[next(iter(module.default))][0] == module.default[next(iter(module.default))]
 keep("fmin", module, module.decode(best), min(trials.losses()))
 """,
     "sklearn": """

@@ -31,6 +31,12 @@ def test_the_targets_hold_the_laws_on_all_configurations(target: str) -> None:
     assert {*found.preserved} <= {"exact", "rewritten", "approximated"}
 
 
+def test_structures_that_differ_in_a_nested_decision_are_told_apart() -> None:
+    nested = "BaggingClassifier { estimator : GaussianNB | SVC | (PCA | none) as reducer -> SVC } | SVC"
+    found = sl.parse(f"stage scaler = none | PCA\nstage e = {nested}").verify("random", count=200)
+    assert found.structures == (10, 10)
+
+
 def broken(**changed: Any) -> list[bool]:
     form = SPACE.compile("sklearn")
     return [law.holds for law in verify(replace(form, **changed), SPACE.counted, count=20).laws]

@@ -1,5 +1,6 @@
 """The history of a run: its trials, the best of them, and earlier sessions that are to be replayed."""
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -245,7 +246,7 @@ class History:
 
     def stored_lazy_requests(self) -> dict[int, Request]:
         """Return the stored requests that were made from lazy requests, by the numbers of these."""
-        kept = ((record.proposal, record.trial.request) for record in self.trials_to_replay)
+        kept = ((record.proposal, _answered_request(record.trial)) for record in self.trials_to_replay)
         return {proposal: request for proposal, request in kept if proposal is not None}
 
     def charge_budget_and_get_trial(self, request: Request) -> Trial:
@@ -337,3 +338,13 @@ def _is_better(loss: float, record: TrialRecord | None) -> bool:
 
 def _violation_key(record: TrialRecord) -> tuple[float, SortKey]:
     return record.trial.excess, sort_key(record.trial)
+
+
+def _answered_request(trial: Trial) -> Request:
+    """Return the request of a stored trial, with a limit that the trial exceeds if it ended on some of the folds.
+
+    Stores lack `stop_above`, and without it the trial would not answer its own request.
+    """
+    if trial.folds is None or trial.loss is None:
+        return trial.request
+    return replace(trial.request, stop_above=math.nextafter(trial.loss, -math.inf))

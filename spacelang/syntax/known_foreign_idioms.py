@@ -119,9 +119,7 @@ _ITEMS: Final = (
         r"write goals in a task block: `task classification { maximize \g<what> }`",
     ),
     make_idiom(r"^(?P<name>[a-z]\w*)[ \t]*=(?!=)", r"write `stage \g<name> = …`"),
-    make_idiom(
-        r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*forbid\b[ \t]*([^\n]+)", r"write `forbid (\1) and (\2)`"
-    ),
+    make_idiom(r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*forbid\b[ \t]*([^\n]+)", r"write `forbid (\1) and (\2)`"),
     make_idiom(
         r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*(?:require\b[ \t]*)?([^\n]+)", r"write `require \1 implies \2`"
     ),

@@ -168,7 +168,7 @@ class HyperoptSpace(LibraryFunctionForm):
             "from hyperopt.fmin import generate_trial",
             *(["from hyperopt.pyll import scope"] if "scope" in used else []),
         ]
-        advice = "# The default configuration, as values for `trials([default])` and `hyperopt.space_eval(space, default)`.\n"
+        advice = "# The default configuration, as values for `trials([default])` and `space_eval(space, default)`.\n"
         blocks = [
             f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for hyperopt."""',
             "\n".join(imports),

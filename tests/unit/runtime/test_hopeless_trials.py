@@ -58,3 +58,19 @@ def test_the_number_of_folds_is_stored(tmp_path: Path) -> None:
     with Store.read(tmp_path / "run.db") as run:
         assert [each.trial.folds for each in run.records()] == [each.trial.folds for each in result.outcome.records]
     assert result.trials["folds"].isna().any()
+
+
+def test_a_run_with_hopeless_proposals_of_the_model_resumes(tmp_path: Path) -> None:
+    space = sl.parse("stage e = KNeighborsClassifier { n_neighbors : int[1, 40] = 5, p : float[1, 3] = 2 }\n")
+
+    def searched(trials: int, *, resume: bool = False) -> sl.Result:
+        return sl.search(
+            space, ROWS, LABELS, optimizer="auto", trials=trials, validate="cv(5)", workers=0, seed=0,
+            store=tmp_path / "run.db", resume=resume,
+        )  # fmt: skip
+
+    before = searched(25).outcome.records
+    assert any(each.proposal is not None and each.trial.folds is not None for each in before)
+    after = searched(27, resume=True).outcome.records
+    assert len(after) == 27
+    assert [each.trial.request for each in after[:25]] == [each.trial.request for each in before]

@@ -110,7 +110,9 @@ def document(
         "initial": [] if run.searched is None else [each.to_dict() for each in run.searched.initial],
         "remarks": list(outcome.remarks),
         "lost": [] if run.searched is None else list(run.searched.lost),
-        "overhead": None if (own := outcome.overhead) is None else _attributes(own, "seconds", "trials", "share"),
+        "overhead": None
+        if (own := outcome.overhead) is None
+        else {**_attributes(own, "seconds", "trials"), "share": own.ratio_to_median_trial},
     }
 
 

@@ -243,7 +243,11 @@ def _time_line(outcome: Outcome, run: RunFacts, after: FinalWorkResult) -> str:
     details = [describe_learner_seconds(effort_by_learner(run.learner_key, outcome.records))]
     overhead = outcome.overhead
     if overhead is not None and overhead.seconds:
-        share = "" if overhead.share is None else f", {_share_text(overhead.share)} the median trial"
+        share = (
+            ""
+            if overhead.ratio_to_median_trial is None
+            else f", {_share_text(overhead.ratio_to_median_trial)} the median trial"
+        )
         details.append(f"optimizer {overhead.seconds_per_trial:.2g} s per trial{share}")
     inside = "; ".join(filter(None, details))
     parts = [f"search {outcome.seconds:.1f} s{f' ({inside})' if inside else ''}"]

@@ -75,7 +75,7 @@ class Overhead:
         return self.seconds / self.trials
 
     @property
-    def share(self) -> float | None:
+    def ratio_to_median_trial(self) -> float | None:
         """The optimizer's seconds per trial as a share of the median trial; None if that took no time."""
         return self.seconds_per_trial / self.median if self.median else None
 

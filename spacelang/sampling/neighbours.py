@@ -261,7 +261,7 @@ class Neighbourhood:
                 if concern.below in (None, structure[choice.address]):
                     gone.update(self._completer.component_values(concern.component, structure))
         others: list[dict[str, Value]] = []
-        for branch in self._structures.exchangeable_branches(structure, choice):
+        for branch in self._structures.admissible_other_branches(structure, choice):
             values = {**self._branch_values(choice.address, branch)}
             changed = {**structure, choice.address: branch}
             for component in (*concerned.get(None, ()), *concerned.get(branch, ())):

@@ -174,7 +174,7 @@ class Structures:
                 waiting.append((*variable.owners, (variable.address, structure[variable.address])))
         return True
 
-    def exchangeable_branches(self, structure: Structure, choice: Choice) -> list[str]:
+    def admissible_other_branches(self, structure: Structure, choice: Choice) -> list[str]:
         """Return the other branches of a decision that keep the structure admissible if nothing else changes.
 
         The branches of the decision must not contain other decisions.
@@ -187,7 +187,7 @@ class Structures:
         return [choice.branches[place].name for place in left]
 
     def exchange_dependencies(self, choice: Choice) -> Iterator[str]:
-        """Yield the addresses of the decisions that `exchangeable_branches` depends on, `choice` included."""
+        """Yield the addresses of the decisions that `admissible_other_branches` depends on, `choice` included."""
         yield choice.address
         for hurdle in self._tables_by_decision.get(choice.address, ()):
             yield from (other.address for other in hurdle.choices)

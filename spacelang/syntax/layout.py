@@ -42,7 +42,7 @@ class Lexeme:
 
 
 @dataclass(frozen=True, slots=True)
-class Spacing:
+class Spaces:
     """Spaces between lexemes. They are dropped at the beginning and the end of a line."""
 
     width: int = 1
@@ -81,7 +81,7 @@ class Either:
     broken: tuple["Document", ...]
 
 
-Document: TypeAlias = Lexeme | Spacing | Break | Group | Indented | Either
+Document: TypeAlias = Lexeme | Spaces | Break | Group | Indented | Either
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ def _outer_lexemes(part: Document) -> Iterator[tuple[Lexeme, Lexeme]]:
             inside = [end for inner in parts for end in _outer_lexemes(inner)]
             if inside:
                 yield inside[-1][0], inside[0][1]
-        case Spacing() | Break():
+        case Spaces() | Break():
             pass
         case _:
             assert_never(part)
@@ -163,7 +163,7 @@ class Writer:
             match part:
                 case Lexeme():
                     self._lexeme(part, indent)
-                case Spacing(width=width):
+                case Spaces(width=width):
                     self.pending_spaces = " " * max(width, len(self.pending_spaces))
                 case Break():
                     self._break(part, indent, flat, stack)
@@ -240,7 +240,7 @@ class Writer:
                     begun, gap = True, 0
                     if part.trailing and room >= 0:
                         return True
-                case Spacing(width=wide):
+                case Spaces(width=wide):
                     gap = max(gap, wide)
                 case Break(flat=text):
                     if not flat:
@@ -428,7 +428,7 @@ class Cursor:
             before = self.lexemes[self.place - 1].text if self.place else ""
             text = self.peek()
             if not self.after_unary_minus and _needs_space(before, text) and tight not in (before, text):
-                found.append(Spacing())
+                found.append(Spaces())
             found.append(self.take())
             self.after_unary_minus = text == "-" and not _ends_term(before)
         return found

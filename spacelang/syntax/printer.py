@@ -23,7 +23,7 @@ from spacelang.syntax.layout import (
     FormattedLine,
     Indented,
     Lexeme,
-    Spacing,
+    Spaces,
     Writer,
     is_broken,
     lexemes,
@@ -107,11 +107,11 @@ class _Layout(Cursor):
             case ast.SpaceName() | ast.Import() | ast.CatalogueUse():
                 return self.take_until_offset(item.span.end)
             case ast.ParameterGroup(body=body):
-                return [*self.take_until_offset(body.span.start), Spacing(), *self._body(body, long=True)]
+                return [*self.take_until_offset(body.span.start), Spaces(), *self._body(body, long=True)]
             case ast.AbstractOperator(body=inside):
                 if inside is None:
                     return self.take_until_offset(item.span.end)
-                return [*self.take_until_offset(inside.span.start), Spacing(), *self._body(inside)]
+                return [*self.take_until_offset(inside.span.start), Spaces(), *self._body(inside)]
             case ast.Stage() | ast.Pipeline():
                 return self._assignment(item, long=long)
             case ast.ConstraintStatement() | ast.Parameter() | ast.Let():
@@ -127,7 +127,7 @@ class _Layout(Cursor):
         bar = self.take() if self.peek() == "|" else None
         if not isinstance(structure, ast.JoinedStructures):
             self.pass_comments_on(bar)
-            return [*head, Spacing(), *self._structure(structure)]
+            return [*head, Spaces(), *self._structure(structure)]
         if structure.sign != "|" or isinstance(item, ast.Pipeline):
             self.pass_comments_on(bar)
             inside = self._joined(structure)
@@ -135,33 +135,33 @@ class _Layout(Cursor):
         first = self.lexemes[self.place]
         if bar is None:
             bar, first.leading, first.blank = Lexeme("|", first.start, first.leading), [], False
-        inside = [Either((), (bar,)), Spacing(), Indented((*self._structure(structure.parts[0]),))]
+        inside = [Either((), (bar,)), Spaces(), Indented((*self._structure(structure.parts[0]),))]
         for part in structure.parts[1:]:
-            inside += [Break(keeps_blank=True), self.take(), Spacing(), Indented((*self._structure(part),))]
+            inside += [Break(keeps_blank=True), self.take(), Spaces(), Indented((*self._structure(part),))]
         return [grouped([*head, Indented((Break(), *inside))], broken=long or is_broken(inside), width=MAX_STAGE_LINE)]
 
     def _constraint(self, rule: ast.ConstraintStatement) -> list[Document]:
-        return [self.take(), Spacing(), *self._expression(rule.expression)]
+        return [self.take(), Spaces(), *self._expression(rule.expression)]
 
     def _let(self, let: ast.Let) -> list[Document]:
         return [
             self.take(),
-            Spacing(),
+            Spaces(),
             self.take(),
-            Spacing(),
+            Spaces(),
             self.take(),
-            Spacing(),
+            Spaces(),
             *self._expression(let.expression),
         ]
 
     def _task(self, task: ast.Task) -> list[Document]:
-        head: list[Document] = [self.take(), Spacing(), self.take(), Spacing(), self.take()]
+        head: list[Document] = [self.take(), Spaces(), self.take(), Spaces(), self.take()]
         width = max((len(setting.keyword) for setting in task.settings), default=0)
         inside: list[Document] = []
         for place, setting in enumerate(task.settings):
             inside += [Break(keeps_blank=place > 0), self.take()]
-            inside += [Spacing(), self.take()] if " " in setting.keyword else []
-            inside += [Spacing(1 + width - len(setting.keyword)), *self._setting(setting)]
+            inside += [Spaces(), self.take()] if " " in setting.keyword else []
+            inside += [Spaces(1 + width - len(setting.keyword)), *self._setting(setting)]
         return self._braced([*head], inside, long=True)
 
     def _setting(self, setting: ast.TaskSetting) -> list[Document]:
@@ -178,7 +178,7 @@ class _Layout(Cursor):
                 return self.take_until_offset(structure.span.end)
             case ast.OperatorReference(body=body):
                 inside = (
-                    [*self.take_until_offset(body.span.start), Spacing(), *self._body(body)] if body is not None else []
+                    [*self.take_until_offset(body.span.start), Spaces(), *self._body(body)] if body is not None else []
                 )
                 return [*inside, *self.take_until_offset(structure.span.end)]
             case ast.JoinedStructures():
@@ -197,10 +197,10 @@ class _Layout(Cursor):
 
     def _joined(self, joined: ast.JoinedStructures) -> list[Document]:
         # In parentheses, a leading `|` may mark this as a decision.
-        bar: list[Document] = [self.take(), Spacing()] if self.peek() == "|" else []
+        bar: list[Document] = [self.take(), Spaces()] if self.peek() == "|" else []
         inside = [*bar, *self._structure(joined.parts[0])]
         for part in joined.parts[1:]:
-            inside += [Break(keeps_blank=joined.sign == "|"), self.take(), Spacing(), *self._structure(part)]
+            inside += [Break(keeps_blank=joined.sign == "|"), self.take(), Spaces(), *self._structure(part)]
         return inside
 
     def _parenthesised(
@@ -212,7 +212,7 @@ class _Layout(Cursor):
             inside.append(Break("" if place == 0 else " ", keeps_blank=place > 0))
             labels = structure.labels if isinstance(structure, ast.Permute) else ()
             is_called = isinstance(structure, ast.ColumnSplit) or any(labels[place : place + 1])
-            inside += [self.take(), self.take(), Spacing()] if is_called else []
+            inside += [self.take(), self.take(), Spaces()] if is_called else []
             inside += (
                 self._joined(part)
                 if isinstance(part, ast.JoinedStructures) and len(parts) == 1
@@ -277,10 +277,10 @@ class _Layout(Cursor):
             case ast.Parameter():
                 return self._parameter(member, width)
             case ast.FixedParameter(name=name, value=value):
-                start = [self.take(), _padding(_width(name), width), self.take(), Spacing()]
+                start = [self.take(), _padding(_width(name), width), self.take(), Spaces()]
                 return [*start, *self._conditional(self._value_or_arithmetic(value), member.condition)]
             case ast.ParameterFormula(name=name, expression=expression):
-                start = [self.take(), _padding(_width(name), width), self.take(), Spacing()]
+                start = [self.take(), _padding(_width(name), width), self.take(), Spaces()]
                 return [*start, *self._expression(expression)]
             case ast.Let():
                 return self._let(member)
@@ -292,11 +292,11 @@ class _Layout(Cursor):
                 assert_never(member)
 
     def _parameter(self, parameter: ast.Parameter, width: int) -> list[Document]:
-        var: list[Document] = [self.take(), Spacing()] if parameter.is_var else []
-        name = [*var, self.take(), _padding(_name_width(parameter), width), self.take(), Spacing()]
+        var: list[Document] = [self.take(), Spaces()] if parameter.is_var else []
+        name = [*var, self.take(), _padding(_name_width(parameter), width), self.take(), Spaces()]
         inside = self._domain(parameter.domain)
         if parameter.default is not None:
-            inside += [Spacing(), self.take(), Spacing(), *self._value_or_arithmetic(parameter.default)]
+            inside += [Spaces(), self.take(), Spaces(), *self._value_or_arithmetic(parameter.default)]
         return [*name, *self._conditional(inside, parameter.condition), *self.take_until_offset(parameter.span.end)]
 
     def _conditional(self, inside: list[Document], condition: ast.Expression | None) -> list[Document]:
@@ -304,7 +304,7 @@ class _Layout(Cursor):
             return inside
         when = self.index_at(condition.span.start) - 1
         before = [*inside, *self.take_until_offset(self.lexemes[when].start)]
-        behind = [Break(), self.take(), Spacing(), *self._expression(condition)]
+        behind = [Break(), self.take(), Spaces(), *self._expression(condition)]
         return [grouped([*before, Indented((Indented((*behind,)),))])]
 
     def _domain(self, domain: ast.Domain) -> list[Document]:
@@ -312,7 +312,7 @@ class _Layout(Cursor):
             case ast.UnionDomain(parts=parts):
                 inside = self._domain(parts[0])
                 for part in parts[1:]:
-                    inside += [Indented((Break(), self.take(), Spacing(), *self._domain(part)))]
+                    inside += [Indented((Break(), self.take(), Spaces(), *self._domain(part)))]
                 return [grouped(inside, broken=is_broken(inside))]
             case ast.Range(lower=lower, upper=upper):
                 bounds = [*self.take_until_offset(lower.span.start), *self._expression(lower)]
@@ -321,12 +321,12 @@ class _Layout(Cursor):
                     return [*bounds, *self.take_until_offset(domain.span.end)]
                 step = [
                     *self.take_until_offset(domain.step.span.start),
-                    Spacing(),
+                    Spaces(),
                     *self._value_or_arithmetic(domain.step),
                 ]
                 return [*bounds, *step, *self.take_until_offset(domain.span.end)]
             case ast.ValueSet(values=values, ordered=ordered):
-                head: list[Document] = [self.take(), Spacing()] if ordered else []
+                head: list[Document] = [self.take(), Spaces()] if ordered else []
                 return [*head, *self._list(values)]
             case ast.BooleanDomain():
                 return self.take_until_offset(domain.span.end)
@@ -342,7 +342,7 @@ class _Layout(Cursor):
             case ast.Tuple(items=items):
                 return self._list(items, only=len(items) == 1)
             case ast.OperatorValue(body=body):
-                return [*self.take_until_offset(body.span.start), Spacing(), *self._body(body)]
+                return [*self.take_until_offset(body.span.start), Spaces(), *self._body(body)]
             case ast.Number():
                 return self._number(value)
             case ast.Text() | ast.NamedConstant() | ast.DottedName():
@@ -391,7 +391,7 @@ class _Layout(Cursor):
             case ast.Logical(terms=terms):
                 inside = [*self.take_until_offset(terms[0].span.start), *self._expression(terms[0])]
                 for term in terms[1:]:
-                    inside += [Indented((Break(), self.take(), Spacing(), *self._expression(term)))]
+                    inside += [Indented((Break(), self.take(), Spaces(), *self._expression(term)))]
                 inside = [grouped(inside)]
             case ast.Unary(term=term):
                 inside = [*self.take_until_offset(term.span.start), *self._expression(term)]
@@ -403,7 +403,7 @@ class _Layout(Cursor):
                     inside += [*self.take_until_offset(argument.span.start), *self._expression(argument)]
             case ast.Membership(item=item, values=values):
                 inside = [*self.take_until_offset(item.span.start), *self._expression(item)]
-                inside += [Spacing(), self.take(), Spacing(), *self._list(values)]
+                inside += [Spaces(), self.take(), Spaces(), *self._list(values)]
             case ast.IsTest(decision=decision):
                 inside = [*self.take_until_offset(decision.span.start), *self._expression(decision)]
             case (
@@ -441,7 +441,7 @@ def _name_width(member: ast.Parameter | ast.FixedParameter | ast.ParameterFormul
 
 
 def _padding(own: int, width: int) -> Document:
-    return Either((Spacing(),), (Spacing(1 + width - own if width else 1),))
+    return Either((Spaces(),), (Spaces(1 + width - own if width else 1),))
 
 
 def _needs_comma(member: ast.Member) -> bool:

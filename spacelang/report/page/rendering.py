@@ -56,7 +56,7 @@ def render_page(
         script=markup(running),
         live=live,
         runs=pages,
-        sections=[*pages[0].sections],
+        sections=[*pages[0].section_anchors],
         comparison=compare_runs(data),
         others=[*others],
         made=_footer(),

@@ -82,7 +82,7 @@ class RunView:
         return self.summary.test is not None and self.summary.test.loss is not None
 
     @property
-    def sections(self) -> Iterator[tuple[str, str]]:
+    def section_anchors(self) -> Iterator[tuple[str, str]]:
         """The titles and anchors of the sections of a page with this run alone."""
         there: list[tuple[str, str, Any]] = [
             ("Over time", "time", True),

@@ -50,7 +50,9 @@ def test_numbers_are_searched_and_predicted() -> None:
     assert found.best_pipeline.predict(features).shape == targets.shape
 
 
-@pytest.mark.parametrize(("space", "metric"), [(REGRESSORS, "r2"), (CLASSIFIERS, "f1_macro"), (CLASSIFIERS, "accuracy")])
+@pytest.mark.parametrize(
+    ("space", "metric"), [(REGRESSORS, "r2"), (CLASSIFIERS, "f1_macro"), (CLASSIFIERS, "accuracy")]
+)
 def test_a_time_until_the_answer_takes_several_targets(space: str, metric: str) -> None:
     limits: Any = {"trials": 1, "time": "60s", "workers": 0, "progress": False}
     found = sl.search(space, FEATURES, LABELS, metric=metric, test=0.25, seed=0, **limits)

@@ -35,7 +35,7 @@ class DataSymbols:
         return self._bindings.get(name, math.inf)
 
     def copy_mentions(self, source_span: Span, place: Span) -> None:
-        """Record that `place` refers to the text at `said`, so that it mentions the same symbols."""
+        """Record that `place` refers to the text at `source_span`, so that it mentions the same symbols."""
         for name in self.mentioned_in(source_span):
             self.record_mention(name, place)
 
@@ -136,7 +136,7 @@ class DiagnosticCollector:
         self.found.append(diagnostic)
 
     def attribute_to(self, first_diagnostic: int, through: Related) -> None:
-        """Add the place `through` to the diagnostics from `start` on; one that many includes repeat is kept once."""
+        """Add the place `through` to the diagnostics from index `first_diagnostic` on; repeated ones are kept once."""
         new = [problem for problem in self.found[first_diagnostic:] if problem not in self._brought]
         self._brought.update(new)
         self.found[first_diagnostic:] = [problem.with_related(through) for problem in new]
@@ -153,15 +153,15 @@ class DiagnosticCollector:
         return any(diagnostic.severity is Severity.ERROR for diagnostic in self.found)
 
     def mark_data_dependent(self, first_diagnostic: int) -> None:
-        """Record that the diagnostics from index `start` on may disappear for data of another size."""
+        """Record that the diagnostics from index `first_diagnostic` on may disappear for data of another size."""
         self._awaiting.update(problem.primary for problem in self.found[first_diagnostic:])
 
     def mark_possibly_caused_by_bindings(self, first_diagnostic: int) -> None:
-        """Record that the diagnostics from index `start` on may be caused by the numbers of bound symbols."""
+        """Record that diagnostics from index `first_diagnostic` on may be caused by the numbers of bound symbols."""
         self._by_data.update(problem.primary for problem in self.found[first_diagnostic:])
 
     def discard_data_dependent(self, first_diagnostic: int) -> None:
-        """Remove the diagnostics from index `start` on that the size of the data causes."""
+        """Remove the diagnostics from index `first_diagnostic` on that the size of the data causes."""
         self.found[first_diagnostic:] = [
             problem
             for problem in self.found[first_diagnostic:]

@@ -264,7 +264,7 @@ def _objective_for(header: RunHeader, space: Space, rows: TabularData) -> "tuple
     _check_same_data(header, objective)
     if WEIGHTS_SETTING in header.settings:
         what = "the run used sample weights, which its store does not have"
-        raise DataError(what, "use `Result.best_pipeline` in the program of the run")
+        raise DataError(what, "fit the pipeline in the program of the run, with `Result.best_pipeline`")
     if objective.metric.formula == header.metric or SCORER_SETTING in header.settings:
         return bound, objective  # a scorer of a program is not known, and is not needed to fit a pipeline
     return rows.bind_space(replace(experiment, metric=LossName.of_formula(header.metric).name))

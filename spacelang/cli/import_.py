@@ -38,4 +38,4 @@ def command(
     if output is None:
         print_file_text(imported.text)
     else:
-        overwrite(output, imported.text, own=file, what="the file that is imported")
+        overwrite(output, imported.text, own=file, what="the imported file itself")

@@ -58,7 +58,8 @@ def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
 def equal_seeds_sentence(optimizer: Any) -> str:
     """Return what two searches by an optimizer with the same seed have in common."""
     if getattr(optimizer, "is_independent_of_workers", False):
-        return "equal seeds give the same trials, with one worker in the same order, unless a time limit decides"
+        same = "equal seeds give the same trials with any number of workers (in the same order with one)"
+        return f"{same}, unless a time limit decides"
     return "equal seeds give the same trials with one worker, but not with several, unless a time limit decides"
 
 

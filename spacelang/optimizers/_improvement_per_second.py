@@ -80,7 +80,7 @@ class ImprovementPerSecond:
     """The candidates of the current model; None if they are not known yet."""
 
     def record(self, trial: Trial, row_share: float, first_row_share: float) -> None:
-        """Add a finished trial on a share of all rows; new configurations will be trained on `first_share` of them."""
+        """Add a finished trial on a share of all rows; new configurations will be trained on `first_row_share`."""
         self._configurations.append(trial.request.configuration)
         self._losses.append(trial.loss if trial.is_feasible else None)
         self._costs.append(max(trial.seconds_without_sharing, MIN_SECONDS))

@@ -71,7 +71,7 @@ class Learner:
 
 
 def encoder(kind: Kind, max_categories: int | None = None) -> str:
-    """Return the stage that encodes categories; with `most`, rare ones are merged, so that `most` remain."""
+    """Return the stage that encodes categories; with `max_categories`, rare ones are merged, so that so many remain."""
     kept = "" if max_categories is None else f"max_categories : int[5, {max_categories}] log = 10\n"
     unknown = "ignore" if max_categories is None else "infrequent_if_exist"
     # By default, the encoder takes whole numbers for classes and makes a column for each.

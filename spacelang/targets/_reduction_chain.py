@@ -70,10 +70,10 @@ def preserved_by_reductions(
     found |= {each: (*found[each], _lowering.OVERSIZED) for each in (Construct.INTEGERS, Construct.STEPS)}
     appears = rewritten("a hyperparameter appears only below the choices that make it active")
     return found | {
-        Construct.DECISIONS: (exact(f"{choice} among the alternatives"),),
-        Construct.NESTED: (exact(f"{choice} inside the alternative that contains the decision"),),
-        Construct.ORDERS: (exact(f"{choice} among the orders of the steps"),),
-        Construct.UNIONS: (rewritten(f"{choice} among the parts of the union"),),
+        Construct.DECISIONS: (exact(f"becomes {choice} over the alternatives"),),
+        Construct.NESTED: (exact(f"becomes {choice} inside the alternative that contains the decision"),),
+        Construct.ORDERS: (exact(f"becomes {choice} over the orders of the steps"),),
+        Construct.UNIONS: (rewritten(f"becomes {choice} over the parts of the union"),),
         Construct.CONDITIONS: (appears, TOO_ENTANGLED),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (NESTED, TOO_ENTANGLED)),
         Construct.PRIORS: (*_lowering.GUIDANCE[Construct.PRIORS], UNIFORM),

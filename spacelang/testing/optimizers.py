@@ -213,7 +213,7 @@ class StopSearchError(Exception):
 
 
 def quantized_loss_function(scale: int, offset: int = 0) -> LossFunction:
-    """Return a loss function with exact steps of `times` / 1024 from 0 to 2 `times`, of which a third fail."""
+    """Return a loss function with exact steps of `scale` / 1024 from 0 to 2 `scale`, of which a third fail."""
 
     def loss(request: Request) -> float | None:
         number = int(hash_loss(request) * 3072)

@@ -79,7 +79,7 @@ def test_what_cannot_be_imported(folder: Path, name: str) -> None:
 def test_the_imported_file_is_not_overwritten(folder: Path) -> None:
     ended = spacelang("import", "models.pcs", "-o", "./models.pcs", folder=folder)
     assert ended.returncode == 2
-    assert "is the file that is imported" in ended.stderr
+    assert "is the imported file itself" in ended.stderr
     assert (folder / "models.pcs").read_text(encoding="utf-8") == PCS
 
 

@@ -179,7 +179,7 @@ def estimate(
     least_distance: float = 0.0,
     bounds: tuple[float, float] = (-inf, inf),
 ) -> Estimate:
-    """Return values with bootstrap intervals, from the values in resamples along the last axis of `drawn`.
+    """Return values with bootstrap intervals, from the values in resamples along the last axis of `resampled_values`.
 
     Quantiles of few units are too narrow. So the distance of the bounds from the value is multiplied by the ratio that
     Student's t and an unbiased variance give for a mean of `number` units. It is at least `least_distance`: a few ranks

@@ -190,7 +190,10 @@ def _encoding(given: SourceParameters) -> TargetValues:
 
 
 def _weights(given: SourceParameters) -> TargetValues:
-    """Return the class weights, which are a parameter of the estimator in `mosaic`."""
+    """Return the class weights: a setting of auto-sklearn, and a parameter of the estimator in the space `mosaic`.
+
+    Raise UntranslatableError if the estimator has no such parameter.
+    """
     is_weighted = given.get("balancing:strategy") == "weighting"
     name = given[f"classifier:{CHOICE}"]
     if CLASSIFIERS[name].has_weights:

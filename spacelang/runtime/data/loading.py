@@ -94,7 +94,7 @@ def load_dataset(
 def load_rows(
     reference: str, reading: ReadOptions = DEFAULT_OPTIONS, text_columns: Collection[str] = ()
 ) -> pd.DataFrame | SparseTable:
-    """Return all columns of the data, those in `words` as text if it is a `.csv` file; raise DataError."""
+    """Return all columns of the data, those in `text_columns` as text if it is a `.csv` file; raise DataError."""
     scheme, _, name = reference.partition(":")
     match scheme:
         case "sklearn":

@@ -34,7 +34,7 @@ SNIFFED_LINES: Final = 20  # The number of lines, within these characters, in wh
 def read_csv(
     path: Path, name: str, reading: ReadOptions = DEFAULT_OPTIONS, text_columns: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """Return the table in a `.csv` file, `.gz` or not, with `words` as text; raise DataError for any irregularity."""
+    """Return the table in a `.csv` or `.csv.gz` file, `text_columns` as text; raise DataError for irregularities."""
     text = read_text(path, name, reading.encoding)
     # Lines may end in CR alone, as pandas reads them, too.
     _check_shape(text if "\n" in text else text.replace("\r", "\n"), name, reading.sep)

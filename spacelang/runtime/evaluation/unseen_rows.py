@@ -69,7 +69,7 @@ def split_off_test_rows(table: Table, test: TestRows | None, kind: TaskKind, see
         return table, test
     if table.splits:
         what = f"`{table.name}` defines its own splits, so no share of its rows can be set aside for testing"
-        raise DataError(what, "give the test rows as a file")
+        raise DataError(what, "give the test rows as a file, not as a share")
     dataset = check_and_encode_labels(table, kind)
     kept, drawn = draw_test_rows(dataset, test, seed)
     return _select_rows(table, kept), _select_rows(table, drawn)

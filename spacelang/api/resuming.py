@@ -230,7 +230,7 @@ def _optimizer_options(header: RunHeader) -> dict[str, str]:
 
 
 def _option_text(value: Any) -> str:
-    """Return a stored value of an option as `--set` takes it, nested plug-ins as `blds(disc=2)`."""
+    """Return a stored value of an option as the command line takes it, nested plug-ins as `blds(disc=2)`."""
     if isinstance(value, dict):
         inner = ", ".join(f"{name}={_option_text(each)}" for name, each in value.get("options", {}).items())
         return f"{value.get('name')}({inner})"

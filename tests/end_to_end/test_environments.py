@@ -52,4 +52,4 @@ def test_who_closes_the_output_has_the_store(folder: Path) -> None:
     assert "Traceback" not in ended.stderr
     resumed = spacelang(*RUN, "--trials", "2", "--resume", folder=folder)
     assert resumed.returncode == 0, resumed.stderr
-    assert "2 trials in" in resumed.stdout + resumed.stderr
+    assert "2 trials with" in resumed.stdout + resumed.stderr

@@ -108,7 +108,7 @@ def test_a_file_of_another_kind_is_read_by_its_options(folder: Path) -> None:
     assert not made.stderr
     assert "--sep ';' --encoding cp1252 --decimal , --drop-columns nr" in made.stdout
     run = ("run", "my.space", "--data", "maße.csv", "--optimizer", "random", "--trials", "2", "--workers", "0")
-    ran = spacelang(*run, *EUROPEAN, folder=folder)
+    ran = spacelang(*run, *EUROPEAN, "--code", folder=folder)
     assert ran.returncode == 0, ran.stderr
     assert "looks like" not in ran.stderr
     assert 'low_memory=False, sep=";", encoding="cp1252", decimal=",")' in ran.stdout

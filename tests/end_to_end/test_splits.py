@@ -27,16 +27,16 @@ def test_a_run_is_warned_and_split_by_groups_from_then_on(folder: Path) -> None:
     assert "warning: `patient id` looks like an identifier and repeats: 40 values in 400 rows" in warned.stderr
     option = """--validate 'cv(5, group="patient id")'"""
     assert f"use `{option}`" in warned.stderr
-    assert "roc_auc, mean over 5 folds: 0 (trial 1)" in warned.stdout
+    assert "roc_auc, mean over 5 folds: 1 [0.9904, 1] (trial 1, 1 - roc_auc 0)" in warned.stdout
     common = (*RUN, "--validate", 'cv(5, group="patient id")', "--test", "0.2", "--store", "run.db")
-    ran = spacelang(*common, "--trials", "2", folder=folder)
+    ran = spacelang(*common, "--trials", "2", "--code", folder=folder)
     assert ran.returncode == 0, ran.stderr
     assert "looks like an identifier" not in ran.stderr
     assert 'mean over 5 folds as whole groups of "patient id": 0.' in ran.stdout
     assert 'table.drop(columns=["sick", "patient id"])' in ran.stdout
     shown = spacelang("show", "run.db", folder=folder)
-    assert option in shown.stdout
-    resumed = spacelang(*common, "--trials", "3", "--resume", folder=folder)
+    assert 'cv(5, group="patient id")' in shown.stdout
+    resumed = spacelang("resume", "run.db", "--trials", "3", folder=folder)
     assert "3 trials" in resumed.stdout
     other = spacelang(*RUN, "--test", "0.2", "--store", "run.db", "--trials", "3", "--resume", folder=folder)
     assert other.returncode == 1

@@ -141,7 +141,6 @@ def test_the_catalogue_follows_the_tags() -> None:
 def test_options_of_several_targets_are_read_as_written(names: list[str]) -> None:
     options = DataOptions(tuple(names))
     assert parse_data_options(options.as_texts) == options
-    assert options.command_options.count("--target-column") >= len(names)
 
 
 def test_each_target_counts_in_the_fingerprint() -> None:

@@ -80,8 +80,8 @@ def grouped_holdout(codes: Rows, groups: Rows, share: float, rng: np.random.Gene
     """Return training and held-out rows in random order: whole groups with about this share of every class.
 
     Groups are visited in random order, so that large and small ones are held out alike. A group is held out if that
-    brings the held-out share of the classes closer to `share`. Each side has at least one group, and every class that at least two groups have has
-    training rows.
+    brings the held-out share of the classes closer to `share`. Each side has at least one group, and every class that
+    at least two groups have has training rows.
     """
     counts = np.zeros((int(groups.max()) + 1, int(codes.max()) + 1))
     np.add.at(counts, (groups, codes), 1)
@@ -104,7 +104,10 @@ def grouped_holdout(codes: Rows, groups: Rows, share: float, rng: np.random.Gene
 
 
 def _smallest_removable(order: Rows, counts: npt.NDArray[np.float64]) -> int:
-    """Return, of groups in the order of falling size, the smallest group whose classes all have other groups, or else the smallest group."""
+    """Return the smallest group whose classes all have other groups, or else the smallest group.
+
+    `order` has the groups in the order of falling size.
+    """
     alone = (counts > 0).sum(axis=0) == 1
     for group in order[::-1]:
         if not (alone & (counts[group] > 0)).any():

@@ -17,6 +17,7 @@ from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.storage.data_reference import (
     TABLE_PREFIX,
     has_test_file,
+    is_held_by_program,
     named_data,
     readable_data,
     readable_test_file,
@@ -82,6 +83,10 @@ class ResumableRun:
         """Return the reference of the data: the given one, or that of the store. Raises DataError if it is unknown."""
         found = readable_data(self.header) if given is None else given
         if found is None:
+            if is_held_by_program(self.header):
+                call = repeated_call("sl.search", self.store)
+                what = f"the run in `{self.store}` was on rows of a program, which a store does not contain"
+                raise DataError(what, f"resume it in Python by {call}, or give a file of the same rows by `--data`")
             named = named_data(self.header)
             what = f"the run was on {self.header.data}, and `{named}` is not in this folder or below"
             raise DataError(what, f"say where it is: add `--data {shell_word(named)}`, or its new path")
@@ -167,7 +172,7 @@ def open_resumable_run(store: Path) -> ResumableRun:
     """Return a run to be resumed. Raises StoreError if the file is no store, or if only Python can resume the run."""
     with Store.read(store) as run:
         if (function := python_function(run.header)) is not None:
-            what = f"the run in `{store}` has functions of a program, which a store does not contain"
+            what = f"the run in `{store}` has functions or splits of a program, which only the program can repeat"
             raise StoreError(what, f"resume it in Python by {repeated_call(function, store)}")
         return _resumable(store, run)
 

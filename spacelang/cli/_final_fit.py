@@ -64,7 +64,7 @@ class FinishedSearch:
             notes = (*notes, "every member keeps to the bounds of the task, but the ensemble as a whole may not")
         time = self.answer_time
         left = time.seconds_left if time is not None and time.is_enforced else None
-        print_answer(self.found, self.facts, FinalWorkResult(finale, ensemble, notes, left))
+        print_answer(self.found, self.facts, FinalWorkResult(finale, ensemble, notes, left), self.data)
         if with_code:
             self._print_code(finale, ensemble)
         return status

@@ -229,8 +229,10 @@ def _starting_points(found: "Result") -> "StartingPoints | None":
     return StartingPoints(points, experiment.budget, experiment.workers.count, processors)
 
 
-def print_answer(found: "Result", facts: "RunFacts", after: "FinalWorkResult | None" = None) -> None:
-    """Print the short answer of a run, with the next steps."""
+def print_answer(
+    found: "Result", facts: "RunFacts", after: "FinalWorkResult | None" = None, data: str | None = None
+) -> None:
+    """Print the short answer of a run, with the next steps on `data`, as the user named it."""
     from rich.console import Console
 
     from spacelang.report.final_work_result import NO_FINAL_WORK
@@ -242,7 +244,8 @@ def print_answer(found: "Result", facts: "RunFacts", after: "FinalWorkResult | N
     outcome, points = found.outcome, facts.starting_points
     budget = "" if points is None else points.larger_budget(outcome)
     with Store.read(found.store) as run:
-        steps = [step.line for step in next_steps(run, has_best=outcome.best is not None, budget=budget)]
+        has_best = outcome.best is not None
+        steps = [step.line for step in next_steps(run, has_best=has_best, budget=budget, data=data)]
     print_summary(outcome, facts, Console(highlight=False), after or NO_FINAL_WORK, steps)
 
 

@@ -18,7 +18,7 @@ from spacelang.runtime.storage.data_reference import (
     readable_test_file,
     stored_data_options,
 )
-from spacelang.runtime.storage.header import SCORER_SETTING, WEIGHTS_SETTING
+from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, WEIGHTS_SETTING
 from spacelang.runtime.storage.records import RunState
 from spacelang.shell import shell_word
 from spacelang.text import unique_name
@@ -42,14 +42,15 @@ class NextStep:
     line: str
 
 
-def next_steps(run: "StoredRun", *, has_best: bool, budget: str = "") -> Iterator[NextStep]:
+def next_steps(run: "StoredRun", *, has_best: bool, budget: str = "", data: str | None = None) -> Iterator[NextStep]:
     """Yield the next steps for a run: to export, predict, report, and resume it.
 
     `budget` is the option with which a finished run is resumed, such as `--time 5m`; by default twice its budget.
+    `data` is the path by which the user has just given the data, if there is one.
     """
     header, store = run.header, shell_word(str(run.path))
     if has_best and header.data.rows and not header.data.name.startswith(TABLE_PREFIX):
-        yield from _uses_of_pipeline(run)
+        yield from _uses_of_pipeline(run, data)
     if has_best:
         yield NextStep("report", f"spacelang report {store} -o {_new_file('report', '.html')}")
     if run.state is RunState.RUNNING:
@@ -57,14 +58,14 @@ def next_steps(run: "StoredRun", *, has_best: bool, budget: str = "") -> Iterato
     elif (function := "sl.search" if is_held_by_program(header) else python_function(header)) is not None:
         yield NextStep("continue", f"in Python: {repeated_call(function, run.path)}")
     elif not _is_exhausted(run):
-        yield NextStep("continue", resume_command(run, budget))
+        yield NextStep("continue", resume_command(run, budget, data))
 
 
-def resume_command(run: "StoredRun", budget: str = "") -> str:
+def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None) -> str:
     """Return the command that resumes a run: with a larger budget if the run has used up its own."""
     header = run.header
     output = " -o TABLE.npz" if header.optimizer == TABULATE else ""
-    data = _data_option(header, "--data")
+    data = _data_option(header, "--data", moved)
     test = ""
     if has_test_file(header) and readable_test_file(header) is None:
         test = f" --test {shell_word(stored_data_options(header).test_file or FILE)}"
@@ -88,9 +89,9 @@ def allowed_packages(header: "RunHeader") -> list[str]:
 
 
 def python_function(header: "RunHeader") -> str | None:
-    """Return the function that continues a run with functions of a program, or by ask and tell; else None."""
+    """Return the function that continues a run with functions or splits of a program, or by ask and tell; else None."""
     name = header.data.name
-    if header.settings.keys() & {SCORER_SETTING, WEIGHTS_SETTING}:
+    if header.settings.keys() & {SCORER_SETTING, WEIGHTS_SETTING} or header.data_options.keys() & {SPLITS, RELATIONS}:
         return "sl.search"
     if header.data.rows:
         return "sl.search" if any(map(_is_function_bound, header.bounds)) else None
@@ -104,27 +105,32 @@ def repeated_call(function: str, store: Path) -> str:
     return f"the same call of `{function}` with `store={str(store)!r}, resume=True`"
 
 
-def _uses_of_pipeline(run: "StoredRun") -> Iterator[NextStep]:
+def _uses_of_pipeline(run: "StoredRun", moved: str | None) -> Iterator[NextStep]:
     header, store = run.header, shell_word(str(run.path))
-    allowed, on, fitted = allow_options(header), _data_option(header, "--data"), _data_option(header, "--fitted-on")
+    if WEIGHTS_SETTING in header.settings:
+        return  # only the program has the weights with which pipelines are fitted
+    on, fitted = (_data_option(header, option, moved) for option in ("--data", "--fitted-on"))
+    allowed = allow_options(header)
     yield NextStep("export", f"spacelang export {store}{on}{allowed} -o {_new_file('pipeline', '.py')}")
     if run.requested_ensemble_votes:
         file = _new_file("ensemble", ".py")
         yield NextStep("export the ensemble", f"spacelang export {store}{on}{allowed} --ensemble -o {file}")
-    rows = shell_word(stored_data_options(header).test_file or (FILE if is_held_by_program(header) else _data(header)))
+    rows = shell_word(stored_data_options(header).test_file or _data(header, moved))
     file = _new_file("predictions", ".csv")
     yield NextStep("predict", f"spacelang predict {store} --data {rows}{fitted}{allowed} -o {file}")
 
 
-def _data(header: "RunHeader") -> str:
-    return readable_data(header) or named_data(header)
-
-
-def _data_option(header: "RunHeader", option: str) -> str:
-    """Return an option that names the data of a run, with a space before it; empty if the store suffices."""
+def _data(header: "RunHeader", moved: str | None) -> str:
+    """Return the path of the data of a run; `moved` is the one that the user gave, for data that is not found."""
     if is_held_by_program(header):
-        return f" {option} {FILE}"
-    return "" if readable_data(header) is not None else f" {option} {shell_word(named_data(header))}"
+        return moved or FILE
+    return readable_data(header) or moved or named_data(header)
+
+
+def _data_option(header: "RunHeader", option: str, moved: str | None) -> str:
+    """Return an option that names the data of a run, with a space before it; empty if the store suffices."""
+    is_found = readable_data(header) is not None and not is_held_by_program(header)
+    return "" if is_found else f" {option} {shell_word(_data(header, moved))}"
 
 
 def _new_file(stem: str, suffix: str) -> str:

@@ -17,11 +17,8 @@ from spacelang.runtime.data.related_columns import relate_rows
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.related_rows import RowRelations
 from spacelang.runtime.evaluation.splits import Rows, Split
-from spacelang.runtime.storage.header import RunHeader
+from spacelang.runtime.storage.header import RELATIONS, SPLITS, RunHeader
 
-SPLITS: Final = "splits"
-RELATIONS: Final = "relations"
-"""Names of data options: the splits of a splitter, and the groups or times that the program gave."""
 MAX_NUMBERS: Final = 2**31  # The most row numbers that are read, so that a strange store cannot exhaust the memory
 
 

@@ -79,15 +79,14 @@ def _without_rare_codes(codes: Rows, folds: int) -> Rows:
 def grouped_holdout(codes: Rows, groups: Rows, share: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
     """Return training and held-out rows in random order: whole groups with about this share of every class.
 
-    Groups are visited in random order, large ones first. A group is held out if that brings the held-out share of the
-    classes closer to `share`. Each side has at least one group, and every class that at least two groups have has
-    training rows.
+    Groups are visited in random order, so that large and small ones are held out alike. A group is held out if that
+    brings the held-out share of the classes closer to `share`. Each side has at least one group, and every class that
+    at least two groups have has training rows.
     """
     counts = np.zeros((int(groups.max()) + 1, int(codes.max()) + 1))
     np.add.at(counts, (groups, codes), 1)
     shares = counts / np.maximum(counts.sum(axis=0), 1)
     order = rng.permutation(len(counts))
-    order = order[np.argsort(-counts[order].sum(axis=1), kind="stable")]
     lacking, chosen = np.where(shares.sum(axis=0) > 0, share, 0.0), []
     left = (counts > 0).sum(axis=0)  # the number of groups that train, for each class
     for group in order:
@@ -98,13 +97,17 @@ def grouped_holdout(codes: Rows, groups: Rows, share: float, rng: np.random.Gene
             chosen.append(group)
             lacking, left = lacking - shares[group], remaining
     if not chosen:
-        chosen = [_smallest_removable(order, counts)]
+        by_size = order[np.argsort(-counts[order].sum(axis=1), kind="stable")]
+        chosen = [_smallest_removable(by_size, counts)]
     is_held_out = np.isin(groups, chosen)
     return rng.permutation(np.flatnonzero(~is_held_out)), rng.permutation(np.flatnonzero(is_held_out))
 
 
 def _smallest_removable(order: Rows, counts: npt.NDArray[np.float64]) -> int:
-    """Return the smallest group whose classes all have other groups, or else the smallest group."""
+    """Return the smallest group whose classes all have other groups, or else the smallest group.
+
+    `order` has the groups in the order of falling size.
+    """
     alone = (counts > 0).sum(axis=0) == 1
     for group in order[::-1]:
         if not (alone & (counts[group] > 0)).any():

@@ -283,7 +283,7 @@ def make_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> Pred
 
 def make_batch_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> BatchPredictionLoss:
     """Return `make_prediction_loss_function` for many predictions in one array, about a hundred times as fast."""
-    many = vectorised_loss(metric.formula, len(held_out.classes))
+    many = None if held_out.target.ndim > 1 else vectorised_loss(metric.formula, len(held_out.classes))
     if many is None:
         judged = make_prediction_loss_function(held_out, metric)
         return lambda stack: np.array([judged(each) for each in stack])
@@ -298,13 +298,20 @@ TIMINGS: Final = 3  # The number of timings, of which the shortest counts: other
 def measure_loss_seconds(held_out: HeldOutRows, metric: Metric) -> LossComputationTime:
     """Return the seconds of losses of predictions for held-out rows, measured with random predictions."""
     rows, rng = len(held_out.target), np.random.default_rng(0)
-    drawn = rng.random((TIMED_MODELS, rows, max(len(held_out.classes), 1)))
-    stack = drawn / drawn.sum(axis=2, keepdims=True) if held_out.classes else drawn[:, :, 0]
+    stack = _draw_predictions(held_out, TIMED_MODELS, rng)
     losses_of = make_batch_prediction_loss_function(held_out, metric)
     losses_of(stack[:1])  # the first call may import what the metric needs
     one, several = (min(_time_call(losses_of, stack[:count]) for _ in range(TIMINGS)) for count in (1, TIMED_MODELS))
     of_row = max(several - one, 0.0) / (TIMED_MODELS - 1) / rows
     return LossComputationTime(max(one - rows * of_row, 0.0), of_row)
+
+
+def _draw_predictions(held_out: HeldOutRows, models: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Return random predictions of some models; of several targets all are 0 or 1, which any metric takes."""
+    if held_out.target.ndim > 1:
+        return rng.integers(2, size=(models, *held_out.target.shape)).astype(np.float64)
+    drawn = rng.random((models, len(held_out.target), max(len(held_out.classes), 1)))
+    return drawn / drawn.sum(axis=2, keepdims=True) if held_out.classes else drawn[:, :, 0]
 
 
 def _time_call(losses_of: BatchPredictionLoss, stack: npt.NDArray[np.float64]) -> float:

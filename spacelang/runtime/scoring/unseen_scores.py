@@ -27,6 +27,7 @@ from spacelang.runtime.scoring.constraints import Constraint
 from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import LossFunction, Metric, scorer_of, vectorised_loss
 from spacelang.runtime.scoring.pipeline_scorer import PipelineScorer, read_only
+from spacelang.text import count_with_noun
 
 MAX_RESAMPLES: Final = 1_000  # The largest number of bootstrap resamples of the test rows
 MIN_RESAMPLES: Final = 200  # The smallest number of resamples, if there are many rows
@@ -38,6 +39,7 @@ SEED_STREAM: Final = 12_074  # Combined with the seed, so that resamples are dra
 TIMING_COUNT: Final = 30  # The number of timings of a prediction: enough for an interval of the median
 MAX_GROUP_SCORES: Final = 1_000
 """The number of group scores over all resamples. It limits the resamples; `MIN_RESAMPLES` is their minimum."""
+MIN_GROUPS: Final = 5  # The fewest groups for an interval: resamples of fewer hardly differ from each other
 MAX_FUNCTION_SECONDS: Final = 10.0  # The seconds that a user's function may take for all resamples
 
 
@@ -56,8 +58,9 @@ def score_with_interval(
     `features` are the features of the test rows in the form that the pipeline takes; the pipeline predicts labels as
     the user wrote them. It predicts once. Resamples are drawn with replacement from all of its predictions, without
     stratification, so that the shares of classes may vary, too. Resamples without a defined loss are ignored. There is
-    no interval if it would take more than `interval_seconds` from the start of this function on. If the pipeline
-    raises, the score has a reason instead of a loss; this function does not raise.
+    no interval if the rows are of fewer than `MIN_GROUPS` groups, or if it would take more than `interval_seconds` from
+    the start of this function on. If the pipeline raises, the score has a reason instead of a loss; this function does
+    not raise.
     """
     started, target, rows = time.monotonic(), tested.target.to_numpy(), len(tested.target)
     answers = CachedPredictions(_CodePredictor(pipeline, tested.classes) if tested.classes else pipeline, features)
@@ -71,6 +74,8 @@ def score_with_interval(
         return TestScore(loss, None, None, rows)
     until = math.inf if interval_seconds is None else started + interval_seconds
     groups = tested.relations.groups
+    if groups is not None and (count := len(np.unique(groups))) < MIN_GROUPS:
+        return TestScore(loss, None, None, rows, f"no interval: the rows are of {count_with_noun(count, 'group')} only")
     losses = resampled_losses(answers, target, metric, seed, len(tested.classes), until, groups)
     if len(losses) < resample_count(rows):
         return TestScore(loss, None, None, rows, "no interval: the time was up")

@@ -21,6 +21,9 @@ T = TypeVar("T")
 SHOWN_DIGITS: Final = 12  # The number of digits of a fingerprint that are shown
 SCORER_SETTING: Final = "scorer"  # The name of the setting that identifies a scorer of a program
 WEIGHTS_SETTING: Final = "sample_weight"  # The name of the setting that identifies the weights of a run
+SPLITS: Final = "splits"
+RELATIONS: Final = "relations"
+"""Names of data options: the splits of a splitter, and the groups or times that the program gave."""
 MAX_SHOWN_DIFFERENCES: Final = 8  # The maximum number of differences between two spaces that are listed
 PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """The packages whose versions are stored, besides that of Python."""

@@ -17,9 +17,11 @@ from spacelang.ir.search_protocol import StartConditions, TotalBudget
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
 from spacelang.ir.validation import CrossValidation
+from spacelang.report.next_steps import next_steps
 from spacelang.report.stored_runs import MAX_LENGTH, document, text
+from spacelang.runtime.errors import DataError
 from spacelang.runtime.history import History, NullTrialStorage
-from spacelang.runtime.storage.header import UNNAMED_SPACE
+from spacelang.runtime.storage.header import RELATIONS, SPLITS, UNNAMED_SPACE, WEIGHTS_SETTING
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.records import row_digest
 from spacelang.runtime.storage.store import Store, StoreError
@@ -296,6 +298,31 @@ def test_tables_are_resumed_as_they_were_made(tmp_path: Path) -> None:
     assert made.splitlines()[-1] == f"  spacelang resume {tmp_path / 'made.db'} --data wine.csv -o TABLE.npz"
 
 
+def test_pipelines_with_weights_have_no_command(tmp_path: Path) -> None:
+    stored(tmp_path / "run.db", settings={WEIGHTS_SETTING: "80 numbers"})
+    steps = told(tmp_path / "run.db")[0].partition("Next:")[2]
+    assert "spacelang report" in steps
+    assert "export" not in steps
+    assert "predict" not in steps
+
+
+@pytest.mark.parametrize("name", [SPLITS, RELATIONS])
+def test_splits_of_a_program_are_resumed_by_it(name: str, tmp_path: Path) -> None:
+    stored(tmp_path / "run.db", data_options={name: "{}"})
+    with pytest.raises(StoreError, match="functions or splits of a program"):
+        open_resumable_run(tmp_path / "run.db")
+
+
+def test_data_that_has_moved_is_named_as_the_user_did(tmp_path: Path) -> None:
+    stored(tmp_path / "run.db")
+    with Store.read(tmp_path / "run.db") as run:
+        lines = [each.line for each in next_steps(run, has_best=True, data="../my wine.csv")]
+    on = "--data '../my wine.csv'"
+    assert f"spacelang export {tmp_path / 'run.db'} {on} -o" in lines[0]
+    assert f" {on} --fitted-on '../my wine.csv' -o" in lines[1]
+    assert f"spacelang resume {tmp_path / 'run.db'} {on} --time" in lines[-1]
+
+
 def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
     """And rows that a program held have no file that their name leads to."""
     none = {"rows": 0, "columns": 0}
@@ -309,12 +336,14 @@ def test_what_no_command_resumes_is_told_in_python(tmp_path: Path) -> None:
         place = tmp_path / f"{name}.db"
         call = f"the same call of `sl.{function}` with `store={str(place)!r}, resume=True`"
         assert lines[name][-1] == f"  in Python: {call}"
-        with pytest.raises(StoreError, match="functions of a program") as caught:
+        with pytest.raises(StoreError, match="functions or splits of a program") as caught:
             open_resumable_run(place)
         assert caught.value.help == f"resume it in Python by {call}"
     assert f"  spacelang resume {tmp_path / 'formula.db'} --time " in lines["formula"][-1]
     assert lines["held"][-1].startswith("  in Python: the same call of `sl.search` with `store=")
     assert open_resumable_run(tmp_path / "held.db").data("rows.csv") == "rows.csv"
+    with pytest.raises(DataError, match="on rows of a program"):
+        open_resumable_run(tmp_path / "held.db").data(None)
     assert f"  spacelang export {tmp_path / 'held.db'} --data FILE -o pipeline.py" in lines["held"]
     assert (
         f"  spacelang predict {tmp_path / 'held.db'} --data FILE --fitted-on FILE -o predictions.csv" in lines["held"]

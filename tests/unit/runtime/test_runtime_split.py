@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, parse_validation
+from spacelang.runtime.evaluation.related_rows import grouped_holdout
 from spacelang.runtime.evaluation.splits import (
     plain_folds,
     plain_holdout,
@@ -109,3 +110,12 @@ def test_a_validation_is_read_as_it_is_written(validation):
 def test_what_is_no_validation(text, message):
     with pytest.raises(ValueError, match=message):
         parse_validation(text)
+
+
+def test_large_groups_are_not_always_held_out() -> None:
+    groups = np.repeat(np.arange(12), [30, 25, 20, 15, 10, *[5] * 7])
+    drawn = [grouped_holdout(np.zeros_like(groups), groups, 0.25, np.random.default_rng(seed))[1] for seed in range(20)]
+    held_out = [frozenset(groups[rows].tolist()) for rows in drawn]
+    assert len({*held_out}) > 10
+    assert 0 < sum(0 in each for each in held_out) < 20
+    assert all(0.15 < len(rows) / len(groups) < 0.35 for rows in drawn)

@@ -1,6 +1,7 @@
 """Several targets per row: what is searched, with which metric, and what is refused with the reason."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,17 @@ def test_numbers_are_searched_and_predicted() -> None:
     found = sl.search(REGRESSORS, features, targets, trials=2, seed=0, workers=0, progress=False)
     assert set(found.trials["status"]) == {"success"}
     assert found.best_pipeline.predict(features).shape == targets.shape
+
+
+@pytest.mark.parametrize(
+    ("space", "metric"), [(REGRESSORS, "r2"), (CLASSIFIERS, "f1_macro"), (CLASSIFIERS, "accuracy")]
+)
+def test_a_time_until_the_answer_takes_several_targets(space: str, metric: str) -> None:
+    limits: Any = {"trials": 1, "time": "60s", "workers": 0, "progress": False}
+    found = sl.search(space, FEATURES, LABELS, metric=metric, test=0.25, seed=0, **limits)
+    assert [*found.trials["status"]] == ["success"]
+    assert found.best_pipeline.predict(FEATURES).shape == LABELS.shape
+    assert found.test is not None
 
 
 @pytest.mark.parametrize("validation", ["cv(3, group=person)", "holdout(0.3, by=person)"])

@@ -314,3 +314,10 @@ def test_groups_are_drawn_as_a_whole() -> None:
     wide = score_with_interval(LogisticRegression().fit(TABLE, WORDS), TABLE, grouped, named_metric("accuracy"), 0)
     assert narrow.loss == wide.loss
     assert (narrow.low, narrow.high) != (wide.low, wide.high)
+
+
+def test_few_groups_have_no_interval() -> None:
+    model, few_groups = LogisticRegression().fit(TABLE, WORDS), RowRelations(np.arange(80) // 40)
+    found = score_with_interval(model, TABLE, replace(held(), relations=few_groups), named_metric("accuracy"), 0)
+    assert found.loss is not None
+    assert (found.low, found.high, found.reason) == (None, None, "no interval: the rows are of 2 groups only")

@@ -46,8 +46,8 @@ everything that is not *exact* or *rewritten* is an error.
 
 `spacelang compile SPACE --target optuna --format python` writes a Python module that does not need spacelang. Its
 function `decode` turns a result of the library into a configuration, and `build` turns a configuration into a pipeline.
-The module for `sklearn` also has an `Estimator` for the searches of scikit-learn, and that for hyperopt `trials(points)`,
-which `fmin` evaluates first.
+The module for `sklearn` also has an `Estimator` for the searches of scikit-learn, and that for hyperopt has
+`trials(points)`, which `fmin` evaluates first.
 
 The result of `compile` is pickled as the space and its target, and compiled again when it is unpickled.
 

@@ -58,12 +58,13 @@ def summarize_held_out_rows(header: RunHeader) -> HeldOutSummary:
     Rows of one group are not independent, so that their number does not determine an interval.
     """
     classes, share = (header.meta_features.get(name, 0.0) for name in CLASSES)
-    rows = 0
     match parse_validation_or_none(header.validation):
         case Holdout(group=None):
             rows = header.data.rows - header.training_size
         case CrossValidation(group=None):
             rows = header.data.rows
+        case _:
+            rows = 0
     return HeldOutSummary(header.metric, rows, int(classes), rows * share)
 
 

@@ -1,5 +1,6 @@
 """Conditions and constraints: translate the syntax of their tests and comparisons into expressions."""
 
+from collections import Counter
 from itertools import islice
 from typing import Final
 
@@ -35,6 +36,7 @@ from spacelang.text import Span
 
 MAX_NODES: Final = 10_000
 """The maximum number of nodes of an expression. A comparison of truth values contains both of its sides twice."""
+MAX_DEFINITIONS: Final = 100  # The maximum length of a chain of definitions, each of which uses the next one
 LIMIT: Final = f"{MAX_NODES:,} parts of an expression (both sides of the comparison count twice)"
 
 
@@ -47,6 +49,8 @@ class ExpressionReader:
         self._operands = self._operands_in(Scope())
         self._open: list[Definition] = []
         self._read: dict[Definition, Expr | Choice | None] = {}
+        self._chain_lengths: Counter[Definition] = Counter()
+        """The length of the longest chain of definitions below each definition."""
         self.used: set[Definition] = set()
         """The definitions that expressions use."""
 
@@ -68,6 +72,9 @@ class ExpressionReader:
         if definition in self._open:
             self._report_cycle(definition)
             return None
+        if len(self._open) >= MAX_DEFINITIONS:
+            self._report_long_chain(definition)
+            return None
         before, self._operands = self._operands, self._operands_in(definition.scope)
         self._open.append(definition)
         written = definition.expression
@@ -75,14 +82,24 @@ class ExpressionReader:
         found = found if isinstance(found, Choice) else self._limited(found, written)
         self._open.pop()
         self._operands = before
+        if found is not None and self._chain_lengths[definition] >= MAX_DEFINITIONS:
+            self._report_long_chain(definition)
+            found = None
         self._read[definition] = found
         return found
 
     def _defined(self, definition: Definition, written: ast.DottedName) -> Expr | Choice | None:
         self.used.add(definition)
         found = self.read_definition(definition)
+        if self._open:
+            user = self._open[-1]
+            self._chain_lengths[user] = max(self._chain_lengths[user], self._chain_lengths[definition] + 1)
         self._names.copy_mentions(definition.expression, written)  # of the symbols that reading it has found
         return found
+
+    def _report_long_chain(self, definition: Definition) -> None:
+        what = "the number of definitions of which each uses the next one"
+        self._report.add(TooLarge(definition.name.span, what=what, limit=str(MAX_DEFINITIONS)))
 
     def _report_cycle(self, definition: Definition) -> None:
         circle = self._open[self._open.index(definition) :]

@@ -13,6 +13,8 @@ from spacelang.api.stored_spaces import stored_space
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.validation import KINDS
 from spacelang.report.next_steps import TABULATE, python_function, repeated_call, resume_command
+from spacelang.report.stored_runs import parse_options
+from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.storage.data_reference import (
     TABLE_PREFIX,
@@ -146,11 +148,18 @@ class ResumableRun:
             **read.reading.non_default_text_file_options,
             "workers": self.last_workers if given["workers"] is None else given["workers"],
             "executor": given["executor"],
-            "ensemble": self.votes or (0 if self.chosen else None),
+            "ensemble": self._votes,
             **self.budget(given),
         }
         found |= {name: given[name] for name in ("trial_limit", "ensemble") if given[name] is not None}
         return cast(RunOptions, found)
+
+    @property
+    def _votes(self) -> int | None:
+        """The votes of the ensemble as `--ensemble` takes them; None if the run had what is the default."""
+        if self.chosen:
+            return None if self.votes == DEFAULT_VOTES else self.votes or 0
+        return self.votes
 
     def _metric_of_formula(self) -> str | None:
         """Return the scorer of the run; None if the task says it, or if the data suggests it."""
@@ -201,7 +210,7 @@ def _stored_values(header: RunHeader) -> dict[str, Any]:
     found = {}
     for name, option in options_of(RunOptions).items():
         texts = (header.asked or {}).get(option.flag_of(name).removeprefix("--"))
-        if option.is_stored and option.form == "text" and texts is not None:
+        if option.is_stored and option.form == "text" and (texts or (texts is not None and option.default is False)):
             value = texts[0] if texts else True
             is_whole = option.check is not None and option.check[0] is INTEGER[0]
             found[name] = int(value) if is_whole and str(value).isdecimal() else value
@@ -226,7 +235,7 @@ def _optimizer_options(header: RunHeader) -> dict[str, str]:
     if header.asked is not None:
         pairs = (text.partition("=") for text in header.asked.get("set", ()))
         return {name: value for name, _, value in pairs}
-    return {name: _option_text(json.loads(value)) for name, value in header.options.items()}
+    return {name: _option_text(value) for name, value in parse_options(header.options).items()}
 
 
 def _option_text(value: Any) -> str:

@@ -11,7 +11,7 @@ from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
 from spacelang.ir.task import Fidelity, Goal, Task
 from spacelang.ir.trial import LossScale
-from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation, excluded_columns
+from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation
 from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
@@ -90,7 +90,7 @@ class TabularData(EvaluationData):
         import pandas as pd
 
         from spacelang.runtime.data.labels import check_and_encode_labels
-        from spacelang.runtime.data.related_columns import check_related_test_rows, without_columns
+        from spacelang.runtime.data.related_columns import check_related_test_rows, relate_test_rows
         from spacelang.runtime.data.several_targets import refuse_single_target_operators
         from spacelang.runtime.data.splitters import split_by
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
@@ -121,10 +121,10 @@ class TabularData(EvaluationData):
         if self.splitter is not None:
             dataset = split_by(self.splitter, dataset, seed)
             validation = dataset.validation
-        if others is not None:
-            if test_share_or_none(experiment.test) is None:
-                check_related_test_rows(self.table, others, validation)
-            others = without_columns(others, excluded_columns(validation))
+        validation = validation or default_validation(dataset, self.group_name)
+        if others is not None and test_share_or_none(experiment.test) is None:
+            check_related_test_rows(self.table, others, validation)
+            others = relate_test_rows(others, validation)
         tested = None if others is None else make_test_dataset(others, table, dataset)
         recorded = replace(
             experiment.recorded,
@@ -133,7 +133,6 @@ class TabularData(EvaluationData):
         )
         recorded_settings: dict[str, Any] = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
         recorded_settings["scorer"] = None if isinstance(metric, str) else metric
-        validation = validation or default_validation(dataset, self.group_name)
         settings = EvaluationSettings(goal, validation, task.bounds, seed, **recorded_settings)
         objective = DataObjective(space.checked, dataset, settings, tested=tested)
         if self.splitter is not None or (dataset.relations and not table.splits):

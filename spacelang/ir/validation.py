@@ -198,6 +198,14 @@ def parse_validation(text: str) -> DeclaredValidation:
     return make_validation(kind, float(number), options)
 
 
+def parse_validation_or_none(text: str) -> DeclaredValidation | None:
+    """Parse a validation as `parse_validation` does; return None for anything else, such as predefined splits."""
+    try:
+        return parse_validation(text)
+    except ValueError:
+        return None
+
+
 def _column(written: str) -> str | None:
     """Return the name of a column as written, a word or a string with the escapes of JSON; None if there is none."""
     if not written:

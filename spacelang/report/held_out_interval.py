@@ -1,11 +1,11 @@
 """Intervals of losses on held-out rows, computed from a loss and the number of rows alone."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
 
+from spacelang.ir.validation import CrossValidation, Holdout, parse_validation_or_none
 from spacelang.runtime.storage.header import RunHeader
 
 Z: Final = NormalDist().inv_cdf(0.975)
@@ -53,13 +53,18 @@ class HeldOutSummary:
 
 
 def summarize_held_out_rows(header: RunHeader) -> HeldOutSummary:
-    """Return the held-out rows of a run; zero rows if their number is unknown."""
+    """Return the held-out rows of a run; zero rows if their number is unknown, or if they are of groups.
+
+    Rows of one group are not independent, so that their number does not determine an interval.
+    """
     classes, share = (header.meta_features.get(name, 0.0) for name in CLASSES)
-    rows = 0
-    if header.validation.startswith("holdout("):
-        rows = header.data.rows - header.training_size
-    elif re.fullmatch(r"cv\(\d+\)", header.validation):
-        rows = header.data.rows
+    match parse_validation_or_none(header.validation):
+        case Holdout(group=None):
+            rows = header.data.rows - header.training_size
+        case CrossValidation(group=None):
+            rows = header.data.rows
+        case _:
+            rows = 0
     return HeldOutSummary(header.metric, rows, int(classes), rows * share)
 
 

@@ -12,6 +12,7 @@ import spacelang as sl
 from spacelang.api.stored_runs import reopen_run
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.errors import DataError, MetricError
+from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.storage.store import StoreError
 
 SPACE = sl.parse(
@@ -164,3 +165,18 @@ def test_the_estimator_gives_few_rows_as_whole_groups() -> None:
     task = sl.parse("stage e = GaussianNB\ntask classification { validate cv(5, group=subject) }")
     with pytest.raises(ValueError, match="pass `cv` and to `fit` also `groups`"):
         sl.SpaceSearchCV(task, trials=1).fit(DATA, LABELS)
+
+
+@pytest.mark.parametrize("options", [{"groups": DATA["subject"][:300]}, {"validate": "cv(4, group=subject)"}])
+def test_other_test_rows_are_resampled_in_their_groups(options: Any) -> None:
+    other = DATA[300:].assign(subject=DATA["subject"][300:] + SUBJECTS)
+    few = other.assign(subject=SUBJECTS)
+    for rows, count in ((other, other["subject"].nunique()), (few, 1)):
+        found = sl.search(SPACE, DATA[:300], LABELS[:300], test=(rows, LABELS[300:]), **PLAIN, **options)
+        assert found.test is not None
+        assert isinstance(found.objective, DataObjective)
+        assert found.objective.tested is not None
+        groups = found.objective.tested.relations.groups
+        assert groups is not None
+        assert len(np.unique(groups)) == count
+        assert (found.test.reason == "no interval: the rows are of 1 group only") == (count == 1)

@@ -1,5 +1,6 @@
 """The leaderboard lists the best configurations with scores, intervals and seconds."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +69,24 @@ def test_intervals_cover_the_loss_and_narrow_with_more_rows() -> None:
         assert low < 0.2 < high
         widths.append(high - low)
     assert widths[1] < widths[0]
+
+
+def test_intervals_of_rows_in_groups_are_those_of_the_groups() -> None:
+    """Rows that occur ten times each have the interval of the rows alone; few groups have none."""
+    rng, rows = np.random.default_rng(0), 60
+    target = rng.integers(0, 2, rows)
+    said = np.eye(2)[np.where(rng.random(rows) < 0.8, target, 1 - target)]
+    metric, folds, groups = named_metric("accuracy"), np.arange(rows) % 2, np.repeat(np.arange(rows), 10)
+    alone = held_out_interval(said, HeldOutRows(np.arange(rows), target, folds, (0, 1)), metric, 0)
+    many = HeldOutRows(np.arange(10 * rows), target.repeat(10), folds.repeat(10), (0, 1), groups)
+    assert held_out_interval(said.repeat(10, axis=0), many, metric, 0) == alone
+    assert held_out_interval(said.repeat(10, axis=0), replace(many, groups=groups % 8), metric, 0) == (None, None)
+
+
+def test_a_search_by_groups_has_intervals_of_groups() -> None:
+    features, labels = few_rows()
+    options: Any = {**OPTIONS, "metric": "accuracy", "validate": "cv(3)", "trials": 1}
+    found = sl.search(sl.parse(SPACE), features, labels, groups=np.arange(200) // 4, **options)
+    assert found.leaderboard(1)["low"].notna().all()
+    found = sl.search(sl.parse(SPACE), features, labels, groups=np.arange(200) // 20, **options)
+    assert found.leaderboard(1)["low"].isna().all(), "three or four groups for each fold"

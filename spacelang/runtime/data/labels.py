@@ -1,7 +1,7 @@
 """Checks of labels before a pipeline is fitted, and their encoding as numbers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
@@ -97,12 +97,11 @@ def check_and_encode_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> 
             check_both_indicators(targets)
             return _make_dataset(table, targets, kind)
         case "classification":
-            found = _encode_classes(table, folds)
+            return _encode_classes(table, folds)
         case "regression":
-            found = _make_dataset(table, regression_labels(table), kind)
+            return _make_dataset(table, regression_labels(table), kind)
         case _:
             assert_never(kind)
-    return replace(found, weights=table.weights)
 
 
 def _encode_classes(table: Table, folds: int) -> Dataset:
@@ -124,7 +123,7 @@ def _encode_classes(table: Table, folds: int) -> Dataset:
 
 
 def _make_dataset(table: Table, target: TargetColumns, kind: TaskKind, classes: tuple[Any, ...] = ()) -> Dataset:
-    of_table = (table.splits, table.split_source, table.relations)
+    of_table = (table.splits, table.split_source, table.relations, table.weights)
     return Dataset(table.name, table.features, target, kind, classes, *of_table)
 
 

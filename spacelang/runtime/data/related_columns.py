@@ -9,9 +9,10 @@ import pandas as pd
 from spacelang.ir.validation import Validation, excluded_columns, group_column, time_column
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.several_targets import target_columns
-from spacelang.runtime.data.tables import first_true_row_number
+from spacelang.runtime.data.tables import Features, first_true_row_number
 from spacelang.runtime.errors import DataError
 from spacelang.spelling_suggestions import format_suggestion
+from spacelang.text import unique_name
 
 YEAR_FIRST: Final = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"  # The beginning of a date in which the month precedes the day
 ISO_HELP: Final = "write dates as `2026-01-31`, or times as numbers"
@@ -38,7 +39,8 @@ def relate_rows(table: Table, validation: Validation | None) -> Table:
 def with_groups(table: Table, values: Any) -> tuple[Table, str]:
     """Return the table with these groups of its rows, and their name, which is that of a Series or `groups`.
 
-    A column of the table with the same name and groups is dropped. Raise DataError unless each row has one group.
+    A column of the table with the same name and groups is dropped; one with other values stays, and the groups get a
+    name that no column has. Raise DataError unless each row has one group.
     """
     array = np.asarray(values)
     if array.shape != (len(table.target),):
@@ -49,7 +51,23 @@ def with_groups(table: Table, values: Any) -> tuple[Table, str]:
     is_column = isinstance(features, pd.DataFrame) and name in features.columns
     if is_column and np.array_equal(pd.factorize(features[name])[0], codes):
         return without_columns(related, (name,)), name
-    return related, name
+    return related, unique_name(name, target_columns(table.target) + _column_names(features))
+
+
+def _column_names(features: Features) -> tuple[str, ...]:
+    return tuple(map(str, features.columns)) if isinstance(features, pd.DataFrame) else ()
+
+
+def relate_test_rows(tested: Table, validation: Validation | None) -> Table:
+    """Return test rows with the groups that a validation names, if they have that column, and without its columns.
+
+    Rows of one group are not independent, which an interval of a score has to respect.
+    """
+    group, features = group_column(validation), tested.features
+    if group is not None and isinstance(features, pd.DataFrame) and group in features.columns:
+        codes = group_codes(features[group], f"the column `{group}` of `{tested.name}`")
+        tested = replace(tested, relations=replace(tested.relations, groups=codes))
+    return without_columns(tested, excluded_columns(validation))
 
 
 def check_related_test_rows(table: Table, tested: Table, validation: Validation | None) -> None:

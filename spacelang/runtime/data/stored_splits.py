@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.ir.validation import Validation, parse_validation
+from spacelang.ir.validation import Validation, parse_validation_or_none
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS
 from spacelang.runtime.data.related_columns import relate_rows
@@ -33,10 +33,7 @@ def splits_as_texts(splits: Sequence[Split], relations: RowRelations) -> dict[st
 
 def validation_of(header: RunHeader) -> Validation | None:
     """Return the validation of a stored run; None if its splits came with the data."""
-    try:
-        return parse_validation(header.validation)
-    except ValueError:
-        return None
+    return parse_validation_or_none(header.validation)
 
 
 def related_table(table: Table, header: RunHeader) -> Table:

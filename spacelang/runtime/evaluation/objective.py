@@ -197,7 +197,7 @@ class DataObjective:
     @property
     def held_out(self) -> HeldOutRows:
         """The rows that `Trial.predictions` are for, with their true targets."""
-        return held_out_rows(self._folds, self._dataset.classes)
+        return held_out_rows(self._folds, self._dataset)
 
     @cached_property
     def work_sizes(self) -> WorkSizes:
@@ -429,7 +429,8 @@ class DataObjective:
             fold = folds.make_test_fold(self._dataset, self.tested, self.preparation, columns)
             rows = fold.training_rows(None, own=folds.writes_in_place(pipeline))
             pipeline.fit(*rows, **fit_options(pipeline, self._dataset.weights))
-            return measure_bounds(self._scorer, pipeline, fold, self._settings.seed)
+            groups = self.tested.relations.groups
+            return measure_bounds(self._scorer, pipeline, fold, self._settings.seed, groups)
 
     def _build_with_preparation(self, configuration: Configuration, form: PipelineInput) -> Any:
         return build(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -37,7 +38,10 @@ def describe_scorer(scorer: Scorer) -> str:
     """Return a text that is equal for equal scorers, by which a run is resumed; empty for a scorer with a name."""
     if name_of_scorer(scorer) is not None:
         return ""
-    return f"{_word(scorer)}, content {function_identity(scorer)[:SHOWN_DIGITS]}"
+    # A scorer of `make_scorer` has its function as an attribute, of which the scorer's identity has only the source.
+    inner = getattr(scorer, "_score_func", None)
+    identities = (function_identity(each) for each in (scorer, inner) if each is not None)
+    return f"{_word(scorer)}, content {sha256(' '.join(identities).encode()).hexdigest()[:SHOWN_DIGITS]}"
 
 
 def name_of_scorer(scorer: Any) -> str | None:

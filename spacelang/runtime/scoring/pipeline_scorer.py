@@ -201,22 +201,26 @@ class HeldOutRows:
     """The n held-out rows that the predictions of trials are for, in the same order: fold after fold.
 
     `rows` are their numbers in the table, from 0. `target` is their true target: a number, or the index of the class in
-    `classes`. `folds` is the index of the fold that holds out each row.
+    `classes`. `folds` is the index of the fold that holds out each row, and `groups` the number of its group, if rows
+    have any.
     """
 
     rows: Rows
     target: npt.NDArray[Any]
     folds: npt.NDArray[np.int64]
     classes: tuple[Any, ...]
+    groups: Rows | None = None
 
 
-def held_out_rows(folds: Sequence[Fold], classes: tuple[Any, ...]) -> HeldOutRows:
-    """Return the held-out rows of all folds; `classes` are the labels of the data set."""
+def held_out_rows(folds: Sequence[Fold], dataset: Dataset) -> HeldOutRows:
+    """Return the held-out rows of all folds of a data set."""
+    rows, groups = np.concatenate([fold.rows for fold in folds]), dataset.relations.groups
     return HeldOutRows(
-        np.concatenate([fold.rows for fold in folds]),
+        rows,
         np.concatenate([fold.held_out_target for fold in folds]),
         np.repeat(np.arange(len(folds)), [len(fold.rows) for fold in folds]),
-        classes,
+        dataset.classes,
+        None if groups is None else groups[rows],
     )
 
 

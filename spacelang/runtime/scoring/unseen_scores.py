@@ -74,13 +74,20 @@ def score_with_interval(
         return TestScore(loss, None, None, rows)
     until = math.inf if interval_seconds is None else started + interval_seconds
     groups = tested.relations.groups
-    if groups is not None and (count := len(np.unique(groups))) < MIN_GROUPS:
-        return TestScore(loss, None, None, rows, f"no interval: the rows are of {count_with_noun(count, 'group')} only")
+    if reason := _too_few_groups(groups):
+        return TestScore(loss, None, None, rows, reason)
     losses = resampled_losses(answers, target, metric, seed, len(tested.classes), until, groups)
     if len(losses) < resample_count(rows):
         return TestScore(loss, None, None, rows, "no interval: the time was up")
     low, high, reason = percentile_interval(losses, metric.name)
     return TestScore(loss, low, high, rows, reason)
+
+
+def _too_few_groups(groups: Rows | None) -> str:
+    """Return the reason why rows of these groups have no interval; empty if they have one."""
+    if groups is None or (count := len(np.unique(groups))) >= MIN_GROUPS:
+        return ""
+    return f"no interval: the rows are of {count_with_noun(count, 'group')} only"
 
 
 def resampled_losses(
@@ -112,13 +119,15 @@ def bootstrap_rows(count: int, seed: int, most: int | None = None, *, groups: Ro
     """
     rng = np.random.default_rng([seed, SEED_STREAM])
     times = resample_count(count)
-    draw = _group_sampler(groups) if groups is not None else lambda rng: rng.integers(0, count, count)
+    draw = row_sampler(count, groups)
     for _ in range(times if most is None else min(times, most)):
         yield draw(rng)
 
 
-def _group_sampler(groups: Rows) -> Callable[[np.random.Generator], Rows]:
-    """Return a function that draws groups with replacement, and returns the positions of their rows."""
+def row_sampler(count: int, groups: Rows | None) -> Callable[[np.random.Generator], Rows]:
+    """Return a function that draws positions of `count` rows with replacement, or of whole groups if there are any."""
+    if groups is None:
+        return lambda rng: rng.integers(0, count, count)
     order = np.argsort(groups, kind="stable")
     _, starts, sizes = np.unique(groups[order], return_index=True, return_counts=True)
 
@@ -202,14 +211,17 @@ class _CodePredictor:
         return np.array([self._codes[label] for label in np.asarray(labels).tolist()], dtype=np.int64)
 
 
-def measure_bounds(judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int) -> tuple[UnseenRowsMeasurement, ...]:
+def measure_bounds(
+    judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int, related: Rows | None = None
+) -> tuple[UnseenRowsMeasurement, ...]:
     """Measure every bound of a fitted pipeline on the held-out rows of a fold, with 95 % intervals.
 
-    Intervals of disparities and of functions of the user are bootstrap percentile intervals over the rows. Intervals of
-    latencies are bootstrap percentile intervals over timings; sizes have none. A measure that raises has a reason
-    instead of a value; this function does not raise.
+    Intervals of disparities and of functions of the user are bootstrap percentile intervals over the rows, or over the
+    groups of rows that belong together: `related` has the group of each row, and fewer than `MIN_GROUPS` groups have no
+    interval. Intervals of latencies are bootstrap percentile intervals over timings; sizes have none. A measure that
+    raises has a reason instead of a value; this function does not raise.
     """
-    subject = _MeasuredPipeline(pipeline, fold, judge.clock, seed)
+    subject = _MeasuredPipeline(pipeline, fold, judge.clock, seed, related)
     with preserve_global_random_state(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         measured = [_measure_or_reason(bound, partial(_measure, bound, subject)) for bound in judge.bounds]
@@ -225,6 +237,14 @@ class _MeasuredPipeline:
     fold: Fold
     clock: Callable[[], float]
     seed: int
+    related: Rows | None
+
+    def resamples(self, most: int) -> Iterator[Rows]:
+        return bootstrap_rows(self.count, self.seed, most, groups=self.related)
+
+    @property
+    def reason_without_interval(self) -> str:
+        return _too_few_groups(self.related)
 
     @property
     def writes(self) -> bool:
@@ -274,7 +294,9 @@ def _measure_disparity(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMe
         return UnseenRowsMeasurement(bound, None, reason=reason)
     for group, places in enumerate(groups):
         of_group[places] = group
-    drawn = bootstrap_rows(subject.count, subject.seed, max(MIN_RESAMPLES, MAX_GROUP_SCORES // len(groups)))
+    if reason := subject.reason_without_interval:
+        return UnseenRowsMeasurement(bound, float(value), reason=reason)
+    drawn = subject.resamples(max(MIN_RESAMPLES, MAX_GROUP_SCORES // len(groups)))
     values = [
         _resampled_disparity(scorer, answers.subset(rows), target[rows], of_group[rows], len(groups)) for rows in drawn
     ]
@@ -301,8 +323,10 @@ def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> Uns
     fold, answers = subject.fold, subject.answers
     started = time.perf_counter()
     value = constraint.measure(subject.pipeline, read_only(fold.held_out), read_only(fold.held_out_target))
+    if reason := subject.reason_without_interval:
+        return UnseenRowsMeasurement(constraint.bound, None if math.isnan(value) else float(value), reason=reason)
     values: list[float] = []
-    for rows in bootstrap_rows(subject.count, subject.seed, MIN_RESAMPLES):
+    for rows in subject.resamples(MIN_RESAMPLES):
         if time.perf_counter() - started > MAX_FUNCTION_SECONDS:
             slow = f"no interval: the function takes more than {MAX_FUNCTION_SECONDS:g} s for {MIN_RESAMPLES} resamples"
             return UnseenRowsMeasurement(constraint.bound, None if math.isnan(value) else value, reason=slow)

@@ -351,6 +351,8 @@ def test_where_a_loss_alone_says_too_little_there_is_no_interval(tmp_path: Path)
     assert summarize_held_out_rows(given) == HeldOutSummary("1 - roc_auc", 178 - 124, 2, 13.5)
     assert summarize_held_out_rows(header(validation=CrossValidation(5))) == HeldOutSummary("1 - roc_auc", 178)
     assert summarize_held_out_rows(header(validation=None)).rows == 0
+    for validation in (Holdout(0.3, group="who"), CrossValidation(5, "who")):
+        assert summarize_held_out_rows(header(validation=validation)).rows == 0
     path = written(tmp_path / "run.db", {1: {"loss": 0.1}}, meta_features=classes)
     with Store.read(path) as run:
         text = render_page([run])

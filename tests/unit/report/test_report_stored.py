@@ -19,6 +19,7 @@ from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasure
 from spacelang.ir.validation import CrossValidation
 from spacelang.report.next_steps import next_steps
 from spacelang.report.stored_runs import MAX_LENGTH, document, text
+from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.history import History, NullTrialStorage
 from spacelang.runtime.storage.header import RELATIONS, SPLITS, UNNAMED_SPACE, WEIGHTS_SETTING
@@ -250,6 +251,24 @@ def test_who_resumes_has_what_the_run_was_asked_for(tmp_path: Path) -> None:
     assert (first["trial_limit"], first["isolate"], first["allow"], first["seed"]) == ("5s", True, (), 0)
     assert last["optimizer_options"] == {"z": "blds(b=1.5, disc=2)", "race": "true"}
     assert [bool(each.chosen) for each in runs] == [False, True, False]
+
+
+def test_a_foreign_store_gives_no_options_of_other_types(tmp_path: Path) -> None:
+    """A text option without a text is as if it was not stored, and options that are no JSON stay texts."""
+    stored(tmp_path / "empty.db", asked={"metric": (), "validate": (), "trial-limit": (), "isolate": ()})
+    stored(tmp_path / "texts.db", asked=None, options={"preset": "fast"})
+    empty, texts = (open_resumable_run(tmp_path / f"{name}.db").options(NOTHING) for name in ("empty", "texts"))
+    assert (empty["trial_limit"], empty["isolate"]) == (None, True)
+    assert all(empty[name] is None or isinstance(empty[name], str) for name in ("metric", "validate"))
+    assert texts["optimizer_options"] == {"preset": "fast"}
+
+
+def test_default_votes_stay_a_default(tmp_path: Path) -> None:
+    """So an ensemble that cannot be built is a note, as in the run that was stopped, and no error."""
+    stored(tmp_path / "run.db", asked={UNNAMED_SPACE: ()})
+    run = open_resumable_run(tmp_path / "run.db")
+    for votes, wanted in ((DEFAULT_VOTES, None), (7, 7), (None, 0)):
+        assert replace(run, votes=votes).options(NOTHING)["ensemble"] == wanted
 
 
 def test_a_budget_that_is_used_up_must_be_enlarged(tmp_path: Path) -> None:

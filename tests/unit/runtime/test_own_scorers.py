@@ -1,5 +1,6 @@
 """Scorers that a program gives as objects: they get its labels, and runs are resumed with the same ones only."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from sklearn.metrics import (
 import spacelang as sl
 from spacelang.api.stored_runs import reopen_run
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.scoring.own_scorers import name_of_scorer, scorer_metric
+from spacelang.runtime.scoring.own_scorers import describe_scorer, name_of_scorer, scorer_metric
 
 SPACE = "stage estimator = GaussianNB | DecisionTreeClassifier { max_depth : int[1, 6] = 3 }"
 OPTIONS: dict[str, Any] = {"trials": 4, "workers": 0, "optimizer": "random", "validate": "holdout(0.5)"}
@@ -117,6 +118,16 @@ def test_a_run_is_resumed_with_the_same_scorer_only(tmp_path: Path) -> None:
     assert again.fit_pipeline(again.trial_of_rank(1)).predict(again.objective.dataset.features).shape == labels.shape
     with pytest.raises(InputError, match="only the program of the run has"):
         again.select_ensemble()
+
+
+def test_functions_that_differ_in_their_values_are_other_scorers() -> None:
+    def weighted(beta: float) -> Any:
+        return lambda labels, said: fbeta_score(labels, said, beta=beta)
+
+    makers = (weighted, lambda beta: partial(fbeta_score, beta=beta))
+    for make in makers:
+        one, again, other = (describe_scorer(make_scorer(make(beta))) for beta in (1, 1, 2))
+        assert one == again != other
 
 
 def test_a_comparison_takes_names_of_scorers_only() -> None:

@@ -123,6 +123,8 @@ def test_groups_of_a_program() -> None:
     assert (name, [*found.features.columns]) == ("who", ["a"])
     found, name = with_groups(given, np.arange(ROWS) // 3)
     assert (name, [*found.features.columns]) == ("groups", ["a", "who"])
+    taken, unique = with_groups(given, pd.Series(np.arange(ROWS) // 3, name="who"))
+    assert (unique, [*relate_rows(taken, CrossValidation(3, unique)).features.columns]) == ("who_2", ["a", "who"])
     dataset = check_and_encode_labels(found, "classification")
     assert default_validation(dataset, name) == CrossValidation(4, "groups")
     with pytest.raises(DataError, match=r"has the shape \(3,\), but there are 12 rows"):

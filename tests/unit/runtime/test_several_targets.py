@@ -50,6 +50,23 @@ def test_numbers_are_searched_and_predicted() -> None:
     assert found.best_pipeline.predict(features).shape == targets.shape
 
 
+@pytest.mark.parametrize("space", [REGRESSORS, "stage estimator = DecisionTreeClassifier"])
+def test_several_targets_are_weighted(space: str) -> None:
+    weights = np.arange(len(LABELS)) % 2
+    options: dict[str, Any] = {"trials": 1, "seed": 0, "workers": 0, "progress": False, "optimizer": "random"}
+    space = space.removesuffix(" | KNeighborsRegressor { n_neighbors = 3 }")
+    found = sl.search(space, FEATURES, LABELS, sample_weight=weights, **options)
+    assert isinstance(found.objective, DataObjective)
+    for fold in found.objective._folds:
+        training = np.setdiff1d(np.arange(len(LABELS)), fold.rows)
+        assert sorted(fold.weights(None)) == sorted(weights[training])
+    other = LABELS.copy()
+    other[weights == 0] = 1 - other[weights == 0]  # the labels of rows without weight have no effect
+    again = sl.search(space, FEATURES, other, sample_weight=weights, **options)
+    said = [each.best_pipeline.predict(FEATURES) for each in (found, again)]
+    assert np.allclose(said[0], said[1])
+
+
 @pytest.mark.parametrize(
     ("space", "metric"), [(REGRESSORS, "r2"), (CLASSIFIERS, "f1_macro"), (CLASSIFIERS, "accuracy")]
 )

@@ -125,6 +125,28 @@ def test_a_latency_is_timed_again_and_again_and_a_size_has_no_interval() -> None
     assert next(pace) == 2 * TIMING_COUNT
 
 
+def test_bounds_of_rows_in_groups_are_resampled_by_group() -> None:
+    """Rows that occur ten times each have the interval of the rows alone; few groups have none."""
+    rng = np.random.default_rng(0)
+    said, labels, towns = rng.integers(0, 2, 60), rng.integers(0, 2, 60), np.arange(60) % 3
+    asked = judge(FAIR, constraints=(Constraint("missed", missed, 0.4),))
+    alone = measure_bounds(asked, Saying(), fold_of(said, labels, towns), 0)
+    many = fold_of(*(np.repeat(each, 10) for each in (said, labels, towns)))
+    groups, few_groups = np.repeat(np.arange(60), 10), np.arange(600) % 4
+    for one, other, fewer in zip(
+        alone,
+        measure_bounds(asked, Saying(), many, 0, groups),
+        measure_bounds(asked, Saying(), many, 0, few_groups),
+        strict=True,
+    ):
+        assert one.low is not None
+        assert one.high is not None
+        assert other.low == pytest.approx(one.low, abs=0.03)
+        assert other.high == pytest.approx(one.high, abs=0.03)
+        assert (fewer.low, fewer.reason) == (None, "no interval: the rows are of 4 groups only")
+        assert fewer.value == pytest.approx(one.value)
+
+
 def test_equal_seeds_give_equal_intervals() -> None:
     rng = np.random.default_rng(0)
     fold = fold_of(rng.integers(0, 2, 60), rng.integers(0, 2, 60), np.arange(60) % 3)

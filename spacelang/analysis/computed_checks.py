@@ -146,7 +146,7 @@ class _Check:
             self._report.add(problem.with_note(note))
 
     def _rounding(self, value: Value) -> str | None:
-        """Return the advice to round a number with a fraction, if the parameter takes the whole numbers beside it."""
+        """Return the advice to round a number with a fraction, if the parameter takes the nearest whole numbers."""
         if not isinstance(value, float) or value.is_integer() or any(map(self._rejects, (floor(value), ceil(value)))):
             return None
         return f"round it: `floor({self._span.text})` or `ceil({self._span.text})`"

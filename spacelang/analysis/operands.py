@@ -99,9 +99,9 @@ class NameResolver:
                 shorter += [f"{decision}.{each.removeprefix(beginning)}" for each in shorter]
         yield from shorter[1:]
 
-    def copy_mentions(self, said: ast.Expression, place: ast.Expression) -> None:
+    def copy_mentions(self, expression: ast.Expression, place: ast.Expression) -> None:
         """Record that an expression stands for another one, so that it mentions the same symbols of the data."""
-        self._symbols.copy_mentions(said.span, place.span)
+        self._symbols.copy_mentions(expression.span, place.span)
 
     def record_fixed(self, written: ast.DottedName, scope: Scope, place: Span) -> None:
         """Record the value that a name is fixed to, which explains why an expression at `place` cannot change."""

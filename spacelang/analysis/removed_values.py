@@ -1,7 +1,6 @@
-"""Constraints that remove the words of a union, such as `none`, because no order relates these to numbers."""
+"""Warnings for constraints that remove the words of a union, such as `none`, by comparing them with numbers."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import ConstraintWithBranches
@@ -9,6 +8,7 @@ from spacelang.analysis.truths import ORDER_OPERATORS
 from spacelang.diagnostics.conditions import RemovedValue
 from spacelang.ir.domain import Categorical, contains_numbers, literal, parts
 from spacelang.ir.expr import (
+    NEGATED_SIGNS,
     And,
     Arithmetic,
     Call,
@@ -27,19 +27,17 @@ from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.space import Constraint, Space
 from spacelang.ir.value import Value, are_same, is_number
 
-_OPPOSITES: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-
 
 def check(space: Space, written: Sequence[ConstraintWithBranches], report: DiagnosticCollector) -> None:
     """Warn about each constraint that removes all words of a hyperparameter, unless it mentions one of them."""
-    for constraint, said in zip(space.constraints, written, strict=False):
+    for constraint, as_written in zip(space.constraints, written, strict=False):
         for address in constraint.scope:
             words = [*_words(space, address)]
-            if not words or any(_mentions(said.expression, address, word) for word in words):
+            if not words or any(_mentions(as_written.expression, address, word) for word in words):
                 continue
-            left = {_with_word(said.expression, address, word) for word in words}
-            if address in _ordered_names(said.expression) and left == {Constant(constraint.forbidden)}:
-                _report(constraint, said.expression, address, words[0], report)
+            left = {_with_word(as_written.expression, address, word) for word in words}
+            if address in _ordered_names(as_written.expression) and left == {Constant(constraint.forbidden)}:
+                _report(constraint, as_written.expression, address, words[0], report)
 
 
 def _words(space: Space, address: str) -> Iterator[Value]:
@@ -51,7 +49,7 @@ def _words(space: Space, address: str) -> Iterator[Value]:
 
 
 def _with_word(expression: Expr, address: str, word: Value) -> Expr:
-    """Return what remains of a condition where a hyperparameter is a word: comparisons of its order are false."""
+    """Return what remains of a condition where a hyperparameter is a word, which no `<` or `>=` holds for."""
 
     def with_false_orders(part: Expr) -> Expr:
         if isinstance(part, And | Or | Not):
@@ -74,7 +72,7 @@ def _mentions(expression: Expr, address: str, word: Value) -> bool:
 
 
 def _ordered_names(expression: Expr) -> set[str]:
-    """Return the hyperparameters that must be numbers where they stand: beside an order, or in arithmetic."""
+    """Return the hyperparameters in arithmetic or in a comparison by `<`, `<=`, `>` or `>=`, which needs numbers."""
     found: set[str] = set()
     for node in nodes(expression):
         if isinstance(node, Arithmetic | Call) or (isinstance(node, Compare) and node.relation in ORDER_OPERATORS):
@@ -82,9 +80,9 @@ def _ordered_names(expression: Expr) -> set[str]:
     return found
 
 
-def _report(constraint: Constraint, said: Expr, address: str, word: Value, report: DiagnosticCollector) -> None:
+def _report(constraint: Constraint, expression: Expr, address: str, word: Value, report: DiagnosticCollector) -> None:
     opposite = None
-    if isinstance(said, Compare) and said.relation in _OPPOSITES and not constraint.forbidden:
-        opposite = f"{said.left.span.text} {_OPPOSITES[said.relation]} {said.right.span.text}"
-    name = next(node.span.text for node in nodes(said) if node == Reference(address))
+    if isinstance(expression, Compare) and expression.relation in ORDER_OPERATORS and not constraint.forbidden:
+        opposite = f"{expression.left.span.text} {NEGATED_SIGNS[expression.relation]} {expression.right.span.text}"
+    name = next(node.span.text for node in nodes(expression) if node == Reference(address))
     report.add(RemovedValue(constraint.span, name=name, value=literal(word), opposite=opposite))

@@ -94,9 +94,10 @@ def _read_definition(
 
 
 def _check_unused(space: Space, draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector) -> None:
-    """Warn about each `var` and `let` whose value nothing uses; a user's own function may use those beside operators.
+    """Warn about each `var` and `let` whose value nothing uses, unless the space has abstract operators.
 
-    A line that several bodies have, by `include`, is reported only if nothing uses it in any of them.
+    With these, the user's own function may read the value. A line that several bodies have, by `include`, is reported
+    only if nothing uses it in any of them.
     """
     if any(operator.catalogue == ABSTRACT_CATALOGUE for operator in operators(space.root)):
         return
@@ -246,15 +247,15 @@ def restrict_to_branch(
     named = {owner for address in references(written.expression) for owner in space.variables[address].owners}
     if not owners or owners[-1] in named:
         return written, drafts.ConstraintWithBranches(written.expression)
-    said = drafts.ConstraintWithBranches(written.expression, owners)
+    as_written = drafts.ConstraintWithBranches(written.expression, owners)
     below = frozenset(
         each for each in mentioned_addresses(written.expression) if owners[-1] in space.variables[each].owners
     )
     if assume_inactive(written.expression, below) == Constant(not written.forbidden):
-        return written, said
+        return written, as_written
     test = BranchTest(owners[-1][0], (owners[-1][1],))
     within = _with_branch_test(written.expression, written.expression.span, test, forbidden=written.forbidden)
-    return replace(written, expression=within), said
+    return replace(written, expression=within), as_written
 
 
 def _enclosing_branches(branch: drafts.BranchKey, variables: Mapping[str, Variable]) -> Context:

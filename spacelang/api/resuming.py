@@ -61,7 +61,7 @@ class ResumableRun:
 
     @property
     def target_column(self) -> str | tuple[str, ...] | None:
-        """The column of labels, or several ones; None without rows."""
+        """The column of labels, or several columns; None without rows."""
         return None if is_table_reference(self.header) else stored_data_options(self.header).target
 
     def space(self, allow: Iterable[str]) -> Space:

@@ -57,7 +57,7 @@ class TabularData(EvaluationData):
         return bound, objective.with_bound_space(bound.checked)
 
     def stored_options(self, experiment: Experiment, aim: ObjectiveInfo) -> Mapping[str, str]:
-        """Return where the rows come from, labels, test rows, how the file was read, and splits that it lacks."""
+        """Return the source of the rows, the targets, the test rows, the read options, and splits of the program."""
         from spacelang.runtime.data.read_options import DataOptions
         from spacelang.runtime.data.several_targets import target_names
         from spacelang.runtime.data.stored_splits import splits_as_texts
@@ -79,12 +79,12 @@ class TabularData(EvaluationData):
         from spacelang.runtime.data.related_columns import relate_rows
 
         task, table = experiment.space.task, self.table
-        said = experiment.validation or table.validation or (None if task is None else task.validation)
+        validation = experiment.validation or table.validation or (None if task is None else task.validation)
         if self.splitter is not None:
             return table, None
-        if self.group_name is not None and isinstance(said, Holdout | CrossValidation):
-            said = replace(said, group=self.group_name)
-        return relate_rows(table, said), said
+        if self.group_name is not None and isinstance(validation, Holdout | CrossValidation):
+            validation = replace(validation, group=self.group_name)
+        return relate_rows(table, validation), validation
 
     def _objective(self, experiment: Experiment) -> "DataObjective":
         import pandas as pd
@@ -113,30 +113,32 @@ class TabularData(EvaluationData):
                 what = "an ensemble votes on one target, and scikit-learn has no vote on several"
                 raise InputError(what, "leave out the ensemble (`--ensemble 0`)")
         task = space.task or Task(kind)
-        related, said = self.related_table(experiment)
+        related, validation = self.related_table(experiment)
         table, others = split_off_test_rows(related, read_test_rows(experiment.test, self.table), kind, seed)
         metric = experiment.metric
         goal = Goal("maximize", metric) if isinstance(metric, str) else task.goal
-        dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(said))
+        dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(validation))
         if self.splitter is not None:
             dataset = split_by(self.splitter, dataset, seed)
-            said = dataset.validation
-        said = said or default_validation(dataset, self.group_name)
+            validation = dataset.validation
+        validation = validation or default_validation(dataset, self.group_name)
         if others is not None and test_share_or_none(experiment.test) is None:
-            check_related_test_rows(self.table, others, said)
-            others = relate_test_rows(others, said)
+            check_related_test_rows(self.table, others, validation)
+            others = relate_test_rows(others, validation)
         tested = None if others is None else make_test_dataset(others, table, dataset)
         recorded = replace(
             experiment.recorded,
             training_score=experiment.recorded.training_score or needs_training_loss(experiment.optimizer),
             predictions=experiment.recorded.predictions or experiment.ensemble is not None,
         )
-        beside: dict[str, Any] = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
-        beside["scorer"] = None if isinstance(metric, str) else metric
-        settings = EvaluationSettings(goal, said, task.bounds, seed, **beside)
+        recorded_settings: dict[str, Any] = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
+        recorded_settings["scorer"] = None if isinstance(metric, str) else metric
+        settings = EvaluationSettings(goal, validation, task.bounds, seed, **recorded_settings)
         objective = DataObjective(space.checked, dataset, settings, tested=tested)
         if self.splitter is not None or (dataset.relations and not table.splits):
-            check_metric_on_splits(objective.metric, dataset, [held for _, held in split_rows(dataset, said, seed)])
+            check_metric_on_splits(
+                objective.metric, dataset, [held for _, held in split_rows(dataset, validation, seed)]
+            )
         return objective
 
 

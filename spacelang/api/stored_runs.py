@@ -225,11 +225,11 @@ def _data_reference(header: RunHeader) -> str:
 
 def _data_options(header: RunHeader, reference: str, given: DataOptions, reading: ReadOptions | None) -> DataOptions:
     """Return the options of the data; those that the caller leaves out are taken from the store."""
-    said = parse_data_options(header.data_options)
+    stored = parse_data_options(header.data_options)
     return DataOptions(
-        said.target if given.target is None else given.target,
-        said.test if given.test is None else given.test,
-        said.reading.applicable_to(reference) if reading is None else reading,
+        stored.target if given.target is None else given.target,
+        stored.test if given.test is None else given.test,
+        stored.reading.applicable_to(reference) if reading is None else reading,
     )
 
 
@@ -245,7 +245,7 @@ def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: floa
             else f"the run reserved test rows ({reserved}): give their share with `--test`"
         )
         raise DataError(
-            f"{data_of_run}, and `{table.name}` has {rows} rows and {columns} columns beside the labels", remedy
+            f"{data_of_run}, and `{table.name}` has {rows} rows and {columns} columns besides the labels", remedy
         )
     seen, _ = split_off_test_rows(table, read_test_rows(share, table), kind, header.seed)
     if seen.features.shape[0] != header.data.rows:

@@ -162,7 +162,7 @@ def shown_name(reference: str) -> str:
 
 
 def read_standard_input() -> bytes:
-    """Return what a space on standard input may have at most, and one byte more; ends the program if it is closed."""
+    """Return standard input, up to one byte more than a space may have; end the program if it is closed."""
     from spacelang.syntax.sources import MAX_JSON_BYTES
 
     if sys.stdin is None:

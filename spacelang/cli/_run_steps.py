@@ -49,7 +49,7 @@ def load_data(data: str, target_column: str | tuple[str, ...] | None, options: "
 
 
 def warn_of_columns(data: "EvaluationData", space: "Space", validation: "Validation | None") -> None:
-    """Warn of columns that look useless for learning, unless they say how rows are split: by option or by the task."""
+    """Warn of columns that look useless for learning, except those by which the validation splits the rows."""
     from spacelang.api.search_data import TabularData
     from spacelang.ir.validation import excluded_columns
     from spacelang.runtime.data.profile import warnings_of

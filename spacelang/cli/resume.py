@@ -35,9 +35,9 @@ def command(
     code: CodeOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Continue a stored run: nothing needs to be given again, the store knows the data, the space and the options.
+    """Continue a stored run with the data, the space and the options that are in its store.
 
-    A run that was stopped goes on with its budget. One that has used it up needs a larger --time or --trials, which
+    A run that was stopped continues with its budget. One that has used it up needs a larger --time or --trials, which
     count from the start of the run. Options that are not given are as in the run.
 
     The store may come from someone else. Packages that its space uses must be allowed again, and data outside of this
@@ -52,7 +52,7 @@ def command(
         from spacelang.cli.tabulate import resume_table
 
         if output is None:
-            fail(f"`{run}` is a table in the making", f"say where to write it: `{found.command}`")
+            fail(f"`{run}` is an unfinished table of `spacelang tabulate`", f"say where to write it: `{found.command}`")
         resume_table(found, data, output, options, as_json=json)
         return
     if output is not None:

@@ -220,7 +220,7 @@ class LostParts:
         return None if left == expr.Constant(not constraint.forbidden) else replace(constraint, expression=left)
 
     def simplify_computed(self, computed: ComputedParameter) -> ComputedParameter | None:
-        """Return a computed parameter as it is without what was lost; None if its value is not defined any more."""
+        """Return a computed parameter without the removed variables; None if its value is undefined without them."""
         if not self.are_in(computed.expression):
             return computed
         left = partially_evaluate_value(

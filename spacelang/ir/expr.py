@@ -40,6 +40,14 @@ ComputedValue: TypeAlias = ExpressionValue | Fraction | NumberInterval
 Lookup: TypeAlias = Callable[[str], ExpressionValue]
 """A function that returns the value at an address: a branch name for a decision, INACTIVE for anything not active."""
 ComparisonSign: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
+NEGATED_SIGNS: Final[Mapping[ComparisonSign, ComparisonSign]] = {
+    "==": "!=",
+    "!=": "==",
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+}
 Operation: TypeAlias = Literal["+", "-", "*", "/", "**"]
 Function: TypeAlias = Literal["min", "max", "ceil", "floor", "sqrt", "log2", "count"]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FILE: Final = "FILE"  # Stands for a file that the store does not know
 PACKAGE: Final = "PACKAGE"  # Stands for a package that the user has to know and to trust
 EXHAUSTED: Final = "exhausted"  # The ending of a session that had nothing left to try
-TABULATE: Final = "tabulate"  # The name of the optimizer in the stores of tables in the making
+TABULATE: Final = "tabulate"  # The name of the optimizer in the stores of unfinished tables
 TIMES: Final = 2  # The suggested budget is at least so many times what a finished run has used
 
 

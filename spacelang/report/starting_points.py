@@ -1,4 +1,4 @@
-"""Advice for a search that has tried little beside its starting points."""
+"""Advice for a search that has tried little besides its starting points."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -28,13 +28,13 @@ class StartingPoints:
         if not (option := self.larger_budget(outcome)):
             return ""
         total = len(self.configurations)
-        said = f"{evaluated} of {total} starting points {'was' if evaluated == 1 else 'were'} evaluated"
+        sentence = f"{evaluated} of {total} starting points {'was' if evaluated == 1 else 'were'} evaluated"
         if evaluated == total:
             points = "The only starting point was" if total == 1 else f"All {total} starting points were"
             others = f"only {further} other configuration{'' if further == 1 else 's'}" if further else "nothing else"
-            said = f"{points} evaluated, but {others}"
+            sentence = f"{points} evaluated, but {others}"
         workers = f" or `--workers {self.processors}`" if self.workers < self.processors and "time" in option else ""
-        return f"{said}: allow `{option}`{workers}."
+        return f"{sentence}: allow `{option}`{workers}."
 
     def larger_budget(self, outcome: Outcome) -> str:
         """Return the option for a budget that would have been large enough; empty if this one was."""

@@ -262,8 +262,8 @@ def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    shown_rows = [(_line(name), _line(said)) for name, said in rows]
-    return (f"  {name}  {said}".rstrip() for name, said in pad_columns(shown_rows))
+    shown_rows = [(_line(name), _line(text)) for name, text in rows]
+    return (f"  {name}  {text}".rstrip() for name, text in pad_columns(shown_rows))
 
 
 def _line(line: str, longest: int = MAX_LENGTH) -> str:

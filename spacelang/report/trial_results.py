@@ -114,8 +114,8 @@ def describe_value(score: "TestScore", metric: LossName) -> str:
     """Return a score on the test set with its interval, or the reason why there is none."""
     if score.loss is None:
         return score.reason
-    said = f"{metric.score(score.loss):{INTERVAL_DIGITS}}{metric.describe_interval(score.low, score.high)}"
-    return f"{said}; {score.reason}" if score.low is None or score.high is None else said
+    value = f"{metric.score(score.loss):{INTERVAL_DIGITS}}{metric.describe_interval(score.low, score.high)}"
+    return f"{value}; {score.reason}" if score.low is None or score.high is None else value
 
 
 def _document(each: "UnseenRowsMeasurement") -> dict[str, object]:

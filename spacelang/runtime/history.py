@@ -21,7 +21,7 @@ class EndReason(StrEnum):
     BUDGET = "budget"
     EXHAUSTED = "exhausted"
     INTERRUPTED = "interrupted"
-    STOPPED = "stopped"  # By a callback
+    STOPPED = "stopped"  # A callback stopped the run
 
 
 @dataclass(frozen=True, slots=True)

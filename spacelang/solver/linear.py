@@ -11,7 +11,7 @@ from itertools import product
 
 from spacelang.frozen import frozen
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
-from spacelang.ir.expr import Arithmetic, Call, Compare, ComparisonSign, Constant, Expr, Reference
+from spacelang.ir.expr import NEGATED_SIGNS, Arithmetic, Call, Compare, ComparisonSign, Constant, Expr, Reference
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NumberInterval, Value, to_fraction, to_rational
 
 
@@ -127,7 +127,7 @@ InequalitySystem = tuple[Inequality, ...]  # A system of inequalities that must 
 def inequalities_for(relation: ComparisonSign, form: LinearSum, truth: bool) -> tuple[InequalitySystem, ...]:
     """Return the alternative systems, two for an inequality of values, that give a relation its truth."""
     if not truth:
-        relation = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}[relation]  # type: ignore[assignment]
+        relation = NEGATED_SIGNS[relation]
     opposite = _scale(form, Fraction(-1))
     match relation:
         case "==":

@@ -62,8 +62,12 @@ def render_page() -> str:
     rows = "\n".join(f"| `{name}` | {_summary(target)} |" for name, target in targets.items())
     table = ["| construct | " + " | ".join(f"`{name}`" for name in targets) + " |", "| --- " * (len(targets) + 1) + "|"]
     for construct in Construct:
-        told = (dict.fromkeys(STATUS_MARKDOWN[v.status] for v in _verdicts(t, construct)) for t in targets.values())
-        table.append("| ".join([f"| {construct.value} ", *(f"{', '.join(statuses)} " for statuses in told)]) + "|")
+        statuses_by_target = (
+            dict.fromkeys(STATUS_MARKDOWN[v.status] for v in _verdicts(t, construct)) for t in targets.values()
+        )
+        table.append(
+            "| ".join([f"| {construct.value} ", *(f"{', '.join(statuses)} " for statuses in statuses_by_target)]) + "|"
+        )
     return "\n".join([HEAD.replace("{TARGETS}", rows), *table, "", *_details(targets)]).rstrip("\n") + "\n"
 
 
@@ -84,8 +88,8 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
             yield f"- `--set {option.name}={default}` ({option.type}): {option.doc}"
         if PluginRegistry.options(target):
             yield ""
-        told = ((v, construct.value) for construct in Construct for v in _verdicts(target, construct))
-        for verdict, constructs in group_by_key(told).items():
+        verdicts = ((v, construct.value) for construct in Construct for v in _verdicts(target, construct))
+        for verdict, constructs in group_by_key(verdicts).items():
             yield f"- {', '.join(constructs)}: {STATUS_MARKDOWN[verdict.status]}: {verdict.message}"
         yield ""
 

@@ -174,7 +174,7 @@ OTHER: dict[str, tuple[str, dict[str, Any]]] = {
     "has no column `bought`": ("unlabelled.csv", {}),
     "leaves 105 of its 150 rows for trials": ("rows.csv", {"test": 0.3}),
     "must be between 0 and 1": ("rows.csv", {"test": 3.0}),
-    "columns beside the labels": ("rows.csv", {"reading": ReadOptions(drop_columns=("pay",))}),
+    "columns besides the labels": ("rows.csv", {"reading": ReadOptions(drop_columns=("pay",))}),
 }
 
 

@@ -144,13 +144,13 @@ def _figures(run_data: RunData) -> Iterator[Statistic]:
     yield Statistic(f"{what} on held-out rows" if run_data.is_scored_on_data else what, best, note)
     test, best_one = run_data.run.test, run_data.run.best
     if test is not None and (loss := test.score.loss) is not None:
-        score, said = test.score, test.score.reason
+        score, note = test.score, test.score.reason
         name = metric.score_name
         whose = f"its {name}" if best_one is not None and best_one[0] == test.trial else f"{name} of trial {test.trial}"
         if score.low is not None and score.high is not None:
             low, high = metric.score_interval(score.low, score.high)
-            said = f"95 % interval: {low:{INTERVAL_DIGITS}} to {high:{INTERVAL_DIGITS}}"
-        yield Statistic(f"{whose} on the test set", f"{metric.score(loss):{INTERVAL_DIGITS}}", said)
+            note = f"95 % interval: {low:{INTERVAL_DIGITS}} to {high:{INTERVAL_DIGITS}}"
+        yield Statistic(f"{whose} on the test set", f"{metric.score(loss):{INTERVAL_DIGITS}}", note)
     counts = count_failures_by_status(run_data.run.failures)
     yield Statistic("trials", f"{found.trials:,}", describe_counts(counts) or "none failed")
     if header.bounds and run_data.succeeded:

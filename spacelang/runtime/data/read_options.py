@@ -134,7 +134,7 @@ def format_drop_columns_option(columns: Iterable[str]) -> str:
 class DataOptions:
     """The options of data: how its file is read, and which labels and test rows there are.
 
-    `target` is the label column, or several ones; None is the default. `test` is the share of test rows, None if all
+    `target` is the label column, or several columns; None is the default. `test` is the share of test rows, None if all
     rows are used. `reference` is the data as it was named, and `test_file` the file of test rows; None if there is
     none, or if the store is of a version that did not save it.
     """
@@ -149,11 +149,11 @@ class DataOptions:
     def as_texts(self) -> dict[str, str]:
         """The options as texts by name, without those at their defaults."""
         named = {"target": self.target} if isinstance(self.target, str | None) else {"targets": json.dumps(self.target)}
-        said = {**named, "test": None if self.test is None else repr(self.test)}
-        said |= {"reference": self.reference, "test_file": self.test_file}
+        options = {**named, "test": None if self.test is None else repr(self.test)}
+        options |= {"reference": self.reference, "test_file": self.test_file}
         dropped = {"drop_columns": json.dumps(self.reading.drop_columns)} if self.reading.drop_columns else {}
         return (
-            {name: value for name, value in said.items() if value is not None}
+            {name: value for name, value in options.items() if value is not None}
             | self.reading.non_default_text_file_options
             | dropped
         )

@@ -12,11 +12,11 @@ from spacelang.runtime.errors import DataError
 from spacelang.text import count_with_noun
 
 TargetNames: TypeAlias = str | tuple[str, ...]
-"""The name of the target column, or the names of several ones."""
+"""The name of the target column, or the names of several columns."""
 
 
 def target_names(target: "pd.Series[Any] | pd.DataFrame") -> TargetNames:
-    """Return the name of the target, or the names of several ones."""
+    """Return the name of the target, or the names of several columns."""
     return tuple(map(str, target.columns)) if isinstance(target, pd.DataFrame) else str(target.name)
 
 

@@ -117,7 +117,7 @@ def _check_shape(text: str, name: str, sep: str) -> None:
             else:
                 rows += 1
     except csv.Error as error:
-        texts = (said for start, said in CSV_ERRORS.items() if str(error).startswith(start))
+        texts = (reason_and_remedy for start, reason_and_remedy in CSV_ERRORS.items() if str(error).startswith(start))
         reason, remedy = next(texts, (str(error), ""))
         raise DataError(f"line {reader.line_num} of `{name}` cannot be read: {reason}", remedy) from error
     if rows == 0:

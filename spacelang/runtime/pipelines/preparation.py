@@ -276,7 +276,7 @@ def _category_flow(operator: Operator) -> _Flow:
     return _Flow.PASSES if passes else _Flow.BREAKS
 
 
-_ANY_VALUE: Final = object()  # A value that could be any, such as a computed one
+_ANY_VALUE: Final = object()  # Stands for a value that is not known in advance, such as a computed one
 
 
 def _possible_values(operator: Operator, parameter: str, default: object) -> set[object]:

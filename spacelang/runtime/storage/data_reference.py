@@ -26,8 +26,8 @@ def stored_data_options(header: RunHeader) -> DataOptions:
 
 def is_held_by_program(header: RunHeader) -> bool:
     """Return True if the rows were passed by a program, so that the name of the data is no file and no collection."""
-    said = stored_data_options(header)
-    return bool(header.data.rows) and said.reference is None and not {".", ":"} & {*header.data.name}
+    options = stored_data_options(header)
+    return bool(header.data.rows) and options.reference is None and not {".", ":"} & {*header.data.name}
 
 
 def named_data(header: RunHeader) -> str:

@@ -155,13 +155,19 @@ def daemons() -> list[int]:
     return [each.pid for each in found if DAEMON in (each.info["cmdline"] or ()) and each.status() != "zombie"]
 
 
-def test_only_a_job_that_ran_alone_is_blamed_for_a_killed_zygote(make: Make) -> None:
+def test_only_a_job_that_ran_alone_is_blamed_for_a_killed_zygote(make: Make, tmp_path: Path) -> None:
     def act(request: Request) -> Trial:
-        if request.configuration["number"] == 2:
+        number = request.configuration["number"]
+        started = tmp_path / f"{number}"
+        is_first_attempt = not started.exists()
+        started.touch()
+        if number == 2:
             spawn_unmarked_daemon()
-            time.sleep(0.2)
+            while not all((tmp_path / f"{each}").exists() for each in (1, 3)):
+                time.sleep(0.01)
             os.kill(os.getppid(), signal.SIGKILL)
-        time.sleep(0.3)
+        if (number in (1, 3) and is_first_attempt) or number == 2:
+            time.sleep(MAX_SECONDS)  # until the reaper kills this worker
         return successful_trial(request)
 
     executor = make(act, workers=3)

@@ -37,11 +37,10 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
 
     Conditions and constraints in left-out stages are read only for mistakes.
     """
-    declared = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared))).variables
-    reached = {drafts.stage_of(address) for address in space.variables}
-    left_out = {drafts.stage_of(address) for address in declared} - reached if draft.is_whole else set()
-    names = NameResolver(declared, draft, frozenset(left_out), report.symbols)
-    reader = ExpressionReader(names, report)
+    space, used = _with_ranges(space, draft, report)
+    declared, left_out = _declared(space, draft)
+    reader = ExpressionReader(NameResolver(declared, draft, left_out, report.symbols), report)
+    reader.used |= used
     read = {each.address: _read(each.expression, each.scope, reader, report) for each in draft.conditions}
     conditions = {address: expression for address, expression in read.items() if expression is not None}
     draft.decision_conditions = _read_decision_conditions(draft, reader, report)
@@ -57,11 +56,39 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
 
             written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
             computed_checks.check(found, written, report)
+        if draft.ranges:
+            from spacelang.analysis import bound_activity
+
+            bound_activity.check(found, report)
         _check_unused(found, draft, reader, report)
         found = _without_unused_imports(found, draft.imported)
     if draft.columns is not None and not report.has_errors:
         found = prune_for_columns(found, draft, draft.columns, report)
     return _with_decision_conditions(found, draft.decision_conditions.values(), report)
+
+
+def _declared(space: Space, draft: drafts.Draft) -> tuple[Mapping[str, Variable], frozenset[str]]:
+    """Return everything that expressions may name, and the stages that are not part of the pipeline."""
+    declared = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared))).variables
+    reached = {drafts.stage_of(address) for address in space.variables}
+    left_out = {drafts.stage_of(address) for address in declared} - reached if draft.is_whole else set()
+    return declared, frozenset(left_out)
+
+
+def _with_ranges(
+    space: Space, draft: drafts.Draft, report: DiagnosticCollector
+) -> tuple[Space, set[drafts.Definition]]:
+    """Return the space with the ranges whose bounds name hyperparameters, and the definitions that these use."""
+    if not draft.ranges:
+        return space, set()
+    # Most files have no such bounds: the reader is imported only if it is needed.
+    from spacelang.analysis import bounds
+
+    declared, left_out = _declared(space, draft)
+    names = NameResolver(declared, draft, left_out, report.symbols)
+    reader = ExpressionReader(names, report)
+    found = bounds.NamedBoundReader(declared, draft, names, reader, report).read()
+    return bounds.with_ranges(space, draft, found), reader.used
 
 
 def _computations(draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector) -> dict[str, Expr]:
@@ -168,14 +195,14 @@ def _with_decision_conditions(
 
 
 def _constraints(
-    draft: drafts.Draft, reader: ExpressionReader, space: Space, left_out: set[str], report: DiagnosticCollector
+    draft: drafts.Draft, reader: ExpressionReader, space: Space, left_out: Collection[str], report: DiagnosticCollector
 ) -> tuple[Constraint, ...]:
     found: list[Constraint] = []
     for pending in draft.rules:
         rule, scope = pending.rule, pending.scope
         expression = _read(rule.expression, scope, reader, report)
         if expression is not None and drafts.stage_of(scope.place) not in left_out:
-            constraint = Constraint(expression, rule.forbidden, rule.span)
+            constraint = Constraint(expression, rule.forbidden, rule.span, pending.bound)
             # After an error, the space may lack the branch of the body, and its constraints are not used.
             constraint, said = (
                 (constraint, drafts.ConstraintWithBranches(expression))

@@ -134,7 +134,7 @@ class ResumableRun:
     def _stored_limits(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
         """Return the limits that the user gave the run; those of its budget if it had others and none is chosen now."""
         stored = _stored_values(self.header)
-        found = {name: stored[name] for name in LIMITS if name in stored and _is_limit(stored[name])}
+        found: dict[str, Any] = {name: stored[name] for name in LIMITS if name in stored and _is_limit(stored[name])}
         if found or chosen:
             return found
         seconds, trials = self.header.budget.seconds, self.header.budget.trials

@@ -199,7 +199,7 @@ def read_configuration(path: str) -> dict[str, object]:
         remedy = "pipe the file into the command: the path `-` stands for the standard input"
         fail(f"cannot read {shown}: it is not a regular file", remedy, status=BAD_INPUT)
     try:
-        content = partial(sys.stdin.read) if path == "-" else partial(Path(path).read_text, encoding="utf-8-sig")
+        content = sys.stdin.read if path == "-" else partial(Path(path).read_text, encoding="utf-8-sig")
         text = path if is_text else content()
         return dict(Configuration.from_json(text))
     except UnicodeDecodeError as error:

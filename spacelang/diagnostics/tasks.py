@@ -89,9 +89,9 @@ class ReversedGoal(Diagnostic):
 class GoalForm(Diagnostic):
     """A goal must be a scorer or 1 minus a scorer: `minimize 1 - roc_auc`, `maximize r2`.
 
-    After a score, a task may also minimize costs, `predict_latency`, `pickled_size` and `fit_seconds`: `minimize 1 -
-    roc_auc, predict_latency`. Other formulas are not supported. Choose the scorer that is closest to the intended goal; `subject to` sets bounds
-    on other measures.
+    After a score, a task may also minimize costs, which are `predict_latency`, `pickled_size` and `fit_seconds`, as in
+    `minimize 1 - roc_auc, predict_latency`. Other formulas are not supported. Choose the scorer
+    that is closest to the intended goal; `subject to` sets bounds on other measures.
     """
 
     code = "SL806"

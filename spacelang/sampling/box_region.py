@@ -15,13 +15,15 @@ PILOT_DRAWS: Final = 512
 """The number of draws by which a round estimates which part is accepted."""
 MIN_ACCEPTED: Final = 0.2
 """The part of the draws that must be accepted: one in five."""
+WANTED_ACCEPTED: Final = 0.25
+"""The part that a pilot must accept; it is larger, because the pilot estimates the part."""
 
 
 class BoxRegion:
     """A region of any shape in a cover of boxes of shares; a draw is accepted if it lies in the region."""
 
     is_approximate = False
-    min_accepted = MIN_ACCEPTED
+    wanted_accepted = WANTED_ACCEPTED
 
     def __init__(self, tied: TiedCells) -> None:
         """Halve the boxes, always those of the greatest mass, until enough draws are accepted or there are too many."""
@@ -30,7 +32,7 @@ class BoxRegion:
         self.masses = self.bounds(self.lower, self.upper)
         rng = np.random.default_rng(0)  # what is estimated must not depend on the draws of the user
         for _ in range(MAX_HALVINGS):
-            if not self._can_be_halved() or self._accepted_part(rng) >= self.min_accepted:
+            if not self._can_be_halved() or self._accepted_part(rng) >= self.wanted_accepted:
                 break
             self._halve_boxes()
         self._sums, self.mass = np.cumsum(self.masses), float(self.masses.sum())

@@ -18,9 +18,9 @@ from spacelang.sampling.value_codes import Array
 
 STEPS_PER_RANGE: Final = 25
 """The number of steps of hit-and-run for each draw is this times the number of tied ranges."""
-POINTS: Final = 1_024
+POINTS: Final = 512
 """The number of points of multilevel splitting; each draw starts at one of them."""
-STEPS_PER_LEVEL: Final = 20
+STEPS_PER_LEVEL: Final = 12
 MAX_LEVELS: Final = 200
 """The maximum number of levels; each halves the probability."""
 MAX_SHRINKINGS: Final = 40

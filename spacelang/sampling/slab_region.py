@@ -7,14 +7,14 @@ import numpy as np
 from numpy.random import Generator
 
 from spacelang.ir.domain import Real
-from spacelang.sampling.box_region import MIN_ACCEPTED, BoxRegion
+from spacelang.sampling.box_region import WANTED_ACCEPTED, BoxRegion
 from spacelang.sampling.tied_cells import ROUNDING_MARGIN, TiedCells
 from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.domain_cells import log_ratio
 
-MIN_ACCEPTED_OF_TWO: Final = 0.9
-"""The part of the draws that must be accepted with two tied ranges, whose boxes are intervals and cost little."""
+WANTED_OF_TWO: Final = 0.9
+"""The part of the draws that a pilot must accept with two tied ranges, whose boxes are intervals and cost little."""
 
 
 def can_be_last(tied: TiedCells, name: str) -> bool:
@@ -34,7 +34,7 @@ class SlabRegion(BoxRegion):
     def __init__(self, tied: TiedCells, last: str) -> None:
         """Cover the region; `last` is the name of the range that is drawn last."""
         self.last = tied.names.index(last)
-        self.min_accepted = MIN_ACCEPTED_OF_TWO if tied.dimension == 2 else MIN_ACCEPTED
+        self.wanted_accepted = WANTED_OF_TWO if tied.dimension == 2 else WANTED_ACCEPTED
         cell = tied.cells[last].cell
         assert isinstance(cell, Real)
         self._ends = cell.lower, cell.upper

@@ -245,7 +245,8 @@ def print_answer(
     budget = "" if points is None else points.larger_budget(outcome)
     with Store.read(found.store) as run:
         has_best = outcome.best is not None
-        steps = [step.line for step in next_steps(run, has_best=has_best, budget=budget, data=data)]
+        trusted = found.experiment.space.surroundings.allowed
+        steps = [step.line for step in next_steps(run, has_best=has_best, budget=budget, data=data, trusted=trusted)]
     print_summary(outcome, facts, Console(highlight=False), after or NO_FINAL_WORK, steps)
 
 

@@ -402,6 +402,11 @@ _NOT_NEXT_SETTING: Final = r"(?!subject|validate|limit|fidelity|maximi|minimi)"
 _CONSTRAINT_KEYWORD: Final = r"\b(?:forbid|require|when)\b"
 _EXPRESSIONS: Final = (
     make_idiom(r"<>|≠|=/=|=!=|!==", "write `!=`", "!="),
+    make_idiom(
+        r"(?P<left>[A-Za-z_][\w.]*)[ \t]+is[ \t]+not[ \t]+(?P<right>[A-Za-z_][\w.]*|\"[^\"\n]*\")",
+        r"write `not \g<left> is \g<right>`",
+        r"not \g<left> is \g<right>",
+    ),
     make_idiom(r"≤|=<", "write `<=`"),
     make_idiom(r"≥", "write `>=`"),
     make_idiom(r"===", "write `==`", "=="),

@@ -66,6 +66,7 @@ EXCLUDED: Final = {
         ("examples/default/benchmark.py", "examples/default/analysis.py", "examples/default/peers/"),
         "hours, and other tools; tests/end_to_end/test_default_benchmark.py runs the scripts on less",
     ),
+    "examples/documentation/build.py": "tests/end_to_end/test_documentation_site.py builds the site",
     "python examples/default/portfolio.py": "hours; tests/end_to_end/test_default_benchmark.py runs parts on less",
 }
 """The commands of `sh` blocks that are not run, by what stands in them, and why."""

@@ -1,4 +1,4 @@
-"""The playground of the documentation site: it checks, formats, counts, explains and compares a space in the browser."""
+"""The playground of the documentation site checks, formats, counts, explains and compares a space in the browser."""
 
 import json
 import os

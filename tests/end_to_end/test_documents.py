@@ -293,7 +293,7 @@ def parse_only(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         case ["for", "name", "in", *names]:
             assert all((ROOT / f"examples/default/peers/{name}.txt").is_file() for name in names)
         case _:
-            assert arguments[0] in {"do", "done", "python3", "python3.11"}, arguments
+            assert arguments[0] in {"do", "done", "npm", "python3", "python3.11"}, arguments
 
 
 class RefusedProcess:
@@ -347,7 +347,7 @@ PLACES: Final = {
 """What stands for the words of the documents that a user replaces."""
 
 
-SCRIPTS: Final = {"--full", "--table", "--archive", "--part", "--jobs"}
+SCRIPTS: Final = {"--full", "--table", "--archive", "--part", "--jobs", "--pyodide"}
 """The options of `tests/run.py` and of the scripts in `examples`."""
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spacelang.catalog.catalogue import join_elements
-from spacelang.ir.computed import computed_value
+from spacelang.ir.computed import computed_value, tuple_value
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound, describe, literal
 from spacelang.ir.expr import InactiveValue
@@ -257,13 +257,12 @@ class _Builder(PipelineWalk):
         return catalogue_access.class_of(operator)(**composed)
 
     def _computed_arguments(self, operator: Operator) -> dict[str, Any]:
-        """Return the values of computed parameters, without undefined ones."""
-        if not operator.computed:
+        """Return the values of computed parameters and tuples, without undefined ones."""
+        if not operator.computed and not operator.tuples:
             return {}
         lookup = Assignment.from_configuration(self.space, self.configuration)
-        found = (
-            (each.name, computed_value(each.expression, lookup, self.space.variables)) for each in operator.computed
-        )
+        found = [(each.name, computed_value(each.expression, lookup, self.space.variables)) for each in operator.computed]
+        found += [(each.name, tuple_value(each, lookup)) for each in operator.tuples]
         return {
             name: self.computed_parameter_value(operator, name, value)
             for name, value in found

@@ -1,0 +1,353 @@
+"""Tuples of variable length: read their domains and defaults, and make hyperparameters of their length and elements."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from spacelang.analysis import annotations
+from spacelang.analysis.annotations import AnnotationValues
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
+from spacelang.analysis.drafts import AddressPrefix, Draft, PendingCondition, Scope
+from spacelang.analysis.hyperparameter_defaults import read_value
+from spacelang.analysis.parameter_checks import ParameterChecker
+from spacelang.analysis.values import InvalidValue, literal_value
+from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
+from spacelang.diagnostics.conditions import BadBound, DefaultOutside, EmptyDomain
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.files import TooLarge
+from spacelang.diagnostics.names import DuplicateValue
+from spacelang.diagnostics.syntax import UnexpectedText
+from spacelang.frozen import frozen
+from spacelang.ir import space as ir
+from spacelang.ir.domain import (
+    NOT_FOUND,
+    Categorical,
+    Domain,
+    Grid,
+    NotFound,
+    SimpleDomain,
+    Union,
+    contains,
+    describe,
+    literal,
+    nearest_value,
+    parts,
+)
+from spacelang.ir.expr import Compare, Constant, Expr, Reference
+from spacelang.ir.value import Value
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+MAX_LENGTH: Final = 64
+"""The maximum length of a tuple: each element is a hyperparameter."""
+
+
+@frozen
+class TupleDomain:
+    """The values of a tuple parameter: tuples of `least` to `greatest` elements, and those in `others`."""
+
+    least: int
+    greatest: int
+    element: SimpleDomain
+    others: tuple[SimpleDomain, ...] = ()
+    begins_with_tuple: bool = True
+
+    def find(self, value: Value) -> Value | NotFound:
+        """Return the value in the types of the domain, or NOT_FOUND if it is outside."""
+        if isinstance(value, tuple) and self.least <= len(value) <= self.greatest:
+            found = [self.element.find(each) for each in value]
+            if not any(isinstance(each, NotFound) for each in found):
+                return tuple(found)  # type: ignore[arg-type]
+        return Union(self.others).find(value)
+
+    @property
+    def middle_tuple(self) -> tuple[Value, ...]:
+        """The tuple of middle length with middle elements."""
+        return (self.element.representative,) * ((self.least + self.greatest) // 2)
+
+    @property
+    def representative(self) -> Value:
+        """The middle of the first part."""
+        return self.middle_tuple if self.begins_with_tuple else self.others[0].representative
+
+    @property
+    def without_others(self) -> "TupleDomain":
+        """The domain of the tuples alone."""
+        return replace(self, others=(), begins_with_tuple=True)
+
+    def problem(self, value: Value) -> str | None:
+        """Return the reason why a tuple is outside, as a note."""
+        if not isinstance(value, tuple):
+            return None
+        if not self.least <= len(value) <= self.greatest:
+            return f"`{literal(value)}` has {len(value)} element{'' if len(value) == 1 else 's'}"
+        wrong = next(each for each in value if not contains(self.element, each))
+        return f"the element `{literal(wrong)}` is outside"
+
+
+def tuple_parts(domain: ast.Domain) -> list[ast.TupleDomain]:
+    """Return the tuples of a domain: itself, or parts of a union."""
+    several = domain.parts if isinstance(domain, ast.UnionDomain) else (domain,)
+    return [part for part in several if isinstance(part, ast.TupleDomain)]
+
+
+class TupleReader:
+    """A reader of the parameters of one body whose values are tuples."""
+
+    def __init__(self, place: AddressPrefix, scope: Scope, draft: Draft, report: DiagnosticCollector) -> None:
+        self._place = place
+        self._scope = scope
+        self._draft = draft
+        self._report = report
+
+    def read(
+        self, written: ast.Parameter, judge: ParameterChecker
+    ) -> tuple[ir.TupleParameter, list[ir.Hyperparameter]] | None:
+        """Return the parameter with the hyperparameters that its value is made of; None after reporting a mistake."""
+        name, place = written.name.text, self._place.child(written.name.text)
+        before = len(self._report.found)
+        domain = self._domain(written.domain, judge)
+        self._mark_data_dependent(written, before)
+        advice = annotations.read_annotations(written.annotations, "hyperparameters", self._report)
+        if domain is None:
+            self._scope.dubious.add(name)
+            self._draft.dubious.add(place.address)
+            return None
+        default = self._default(written, domain, judge)
+        self._mark_data_dependent(written, before)
+        choice = None if not domain.others else place.address
+        length = self._place.child(ir.length_name(name))
+        elements = [self._place.child(ir.element_name(name, 1 + k)) for k in range(domain.greatest)]
+        addresses = tuple(each.address for each in elements)
+        parameter = ir.TupleParameter(name, place.address, length.address, addresses, choice, written.name.span)
+        if written.condition is not None:
+            self._draft.conditions.append(PendingCondition(parameter.members[0], written.condition, self._scope))
+        members = [*self._members(written, domain, default, judge, advice)]
+        for member in members:
+            self._scope.addresses[member.name] = member.address
+        return parameter, members
+
+    def _mark_data_dependent(self, written: ast.Parameter, before: int) -> None:
+        symbols = self._report.symbols
+        if symbols.unbound_in(written.domain.span):
+            self._report.mark_data_dependent(before)
+        elif symbols.mentioned_in(written.span):
+            self._report.mark_possibly_caused_by_bindings(before)
+
+    # ---- the domain
+
+    def _domain(self, written: ast.Domain, judge: ParameterChecker) -> TupleDomain | None:
+        several = written.parts if isinstance(written, ast.UnionDomain) else (written,)
+        first, *further = tuple_parts(written)
+        for part in further:
+            hint = "write one tuple that contains both, and narrow it with `require`"
+            expected = "at most one tuple in a union"
+            self._report.add(UnexpectedText(part.span, found=_quoted(part), expected=expected, hint=hint))
+        found_tuple = self._tuple(first, judge)
+        rest = tuple(part for part in several if not isinstance(part, ast.TupleDomain))
+        others = DomainReader(judge, self._report).read(_union(rest, written.span)) if rest else Union(())
+        if found_tuple is None or others is None or further:
+            return None
+        domain = replace(found_tuple, others=parts(others), begins_with_tuple=several[0] is first)
+        return domain if self._are_disjoint(domain, first, rest) else None
+
+    def _tuple(self, written: ast.TupleDomain, judge: ParameterChecker) -> TupleDomain | None:
+        least, greatest = self._length(written.least), self._length(written.greatest)
+        element = self._element(written.element, judge.element_checker)
+        if least is None or greatest is None or element is None:
+            return None
+        if least > greatest:
+            near = f"tuple[{greatest}, {least}] of {written.element.span.text}"
+            reason = f"the least length {least} is above the greatest, {greatest}"
+            self._report.add(EmptyDomain(_ends(written), domain="the tuple", reason=reason, near=near))
+            return None
+        if greatest > MAX_LENGTH:
+            self._report.add(TooLarge(written.greatest.span, what="the length of a tuple", limit=str(MAX_LENGTH)))
+            return None
+        found = TupleDomain(least, greatest, element)
+        return found if judge.check_tuple(least, greatest, _ends(written)) else None
+
+    def _length(self, bound: ast.Expression) -> int | None:
+        if isinstance(bound, ast.Number) and isinstance(bound.value, int) and bound.value >= 0:
+            return bound.value
+        remedy = None
+        if not isinstance(bound, ast.Number):
+            remedy = (
+                "lengths are fixed: give the greatest one that is worth trying, "
+                "and relate it to others with `require length(…) <= …`"
+            )
+        self._report.add(
+            BadBound(
+                bound.span,
+                bound=bound.span.text,
+                domain="the length of a tuple",
+                expected="expected a whole number from 0",
+                remedy=remedy,
+            )
+        )
+        return None
+
+    def _element(self, written: ast.Domain, judge: ParameterChecker) -> SimpleDomain | None:
+        match written:
+            case ast.Range() | ast.BooleanDomain() | ast.ValueSet() | ast.NoneStep():
+                found: Domain | None = DomainReader(judge, self._report).read_part(written)
+                if found is None and self._draft.columns == ():
+                    # The operator is in a part that receives no column, so only the kind of the domain matters.
+                    found = widest_domain(written)
+                return None if isinstance(found, Union) else found
+            case ast.TupleDomain():
+                hint = "a tuple cannot contain tuples; list a few of them as values: `{((1, 2), (3, 4)), …}`"
+            case _:
+                hint = "the elements of a tuple are plain values, such as `int[1, 10]` or `{a, b}`"
+        expected = "the domain of the elements"
+        self._report.add(UnexpectedText(written.span, found=_quoted(written), expected=expected, hint=hint))
+        return None
+
+    def _are_disjoint(self, domain: TupleDomain, written: ast.TupleDomain, rest: Sequence[ast.Domain]) -> bool:
+        """Return True after checking that no other part of the union contains a tuple of the domain or its name."""
+        sound = True
+        for part, place in zip(domain.others, rest, strict=True):
+            for value in part.values if isinstance(part, Categorical) else ():
+                if isinstance(domain.without_others.find(value), NotFound) and value != ir.TUPLE_NAME:
+                    continue
+                reason = f"this value also lies in {_quoted(written)}"
+                if value == ir.TUPLE_NAME:
+                    reason = "in configurations, this word stands for the tuple"
+                shown = place.values if isinstance(place, ast.ValueSet) else ()
+                span = next((each.span for each in shown if _has_value(each, value)), place.span)
+                self._report.add(DuplicateValue(span, value=literal(value), reason=reason))
+                sound = False
+        return sound
+
+    # ---- the default
+
+    def _default(self, written: ast.Parameter, domain: TupleDomain, judge: ParameterChecker) -> Value:
+        """Return the value after `=`, else the library's default, else the middle of the first part."""
+        if written.default is None:
+            found = _library_default(domain, judge)
+            return domain.representative if isinstance(found, NotFound) else found
+        others = Union(domain.others)
+        value = read_value(written.default, self._report, what="default", words=others)
+        value = value if isinstance(value, InvalidValue) else literal_value(value, self._report)
+        if isinstance(value, InvalidValue):
+            return domain.representative
+        found = domain.find(value)
+        if isinstance(found, NotFound):
+            found = self._moved_default(written, value, domain)
+        if isinstance(found, NotFound):
+            self._report_outside(written, value, domain)
+            return domain.representative
+        return found
+
+    def _moved_default(self, written: ast.Parameter, value: Value, domain: TupleDomain) -> Value | NotFound:
+        """Return the default with elements moved into a domain that only the data narrows, or NOT_FOUND."""
+        (part,) = tuple_parts(written.domain)
+        wide = widest_domain(part.element) if self._report.symbols.mentioned_in(part.element.span) else None
+        if wide is None or not isinstance(value, tuple) or not all(contains(wide, each) for each in value):
+            return NOT_FOUND
+        moved = (each if contains(domain.element, each) else nearest_value(each, domain.element) for each in value)
+        return domain.find(tuple(moved))  # type: ignore[arg-type]
+
+    def _report_outside(self, written: ast.Parameter, value: Value, domain: TupleDomain) -> None:
+        default, at, symbols = written.default, written.domain.span, self._report.symbols
+        assert default is not None
+        is_one = not isinstance(value, tuple) and not isinstance(domain.find((value,)), NotFound)
+        problem = domain.problem(value)
+        self._report.add(
+            DefaultOutside(
+                default.span,
+                value=default.span.text,
+                parameter=written.name.text,
+                domain=_quoted(written.domain).strip("`"),
+                near=literal((value,)) if is_one else None,
+                related=() if at.line == default.span.line else (Related(at, "the domain"),),
+                notes=(*(() if problem is None else (problem,)), *symbols.binding_notes(symbols.mentioned_in(at))),
+            )
+        )
+
+    # ---- the hyperparameters
+
+    def _members(
+        self,
+        written: ast.Parameter,
+        domain: TupleDomain,
+        default: Value,
+        judge: ParameterChecker,
+        advice: AnnotationValues,
+    ) -> Iterator[ir.Hyperparameter]:
+        name, (part,) = written.name.text, tuple_parts(written.domain)
+        found = domain.without_others.find(default)
+        is_tuple = not isinstance(found, NotFound)
+        own = found if is_tuple else _library_default(domain.without_others, judge)
+        own = own if isinstance(own, tuple) else domain.middle_tuple
+        if domain.others:
+            several = Union((*domain.others, Categorical((ir.TUPLE_NAME,))))
+            usual = ir.TUPLE_NAME if is_tuple else default
+            yield self._member(name, several, usual, written, domain_text(written.domain.span, several))
+        lengths = Grid(domain.least, domain.greatest)
+        yield self._member(ir.length_name(name), lengths, len(own), written, describe(lengths))
+        # Longer tuples than the default one repeat its last element.
+        last = own[-1] if own else domain.element.representative
+        shown = domain_text(part.element.span, domain.element)
+        for place in range(domain.greatest):
+            usual = own[place] if place < len(own) else last
+            member = self._member(ir.element_name(name, place + 1), domain.element, usual, written, shown)
+            yield replace(member, prior=advice.prior, split=advice.split)
+
+    def _member(
+        self, name: str, domain: Domain, default: Value, written: ast.Parameter, text: str
+    ) -> ir.Hyperparameter:
+        place = self._place.child(name)
+        self._draft.domains[place.address] = text
+        span = written.name.span
+        return ir.Hyperparameter(name, place.address, place.key, domain, default, span=span, is_var=True)
+
+
+def member_conditions(
+    parameter: ir.TupleParameter, least: int, condition: Expr | None
+) -> Iterator[tuple[str, Expr]]:
+    """Yield the conditions of the hyperparameters of a tuple, given that of the parameter, by address.
+
+    The shortest tuple has `least` elements, which are active wherever the tuple is.
+    """
+    span = parameter.span
+    if parameter.choice is not None:
+        is_taken = Compare("==", Reference(parameter.choice, span), Constant(ir.TUPLE_NAME, span), span)
+        yield parameter.length, is_taken
+        condition = is_taken
+    for number, address in enumerate(parameter.elements, start=1):
+        if number > least:
+            yield address, Compare(">=", Reference(parameter.length, span), Constant(number, span), span)
+        elif condition is not None:
+            yield address, condition
+
+
+def _union(rest: tuple[ast.Domain, ...], span: Span) -> ast.Domain:
+    return rest[0] if len(rest) == 1 else ast.UnionDomain(rest, span)
+
+
+def _ends(written: ast.TupleDomain) -> Span:
+    """Return the span of `tuple[least, greatest]`."""
+    span, source = written.span, written.span.source
+    end = source.text.find("]", written.greatest.span.end, written.element.span.start)
+    return Span(source, span.start, end + 1 if end >= 0 else written.greatest.span.end)
+
+
+def _has_value(written: ast.Value, value: Value) -> bool:
+    found = literal_value(written, DiagnosticCollector())
+    return not isinstance(found, InvalidValue) and found == value
+
+
+def _quoted(written: ast.Domain) -> str:
+    text = re.sub(r"#[^\r\n]*", "", written.span.text)
+    return f"`{' '.join(text.split())}`"
+
+
+def _library_default(domain: TupleDomain, judge: ParameterChecker) -> Value | NotFound:
+    """Return the library's default of the parameter if the domain has it, or NOT_FOUND."""
+    default = NoDefault() if judge.parameter is None else judge.parameter.default
+    if isinstance(default, OpaqueDefault | NoDefault):
+        return NOT_FOUND
+    return domain.find(default.name if isinstance(default, NamedObjectDefault) else default)

@@ -28,6 +28,7 @@ from spacelang.ir.space import (
     expressions_of,
     operators,
 )
+from spacelang.ir.tuple_parameters import member_conditions
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -70,9 +71,6 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
 
 def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[str, Expr]:
     """Return the conditions of the lengths and elements of tuples by address, given those of whole parameters."""
-    # Most files have no tuples: the module is imported only if it is needed.
-    from spacelang.analysis.tuples import member_conditions
-
     found: dict[str, Expr] = {}
     for parameter in space.tuples.values():
         lengths = space.variables[parameter.length].hyperparameter.domain

@@ -35,7 +35,6 @@ from spacelang.ir.domain import (
     nearest_value,
     parts,
 )
-from spacelang.ir.expr import Compare, Constant, Expr, Reference
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -303,25 +302,6 @@ class TupleReader:
         self._draft.domains[place.address] = text
         span = written.name.span
         return ir.Hyperparameter(name, place.address, place.key, domain, default, span=span, is_var=True)
-
-
-def member_conditions(
-    parameter: ir.TupleParameter, least: int, condition: Expr | None
-) -> Iterator[tuple[str, Expr]]:
-    """Yield the conditions of the hyperparameters of a tuple, given that of the parameter, by address.
-
-    The shortest tuple has `least` elements, which are active wherever the tuple is.
-    """
-    span = parameter.span
-    if parameter.choice is not None:
-        is_taken = Compare("==", Reference(parameter.choice, span), Constant(ir.TUPLE_NAME, span), span)
-        yield parameter.length, is_taken
-        condition = is_taken
-    for number, address in enumerate(parameter.elements, start=1):
-        if number > least:
-            yield address, Compare(">=", Reference(parameter.length, span), Constant(number, span), span)
-        elif condition is not None:
-            yield address, condition
 
 
 def _union(rest: tuple[ast.Domain, ...], span: Span) -> ast.Domain:

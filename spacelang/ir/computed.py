@@ -1,4 +1,4 @@
-"""Values of computed parameters (`name := expression`) and of tuple parameters in a configuration."""
+"""Values of computed parameters (`name := expression`) in a configuration."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Final
 from spacelang.ir import expr
 from spacelang.ir.computed_numbers import UNDEFINED, binary_logarithm, exact, power, square_root, to_value
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
-from spacelang.ir.space import TUPLE_NAME, TupleParameter, Variable
+from spacelang.ir.space import Variable
 
 OPERATIONS: Final[Mapping[str, Callable[[Fraction, Fraction], Fraction]]] = {
     "+": lambda left, right: left + right,
@@ -47,17 +47,6 @@ def computed_value(
                 return expr.INACTIVE
         case _:
             return expr.is_true(expression, lookup)
-
-
-def tuple_value(parameter: TupleParameter, lookup: expr.Lookup) -> expr.ExpressionValue:
-    """Return the value of a tuple parameter, or INACTIVE if it has none; `lookup` is an assignment."""
-    other = TUPLE_NAME if parameter.choice is None else lookup(parameter.choice)
-    if other != TUPLE_NAME:
-        return other
-    length = lookup(parameter.length)
-    if not isinstance(length, int):
-        return expr.INACTIVE
-    return tuple(map(lookup, parameter.elements[:length]))  # type: ignore[arg-type]
 
 
 def _number(expression: expr.Expr, lookup: expr.Lookup) -> Fraction:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spacelang.catalog.catalogue import join_elements
-from spacelang.ir.computed import computed_value, tuple_value
+from spacelang.ir.computed import computed_value
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound, describe, literal
 from spacelang.ir.expr import InactiveValue
@@ -261,7 +261,9 @@ class _Builder(PipelineWalk):
         if not operator.computed and not operator.tuples:
             return {}
         lookup = Assignment.from_configuration(self.space, self.configuration)
-        found = [(each.name, computed_value(each.expression, lookup, self.space.variables)) for each in operator.computed]
+        found = [
+            (each.name, computed_value(each.expression, lookup, self.space.variables)) for each in operator.computed
+        ]
         found += [(each.name, tuple_value(each, lookup)) for each in operator.tuples]
         return {
             name: self.computed_parameter_value(operator, name, value)

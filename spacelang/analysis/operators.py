@@ -290,10 +290,16 @@ class BodyReader:
 
     def _parameter(self, written: ast.Parameter) -> None:
         judge = self._checker_of(written.name)
-        if alternatives.is_decision(written.domain, partial(self._is_operator, parameter=judge.parameter)):
-            self._nested_decision(written, judge)
-        elif tuples.tuple_parts(written.domain):
+        is_decision = alternatives.is_decision(written.domain, partial(self._is_operator, parameter=judge.parameter))
+        several = tuples.tuple_parts(written.domain)
+        if is_decision and several:
+            self._report.add(tuples.tuple_beside_operators(several[0]))
+            self.scope.dubious.add(written.name.text)
+            self._operators.draft.dubious.add(self._place.child(written.name.text).address)
+        elif several:
             self._tuple(written, judge)
+        elif is_decision:
+            self._nested_decision(written, judge)
         else:
             self._hyperparameter(written, judge)
 

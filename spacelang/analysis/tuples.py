@@ -92,6 +92,12 @@ def tuple_parts(domain: ast.Domain) -> list[ast.TupleDomain]:
     return [part for part in several if isinstance(part, ast.TupleDomain)]
 
 
+def tuple_beside_operators(part: ast.TupleDomain) -> UnexpectedText:
+    """Return the diagnostic that a tuple is an alternative of operators."""
+    hint = "tuples and operators cannot be alternatives of each other: use one of the two"
+    return UnexpectedText(part.span, found=_quoted(part), expected="an operator or plain values", hint=hint)
+
+
 class TupleReader:
     """A reader of the parameters of one body whose values are tuples."""
 
@@ -228,8 +234,8 @@ class TupleReader:
             found = _library_default(domain, judge)
             return domain.representative if isinstance(found, NotFound) else found
         others = Union(domain.others)
-        value = read_value(written.default, self._report, what="default", words=others)
-        value = value if isinstance(value, InvalidValue) else literal_value(value, self._report)
+        given = read_value(written.default, self._report, what="default", words=others)
+        value = given if isinstance(given, InvalidValue) else literal_value(given, self._report)
         if isinstance(value, InvalidValue):
             return domain.representative
         found = domain.find(value)

@@ -5,7 +5,16 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound, describe, literal
 from spacelang.ir.expr import INACTIVE, Constant, ExpressionValue, is_true
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, partially_evaluate
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable, computed_parameters
+from spacelang.ir.space import (
+    Choice,
+    Constraint,
+    Context,
+    Hyperparameter,
+    Space,
+    Variable,
+    computed_parameters,
+    length_name,
+)
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, activity_depths, structure_of, walk_reached
 from spacelang.spelling_suggestions import format_suggestion
@@ -210,6 +219,12 @@ def _unknown_key_exclusion(space: Space, key: str) -> ExclusionReason:
             return ExclusionReason(
                 key, f"`{key}` is computed from other values, so it has no value of its own", computed.span
             )
+    for each in {id(each): each for each in space.tuples.values() if each.choice is None}.values():
+        length = space.variables[each.length].key
+        if key in (length.removesuffix(length_name("")), each.address):
+            first = space.variables[each.elements[0]].key
+            reason = f"`{key}` is a tuple: give its length as `{length}` and its elements as `{first}`, …"
+            return ExclusionReason(key, reason, each.span)
     meant = format_suggestion(key, {variable.key for variable in space.variables.values()})
     hint = f"; {meant}" if meant else ""
     return ExclusionReason(key, f"the space has no `{key}`{hint}", space.root.span)

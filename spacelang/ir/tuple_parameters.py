@@ -1,13 +1,24 @@
-"""Tuple parameters (`name : tuple[1, 3] of …`): their values, the conditions of their members, and their description."""
+"""Tuple parameters (`name : tuple[1, 3] of …`): values, conditions of their members, and descriptions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from spacelang.frozen import frozen
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, describe, parts
-from spacelang.ir.expr import INACTIVE, And, Compare, Constant, Expr, ExpressionValue, In, Lookup, Reference
+from spacelang.ir.expr import (
+    INACTIVE,
+    And,
+    Compare,
+    Constant,
+    Expr,
+    ExpressionValue,
+    In,
+    Lookup,
+    Reference,
+    references,
+)
 from spacelang.ir.prior import Prior
-from spacelang.ir.space import TUPLE_NAME, Hyperparameter, TupleParameter
+from spacelang.ir.space import TUPLE_NAME, Choice, Hyperparameter, Operator, Space, TupleParameter
 from spacelang.ir.value import Value
 
 
@@ -40,6 +51,12 @@ def member_conditions(parameter: TupleParameter, least: int, condition: Expr | N
             yield address, condition
 
 
+def is_own_condition(address: str, condition: Expr, space: Space) -> bool:
+    """Return True if a condition of a member of a tuple is about the tuple itself: no text contains it."""
+    parameter = space.tuples.get(address)
+    return parameter is not None and set(references(condition)) <= {parameter.choice, parameter.length}
+
+
 @frozen
 class TupleDescription:
     """A tuple parameter as a text declares it.
@@ -48,6 +65,7 @@ class TupleDescription:
     which differ only in a restricted space. There are no lengths if the space excludes all tuples.
     """
 
+    parameter: TupleParameter
     others: tuple[SimpleDomain, ...]
     lengths: tuple[int, int] | None
     elements: tuple[SimpleDomain, ...]
@@ -71,6 +89,18 @@ class TupleDescription:
         return " | ".join(texts)
 
 
+def children_with_tuples(operator: Operator) -> Iterator[Hyperparameter | Choice | TupleDescription]:
+    """Yield the children of an operator, with the description of each tuple parameter in place of its members."""
+    tuples = {member: each for each in operator.tuples for member in each.members}
+    nodes = {child.address: child for child in operator.children if isinstance(child, Hyperparameter)}
+    for child in operator.children:
+        parameter = tuples.get(child.address)
+        if parameter is None:
+            yield child
+        elif child.address == parameter.members[0]:
+            yield describe_tuple(parameter, nodes)
+
+
 def describe_tuple(parameter: TupleParameter, nodes: Mapping[str, Hyperparameter]) -> TupleDescription:
     """Return the description of a tuple parameter, given the hyperparameters of its operator by address."""
     main = nodes[parameter.members[0]]
@@ -92,7 +122,14 @@ def describe_tuple(parameter: TupleParameter, nodes: Mapping[str, Hyperparameter
     first = next(iter(elements), None)
     prior, split = (None, None) if first is None else (first.prior, first.split)
     return TupleDescription(
-        others, lengths, tuple(parts(each.domain)[0] for each in elements), default, main.condition, prior, split
+        parameter,
+        others,
+        lengths,
+        tuple(parts(each.domain)[0] for each in elements),
+        default,
+        main.condition,
+        prior,
+        split,
     )
 
 

@@ -351,9 +351,7 @@ TUPLE: Final[JsonCodec[TupleParameter]] = codec.named_object(
         ObjectKey("tuple", codec.PARAMETER_NAME, "The name of the parameter.", part="name"),
         ObjectKey("address", codec.NAME, "Its address; unique in the space."),
         ObjectKey("length", codec.NAME, "The address of the hyperparameter for the length."),
-        ObjectKey(
-            "elements", ArrayCodec(codec.NAME), "The addresses of the hyperparameters for the elements, in order."
-        ),
+        ObjectKey("elements", ArrayCodec(codec.NAME), "The addresses of those for the elements, in order."),
         ObjectKey(
             "choice",
             codec.NAME,

@@ -262,6 +262,8 @@ def _check_tuple(parameter: ir.TupleParameter, children: Sequence[ir.Node], path
     for name, address in [*zip(names, parameter.members, strict=True)][: 1 if is_excluded else None]:
         if address not in known or known[address].name != name:
             raise DefinitionError(path, f"names `{address}`, which is no hyperparameter `{name}` of the operator")
+        if known[address].key.removesuffix(name) != known[parameter.members[0]].key.removesuffix(names[0]):
+            raise DefinitionError(path, f"has the key `{known[address].key}`, which does not fit those of the others")
     if is_excluded:
         return
     lengths = known[parameter.length].domain

@@ -14,7 +14,12 @@ from spacelang.ir.expr import Expr
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
 from spacelang.ir.task import Task, describe_bound, describe_limits
-from spacelang.ir.tuple_parameters import describe_tuple, member_conditions, restriction_to
+from spacelang.ir.tuple_parameters import (
+    TupleDescription,
+    children_with_tuples,
+    member_conditions,
+    restriction_to,
+)
 from spacelang.ir.validation import WordOption, kind_and_number, options_of
 from spacelang.ir.walk import PIPELINE_GROUP, group_name_per_step, is_sequence, join_address, operator_address
 from spacelang.serialization.syntax_nodes import ExpressionNames, domain_node
@@ -280,13 +285,12 @@ class _SpaceWriter:
         siblings = {child.name for child in operator.children if isinstance(child, ir.Hyperparameter)}
         shadowing = siblings | {child.name for child in (*operator.children, *operator.computed)}
         shadowing |= {name for name, _ in operator.fixed}
-        members: list[ast.Member] = []
-        for child in operator.children:
-            parameter = self._space.tuples.get(child.address)
-            if parameter is None:
-                members.append(self._member(child, siblings, shadowing))
-            elif child.address == parameter.members[0]:
-                members.append(self._tuple(parameter, siblings, shadowing))
+        members: list[ast.Member] = [
+            self._tuple(child, siblings, shadowing)
+            if isinstance(child, TupleDescription)
+            else self._member(child, siblings, shadowing)
+            for child in children_with_tuples(operator)
+        ]
         for name, fixed in operator.fixed:
             members.append(synthetic_nodes.make_fixed_parameter(name, self._fixed(fixed, join_address(base, name))))
         for computed in operator.computed:
@@ -316,25 +320,21 @@ class _SpaceWriter:
         domain, default = domain_node(child.domain), make_value(child.default)
         return ast.Parameter(name, domain, default, condition, marks, NO_SPAN, child.is_var)
 
-    def _tuple(self, parameter: ir.TupleParameter, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
+    def _tuple(self, written: TupleDescription, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
         """Return a tuple parameter. Elements whose domains are smaller than those of others get constraints."""
-        nodes = {address: self._space.variables[address].hyperparameter for address in self._members_of(parameter)}
-        written = describe_tuple(parameter, nodes)
+        parameter = written.parameter
         parts: list[ast.Domain] = [domain_node(part) for part in written.others]
         if written.lengths is not None:
-            element = written.element
+            element, nodes = written.element, [self._space.variables[each] for each in parameter.elements]
             expected = dict(member_conditions(parameter, written.lengths[0], written.condition))
-            is_usual = all(nodes[each].condition in (None, expected.get(each)) for each in parameter.elements)
-            advice = {(nodes[each].prior, nodes[each].split) for each in parameter.elements}
+            is_usual = all(node.condition in (None, expected.get(node.address)) for node in nodes)
+            advice = {(node.hyperparameter.prior, node.hyperparameter.split) for node in nodes}
             if element is None or not is_usual or len(advice) > 1:
                 raise UnwritableSpaceError(f"the language cannot express the tuple `{parameter.address}`")
-            ends = (ast.Number(end, NO_SPAN) for end in written.lengths)
-            parts.append(ast.TupleDomain(*ends, domain_node(element), NO_SPAN))
-            self._narrowing += [
-                restriction
-                for address in parameter.elements
-                if (restriction := restriction_to(address, nodes[address].domain, element)) is not None
-            ]
+            least, greatest = (ast.Number(end, NO_SPAN) for end in written.lengths)
+            parts.append(ast.TupleDomain(least, greatest, domain_node(element), NO_SPAN))
+            narrower = (restriction_to(node.address, node.hyperparameter.domain, element) for node in nodes)
+            self._narrowing += [each for each in narrower if each is not None]
         domain = parts[0] if len(parts) == 1 else ast.UnionDomain(tuple(parts), NO_SPAN)
         condition = None
         if written.condition is not None:
@@ -344,9 +344,6 @@ class _SpaceWriter:
         marks = _annotations(prior=written.prior, split=written.split)
         default = make_value(written.default)
         return ast.Parameter(make_word(parameter.name), domain, default, condition, marks, NO_SPAN)
-
-    def _members_of(self, parameter: ir.TupleParameter) -> list[str]:
-        return [address for address in parameter.members if address in self._space.variables]
 
     def _expression_in(
         self, expression: Expr, what: str, around: str, siblings: set[str], shadowing: set[str]

@@ -11,7 +11,7 @@ from spacelang.analysis.drafts import Definition, Draft, FixedName, Scope, stage
 from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.names import UnknownName, UnknownValue
+from spacelang.diagnostics.names import UnknownFunction, UnknownName, UnknownValue
 from spacelang.diagnostics.structure import AmbiguousStageUse
 from spacelang.ir.domain import (
     DATA_SIZE_NAMES,
@@ -23,6 +23,7 @@ from spacelang.ir.domain import (
     is_bare_word,
     literal,
     parts,
+    size_of_shape,
     spell_parameter_name,
 )
 from spacelang.ir.expr import Arithmetic, Call, Constant, Expr, Reference, nodes
@@ -188,7 +189,7 @@ class NameResolver:
             reason = "several alternatives contain this name"
             remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
             return UnknownName(written.span, name=name, reason=reason, remedy=remedy)
-        near = self._near(name, scope)
+        near = size_of_shape(name) or self._near(name, scope)
         module = scope.names.module
         if module is not None and name in module.values:
             # A hyperparameter or `let` that could not be read.
@@ -310,6 +311,10 @@ class OperandReader:
     def _call(self, written: ast.FunctionCall) -> Expr | None:
         if written.function.text == "length":
             return self._length(written)
+        if written.function.text == "len":
+            hint = f"write `length({', '.join(each.span.text for each in written.arguments)})`"
+            self._report.add(UnknownFunction(written.function.span, name="len", hint=hint))
+            return None
         if written.function.text != "count":
             return read_call(written, [self._number(argument) for argument in written.arguments], self._report)
         found = [self._read_condition(argument) for argument in written.arguments]

@@ -15,7 +15,7 @@ from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.values import InvalidValue, literal_value
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
 from spacelang.diagnostics.conditions import BadBound, DefaultOutside, EmptyDomain
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import DuplicateValue
 from spacelang.diagnostics.syntax import UnexpectedText
@@ -159,7 +159,7 @@ class TupleReader:
         return domain if self._are_disjoint(domain, first, rest) else None
 
     def _tuple(self, written: ast.TupleDomain, judge: ParameterChecker) -> TupleDomain | None:
-        least, greatest = self._length(written.least), self._length(written.greatest)
+        least, greatest = self._length(written.least, 0), self._length(written.greatest, 1)
         element = self._element(written.element, judge.element_checker)
         if least is None or greatest is None or element is None:
             return None
@@ -174,8 +174,8 @@ class TupleReader:
         found = TupleDomain(least, greatest, element)
         return found if judge.check_tuple(least, greatest, _ends(written)) else None
 
-    def _length(self, bound: ast.Expression) -> int | None:
-        if isinstance(bound, ast.Number) and isinstance(bound.value, int) and bound.value >= 0:
+    def _length(self, bound: ast.Expression, smallest: int) -> int | None:
+        if isinstance(bound, ast.Number) and isinstance(bound.value, int) and bound.value >= smallest:
             return bound.value
         remedy = None
         if not isinstance(bound, ast.Number):
@@ -188,7 +188,7 @@ class TupleReader:
                 bound.span,
                 bound=bound.span.text,
                 domain="the length of a tuple",
-                expected="expected a whole number from 0",
+                expected=f"expected a whole number from {smallest}",
                 remedy=remedy,
             )
         )
@@ -217,12 +217,9 @@ class TupleReader:
             for value in part.values if isinstance(part, Categorical) else ():
                 if isinstance(domain.without_others.find(value), NotFound) and value != ir.TUPLE_NAME:
                     continue
-                reason = f"this value also lies in {_quoted(written)}"
-                if value == ir.TUPLE_NAME:
-                    reason = "in configurations, this word stands for the tuple"
                 shown = place.values if isinstance(place, ast.ValueSet) else ()
                 span = next((each.span for each in shown if _has_value(each, value)), place.span)
-                self._report.add(DuplicateValue(span, value=literal(value), reason=reason))
+                self._report.add(_shared_value_diagnostic(span, value, written))
                 sound = False
         return sound
 
@@ -308,6 +305,14 @@ class TupleReader:
         self._draft.domains[place.address] = text
         span = written.name.span
         return ir.Hyperparameter(name, place.address, place.key, domain, default, span=span, is_var=True)
+
+
+def _shared_value_diagnostic(span: Span, value: Value, written: ast.TupleDomain) -> Diagnostic:
+    """Return the diagnostic that a value is also a tuple of the domain, or the word that stands for the tuple."""
+    if value != ir.TUPLE_NAME:
+        return DuplicateValue(span, value=literal(value), reason=f"this value also lies in {_quoted(written)}")
+    hint = "beside a tuple, this word stands for the tuple in configurations"
+    return UnexpectedText(span, found=f"`{span.text}`", expected="another word", hint=hint)
 
 
 def _union(rest: tuple[ast.Domain, ...], span: Span) -> ast.Domain:

@@ -56,7 +56,7 @@ class NameResolver:
             problem = f"`{name}` is fixed to the operator `{scope.operators[name]}`"
             return WrongComparison(written.span, problem=problem, reason="nothing to compare")
         address = self._address(name, scope)
-        if name in scope.dubious or self._is_dubious(address):
+        if without_index(name) in scope.dubious or self._is_dubious(address):
             return None
         if address in self._variables:
             return self._variable(address, written, scope)
@@ -162,14 +162,16 @@ class NameResolver:
 
     def is_incompletely_read(self, name: str, scope: Scope) -> bool:
         """Return True if a name is declared but was not read completely, so that it causes no more errors."""
-        return name in scope.dubious or self._is_dubious(scope.addresses.get(name) or scope.names.address(name))
+        return without_index(name) in scope.dubious or self._is_dubious(
+            scope.addresses.get(name) or scope.names.address(name)
+        )
 
     def has_incomplete_names(self, scope: Scope) -> bool:
         """Return True if something that an expression may name was not read completely."""
         return bool(scope.dubious or self._draft.dubious)
 
     def _is_dubious(self, address: str) -> bool:
-        words = address.split(".")
+        words = without_index(address).split(".")
         dubious = self._draft.dubious
         return any(".".join(words[: place + 1]) in dubious for place in range(len(words)))
 
@@ -258,6 +260,11 @@ class NameResolver:
             for place, word in enumerate(words):
                 found.setdefault(".".join(words[:place]), {})[word] = None
         return found
+
+
+def without_index(name: str) -> str:
+    """Return a name without the index at its end, if it has one."""
+    return re.sub(r"\[\d+\]$", "", name)
 
 
 ReadDefinition = Callable[[Definition, ast.DottedName], Expr | Choice | None]

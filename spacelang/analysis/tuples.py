@@ -164,7 +164,7 @@ class TupleReader:
         if least is None or greatest is None or element is None:
             return None
         if least > greatest:
-            near = f"tuple[{greatest}, {least}] of {written.element.span.text}"
+            near = f"tuple[{greatest}, {least}]"
             reason = f"the least length {least} is above the greatest, {greatest}"
             self._report.add(EmptyDomain(_ends(written), domain="the tuple", reason=reason, near=near))
             return None

@@ -149,6 +149,14 @@ def restriction_to(address: str, domain: Domain, whole: Domain) -> Expr | None:
             raise ValueError("the elements of tuples have no unions as domains")
 
 
+def domain_text(node: Hyperparameter, space: Space) -> str:
+    """Return the domain of a hyperparameter in the syntax of the language, with the tuple among other values."""
+    parameter = space.tuples.get(node.address)
+    if parameter is None or node.address != parameter.choice:
+        return describe(node.domain)
+    return describe_tuple(parameter, {each.address: each for each in space.hyperparameters}).domain
+
+
 def _without_name(part: SimpleDomain) -> SimpleDomain | None:
     """Return a part of the domain of a choice without the name of the tuple; None if it has nothing else."""
     if not isinstance(part, Categorical) or TUPLE_NAME not in part.values:

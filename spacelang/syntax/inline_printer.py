@@ -350,7 +350,8 @@ def spell_condition(condition: ast.Expression | None) -> str:
 def is_last_part_annotatable(domain: ast.Domain) -> bool:
     """Return True if an annotation directly after a domain belongs to the last part of the domain."""
     last = domain.parts[-1] if isinstance(domain, ast.UnionDomain) else domain
-    last = last.element if isinstance(last, ast.TupleDomain) else last
+    while isinstance(last, ast.TupleDomain):
+        last = last.element
     return isinstance(last, ast.OperatorReference | ast.NoneStep | ast.Parenthesised)
 
 

@@ -293,7 +293,7 @@ class BodyReader:
         is_decision = alternatives.is_decision(written.domain, partial(self._is_operator, parameter=judge.parameter))
         several = tuples.tuple_parts(written.domain)
         if is_decision and several:
-            self._report.add(tuples.tuple_beside_operators(several[0]))
+            self._report.add(tuples.misplaced_tuple_diagnostic(several[0]))
             self.scope.dubious.add(written.name.text)
             self._operators.draft.dubious.add(self._place.child(written.name.text).address)
         elif several:

@@ -44,7 +44,7 @@ MAX_LENGTH: Final = 64
 
 
 @frozen
-class TupleDomain:
+class TupleParameterDomain:
     """The values of a tuple parameter: tuples of `least` to `greatest` elements, and those in `others`."""
 
     least: int
@@ -72,7 +72,7 @@ class TupleDomain:
         return self.middle_tuple if self.begins_with_tuple else self.others[0].representative
 
     @property
-    def without_others(self) -> "TupleDomain":
+    def without_others(self) -> "TupleParameterDomain":
         """The domain of the tuples alone."""
         return replace(self, others=(), begins_with_tuple=True)
 
@@ -92,7 +92,7 @@ def tuple_parts(domain: ast.Domain) -> list[ast.TupleDomain]:
     return [part for part in several if isinstance(part, ast.TupleDomain)]
 
 
-def tuple_beside_operators(part: ast.TupleDomain) -> UnexpectedText:
+def misplaced_tuple_diagnostic(part: ast.TupleDomain) -> UnexpectedText:
     """Return the diagnostic that a tuple is an alternative of operators."""
     hint = "tuples and operators cannot be alternatives of each other: use one of the two"
     return UnexpectedText(part.span, found=_quoted(part), expected="an operator or plain values", hint=hint)
@@ -143,7 +143,7 @@ class TupleReader:
 
     # ---- the domain
 
-    def _domain(self, written: ast.Domain, judge: ParameterChecker) -> TupleDomain | None:
+    def _domain(self, written: ast.Domain, judge: ParameterChecker) -> TupleParameterDomain | None:
         several = written.parts if isinstance(written, ast.UnionDomain) else (written,)
         first, *further = tuple_parts(written)
         for part in further:
@@ -158,7 +158,7 @@ class TupleReader:
         domain = replace(found_tuple, others=parts(others), begins_with_tuple=several[0] is first)
         return domain if self._are_disjoint(domain, first, rest) else None
 
-    def _tuple(self, written: ast.TupleDomain, judge: ParameterChecker) -> TupleDomain | None:
+    def _tuple(self, written: ast.TupleDomain, judge: ParameterChecker) -> TupleParameterDomain | None:
         least, greatest = self._length(written.least, 0), self._length(written.greatest, 1)
         element = self._element(written.element, judge.element_checker)
         if least is None or greatest is None or element is None:
@@ -171,7 +171,7 @@ class TupleReader:
         if greatest > MAX_LENGTH:
             self._report.add(TooLarge(written.greatest.span, what="the length of a tuple", limit=str(MAX_LENGTH)))
             return None
-        found = TupleDomain(least, greatest, element)
+        found = TupleParameterDomain(least, greatest, element)
         return found if judge.check_tuple(least, greatest, _ends(written)) else None
 
     def _length(self, bound: ast.Expression, smallest: int) -> int | None:
@@ -210,7 +210,7 @@ class TupleReader:
         self._report.add(UnexpectedText(written.span, found=_quoted(written), expected=expected, hint=hint))
         return None
 
-    def _are_disjoint(self, domain: TupleDomain, written: ast.TupleDomain, rest: Sequence[ast.Domain]) -> bool:
+    def _are_disjoint(self, domain: TupleParameterDomain, written: ast.TupleDomain, rest: Sequence[ast.Domain]) -> bool:
         """Return True after checking that no other part of the union contains a tuple of the domain or its name."""
         sound = True
         for part, place in zip(domain.others, rest, strict=True):
@@ -225,7 +225,7 @@ class TupleReader:
 
     # ---- the default
 
-    def _default(self, written: ast.Parameter, domain: TupleDomain, judge: ParameterChecker) -> Value:
+    def _default(self, written: ast.Parameter, domain: TupleParameterDomain, judge: ParameterChecker) -> Value:
         """Return the value after `=`, else the library's default, else the middle of the first part."""
         if written.default is None:
             found = _library_default(domain, judge)
@@ -243,7 +243,7 @@ class TupleReader:
             return domain.representative
         return found
 
-    def _moved_default(self, written: ast.Parameter, value: Value, domain: TupleDomain) -> Value | NotFound:
+    def _moved_default(self, written: ast.Parameter, value: Value, domain: TupleParameterDomain) -> Value | NotFound:
         """Return the default with elements moved into a domain that only the data narrows, or NOT_FOUND."""
         (part,) = tuple_parts(written.domain)
         wide = widest_domain(part.element) if self._report.symbols.mentioned_in(part.element.span) else None
@@ -252,7 +252,7 @@ class TupleReader:
         moved = (each if contains(domain.element, each) else nearest_value(each, domain.element) for each in value)
         return domain.find(tuple(moved))  # type: ignore[arg-type]
 
-    def _report_outside(self, written: ast.Parameter, value: Value, domain: TupleDomain) -> None:
+    def _report_outside(self, written: ast.Parameter, value: Value, domain: TupleParameterDomain) -> None:
         default, at, symbols = written.default, written.domain.span, self._report.symbols
         assert default is not None
         is_one = not isinstance(value, tuple) and not isinstance(domain.find((value,)), NotFound)
@@ -274,7 +274,7 @@ class TupleReader:
     def _members(
         self,
         written: ast.Parameter,
-        domain: TupleDomain,
+        domain: TupleParameterDomain,
         default: Value,
         judge: ParameterChecker,
         advice: AnnotationValues,
@@ -336,7 +336,7 @@ def _quoted(written: ast.Domain) -> str:
     return f"`{' '.join(text.split())}`"
 
 
-def _library_default(domain: TupleDomain, judge: ParameterChecker) -> Value | NotFound:
+def _library_default(domain: TupleParameterDomain, judge: ParameterChecker) -> Value | NotFound:
     """Return the library's default of the parameter if the domain has it, or NOT_FOUND."""
     default = NoDefault() if judge.parameter is None else judge.parameter.default
     if isinstance(default, OpaqueDefault | NoDefault):

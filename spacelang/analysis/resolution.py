@@ -12,6 +12,7 @@ from spacelang.analysis.operands import NameResolver
 from spacelang.diagnostics.conditions import ConditionCycle, TooComplexToDecide, WrongComparison
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnusedValue
+from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, Or, mentioned_addresses, references
 from spacelang.ir.partial_evaluation import assume_inactive
 from spacelang.ir.space import (
@@ -27,6 +28,7 @@ from spacelang.ir.space import (
     expressions_of,
     operators,
 )
+from spacelang.ir.tuple_parameters import member_conditions
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -38,11 +40,14 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     Conditions and constraints in left-out stages are read only for mistakes.
     """
     space, used = _with_ranges(space, draft, report)
-    declared, left_out = _declared(space, draft)
-    reader = ExpressionReader(NameResolver(declared, draft, left_out, report.symbols), report)
+    everything, left_out = _everything(space, draft)
+    declared = everything.variables
+    reader = ExpressionReader(NameResolver(everything, draft, left_out, report.symbols), report)
     reader.used |= used
     read = {each.address: _read(each.expression, each.scope, reader, report) for each in draft.conditions}
     conditions = {address: expression for address, expression in read.items() if expression is not None}
+    if everything.tuples:
+        conditions |= _conditions_in_tuples(everything, conditions)
     draft.decision_conditions = _read_decision_conditions(draft, reader, report)
     _check_cycles(conditions | {d.address: d.condition for d in draft.decision_conditions.values()}, declared, report)
     constraints = _constraints(draft, reader, space, left_out, report)
@@ -67,12 +72,12 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     return _with_decision_conditions(found, draft.decision_conditions.values(), report)
 
 
-def _declared(space: Space, draft: drafts.Draft) -> tuple[Mapping[str, Variable], frozenset[str]]:
+def _everything(space: Space, draft: drafts.Draft) -> tuple[Space, frozenset[str]]:
     """Return everything that expressions may name, and the stages that are not part of the pipeline."""
-    declared = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared))).variables
+    found = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared)))
     reached = {drafts.stage_of(address) for address in space.variables}
-    left_out = {drafts.stage_of(address) for address in declared} - reached if draft.is_whole else set()
-    return declared, frozenset(left_out)
+    left_out = {drafts.stage_of(address) for address in found.variables} - reached if draft.is_whole else set()
+    return found, frozenset(left_out)
 
 
 def _with_ranges(
@@ -84,11 +89,21 @@ def _with_ranges(
     # Most files have no such bounds: the reader is imported only if it is needed.
     from spacelang.analysis import bounds
 
-    declared, left_out = _declared(space, draft)
-    names = NameResolver(declared, draft, left_out, report.symbols)
+    everything, left_out = _everything(space, draft)
+    names = NameResolver(everything, draft, left_out, report.symbols)
     reader = ExpressionReader(names, report)
-    found = bounds.NamedBoundReader(declared, draft, names, reader, report).read()
+    found = bounds.NamedBoundReader(everything.variables, draft, names, reader, report).read()
     return bounds.with_ranges(space, draft, found), reader.used
+
+
+def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[str, Expr]:
+    """Return the conditions of the lengths and elements of tuples by address, given those of whole parameters."""
+    found: dict[str, Expr] = {}
+    for parameter in space.tuples.values():
+        lengths = space.variables[parameter.length].hyperparameter.domain
+        assert isinstance(lengths, Grid)
+        found |= member_conditions(parameter, int(lengths.least), conditions.get(parameter.members[0]))
+    return found
 
 
 def _computations(draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector) -> dict[str, Expr]:
@@ -144,7 +159,7 @@ def _check_unused(space: Space, draft: drafts.Draft, reader: ExpressionReader, r
 def _used_addresses(space: Space) -> set[str]:
     expressions = [*expressions_of(space.variables.values(), space.constraints)]
     expressions += [each.expression for each, _ in computed_parameters(space.root)]
-    return {address for each in expressions for address in references(each)}
+    return {*space.tuples, *(address for each in expressions for address in references(each))}
 
 
 def _without_unused_imports(space: Space, imported: Collection[str]) -> Space:

@@ -9,7 +9,19 @@ from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.range_bounds import describe_with_bounds, range_bounds
-from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
+from spacelang.ir.space import (
+    Branch,
+    Choice,
+    Hyperparameter,
+    Node,
+    Operator,
+    Product,
+    Space,
+    children_of,
+    fixed_operators,
+    subtree,
+)
+from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
 from spacelang.report.front_lines import front_lines
 from spacelang.serialization.syntax_nodes import expression_speller, show_expression, with_spelled_names
 from spacelang.text import pad_columns
@@ -204,14 +216,16 @@ def curve_svg(curve: "Sequence[Improvement]", seconds: float, size: tuple[int, i
     )
 
 
-def _node_html(node: Node, domains: Mapping[str, str]) -> list[str]:
+def _node_html(node: Node | TupleDescription, domains: Mapping[str, str]) -> list[str]:
     """Return the lines of a node; `domains` has the texts of domains with named bounds, by address."""
     match node:
+        case Operator() if node.tuples:
+            parts = (*children_with_tuples(node), *fixed_operators(node))
+            return [line for part in parts for line in _node_html(part, domains)]
+        case TupleDescription():
+            return [_leaf_html(node.parameter.name, node.domain, node)]
         case Hyperparameter():
-            active = "" if node.condition is None else f" when {show_expression(node.condition)}"
-            domain = domains.get(node.address) or describe(node.domain)
-            said = f"{domain} = {literal(node.default)}{active}"
-            return [f"{_safe(spell_parameter_name(node.name))} : <code>{_safe(said)}</code>"]
+            return [_leaf_html(node.name, domains.get(node.address) or describe(node.domain), node)]
         case Choice():
             several = [
                 _branch_html(each, domains, is_default=at == node.default) for at, each in enumerate(node.branches)
@@ -220,6 +234,12 @@ def _node_html(node: Node, domains: Mapping[str, str]) -> list[str]:
             return [f"<details><summary>{_safe(head)}</summary>{_list(several)}</details>"]
         case _:
             return [line for child in children_of(node) for line in _node_html(child, domains)]
+
+
+def _leaf_html(name: str, domain: str, node: Hyperparameter | TupleDescription) -> str:
+    active = "" if node.condition is None else f" when {show_expression(node.condition)}"
+    said = f"{domain} = {literal(node.default)}{active}"
+    return f"{_safe(spell_parameter_name(name))} : <code>{_safe(said)}</code>"
 
 
 def _branch_html(branch: Branch, domains: Mapping[str, str], *, is_default: bool) -> str:

@@ -320,8 +320,8 @@ _ITEMS = {
 }  # fmt: skip
 _ARITHMETIC_SIGNS = {"PLUS", "MINUS", "STAR", "SLASH", "POWER"}
 _VALUES = {"TRUE", "FALSE", "NONE", "STRING", "NUMBER", "NAME"}
-_DOMAINS = {"FLOAT", "INT", "BOOL", "ORDERED"}
-_GROUPS = ((_DOMAINS, "a domain (`float int bool {…} ordered`)"), (_VALUES, "a value"), (_ITEMS, "a new item"))
+_DOMAINS = {"FLOAT", "INT", "BOOL", "ORDERED", "TUPLE"}
+_GROUPS = ((_DOMAINS, "a domain (`float int bool {…} ordered tuple`)"), (_VALUES, "a value"), (_ITEMS, "a new item"))
 _MOST = 7
 _TOKEN = re.compile(
     r"'[^'\r\n]*'|" r'"(?:[^"\\\r\n]|\\[^\r\n])*"|`[^`\r\n]*`|@?[^\W\d]\w*|\d[\w.]*|->|[:=!<>]=|&&|\|\||\*\*|.',
@@ -343,7 +343,8 @@ def keywords(terminals: Set[str]) -> list[str]:
 
 def expectation(terminals: Set[str]) -> str:
     """Return the possible terminals in words, the likely ones first, groups such as values as one name."""
-    left = set(terminals) - {"TICKED"}  # A plain name is allowed wherever a name in backticks is.
+    # A plain name is allowed wherever a name in backticks is, and most names have no index.
+    left = set(terminals) - {"TICKED", "INDEX"}
     words: list[str] = []
     for group, name in _GROUPS:
         if group <= left:

@@ -483,6 +483,7 @@ _TASKS: Final = (
     make_idiom(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"name what is limited: `limit trial \g<at>`"),
 )
 IDIOMS: Final[Sequence[ForeignIdiom]] = (
-    *_COMMENTS, *_QUOTES, *_ITEMS, *TUPLE_IDIOMS, *_STRUCTURES, *_MEMBERS, *_TASKS, *_EXPRESSIONS, *_DOMAINS, *_RELATIONS,
+    *_COMMENTS, *_QUOTES, *_ITEMS, *TUPLE_IDIOMS, *_STRUCTURES, *_MEMBERS, *_TASKS, *_EXPRESSIONS, *_DOMAINS,
+    *_RELATIONS,
 )  # fmt: skip
 """All idioms, the most certain ones first."""

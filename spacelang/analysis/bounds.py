@@ -19,6 +19,7 @@ from spacelang.analysis.bound_domains import (
     to_plain_number,
     with_fitting_upper_end,
 )
+from spacelang.analysis.cycles import find_cycles
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Draft, PendingConstraint, PendingRange
 from spacelang.analysis.expressions import ExpressionReader
@@ -163,8 +164,6 @@ class NamedBoundReader:
     # ---- the order in which ranges can be read
 
     def _circles(self) -> list[tuple[str, ...]]:
-        from spacelang.analysis.resolution import find_cycles
-
         return find_cycles({address: [*each.needs] for address, each in self._ranges.items()})
 
     def _report_circle(self, circle: Sequence[str]) -> None:

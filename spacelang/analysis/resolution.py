@@ -1,10 +1,10 @@
 """Resolution of a draft to a space: read every expression, attach the conditions and find cycles among them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 
 from spacelang.analysis import arithmetic, drafts
+from spacelang.analysis.cycles import find_cycles
 from spacelang.analysis.data_pruning import prune_for_columns
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.expressions import ExpressionReader
@@ -260,22 +260,6 @@ def _check_cycles(
         )
         path = f"`{names[0]}` depends on " + ", which depends on ".join(f"`{name}`" for name in (*names[1:], names[0]))
         report.add(ConditionCycle(conditions[cycle[0]].span, parameter=names[0], path=path, related=related))
-
-
-def find_cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return cycles (not all, if some overlap) among conditions, which map addresses to those they name."""
-    left = {address: set(after) & conditions.keys() for address, after in conditions.items()}
-    found: list[tuple[str, ...]] = []
-    while True:
-        try:
-            TopologicalSorter(left).prepare()
-        except CycleError as error:
-            # The error lists the cycle against the direction of the graph, with the first node again at the end.
-            cycle = tuple(reversed(error.args[1][1:]))
-            found.append(cycle)
-            left = {address: after - set(cycle) for address, after in left.items() if address not in cycle}
-        else:
-            return found
 
 
 def restrict_to_branch(

@@ -15,6 +15,7 @@ from spacelang.ir.domain import Categorical, Real, describe
 from spacelang.ir.expr import BranchTest, Compare, Expr, mentioned_addresses, nodes, references, required_truths
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.tuple_parameters import is_own_condition
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.linear import difference
@@ -81,6 +82,7 @@ class _TruthChecks:
         conditions = {
             address: ExpressionInContext(condition, owners=space.variables[address].owners)
             for address, condition in space.conditions.items()
+            if not is_own_condition(address, condition, space)
         }
         conditions |= {
             address: ExpressionInContext(presence.condition, owners=space.variables[address].owners)

@@ -325,6 +325,10 @@ class BadBound(Diagnostic):
     size of the data:
 
         n_components : int[2, min(50, n_features)]
+
+    The lengths of a tuple are whole numbers and depend on nothing:
+
+        hidden_layer_sizes : tuple[1, 3] of int[16, 512]
     """
 
     code = "SL405"

@@ -20,6 +20,7 @@ from spacelang.runtime.storage.data_reference import (
     stored_data_options,
 )
 from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, WEIGHTS_SETTING
+from spacelang.runtime.storage.objective_names import stored_objective_names
 from spacelang.runtime.storage.records import RunState
 from spacelang.shell import shell_word
 from spacelang.text import unique_name
@@ -123,15 +124,16 @@ def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[s
     header, store = run.header, shell_word(str(run.path))
     if WEIGHTS_SETTING in header.settings:
         return  # only the program has the weights with which pipelines are fitted
+    ranked = " --rank 1" if stored_objective_names(header) else ""
     on, fitted = (_data_option(header, option, moved) for option in ("--data", "--fitted-on"))
     allowed = allow_options(header, trusted)
-    yield NextStep("export", f"spacelang export {store}{on}{allowed} -o {_new_file('pipeline', '.py')}")
+    yield NextStep("export", f"spacelang export {store}{on}{allowed}{ranked} -o {_new_file('pipeline', '.py')}")
     if run.requested_ensemble_votes:
         file = _new_file("ensemble", ".py")
         yield NextStep("export the ensemble", f"spacelang export {store}{on}{allowed} --ensemble -o {file}")
     rows = shell_word(stored_data_options(header).test_file or _data(header, moved))
     file = _new_file("predictions", ".csv")
-    yield NextStep("predict", f"spacelang predict {store} --data {rows}{fitted}{allowed} -o {file}")
+    yield NextStep("predict", f"spacelang predict {store} --data {rows}{fitted}{allowed}{ranked} -o {file}")
 
 
 def _data(header: "RunHeader", moved: str | None) -> str:

@@ -315,6 +315,10 @@ class _Layout(Cursor):
                 for part in parts[1:]:
                     inside += [Indented((Break(), self.take(), Spaces(), *self._domain(part)))]
                 return [grouped(inside, broken=is_broken(inside))]
+            case ast.TupleDomain(least=least, greatest=greatest, element=element):
+                ends = [*self.take_until_offset(least.span.start), *self._expression(least)]
+                ends += [*self.take_until_offset(greatest.span.start), *self._expression(greatest)]
+                return [*ends, *self.take_until_offset(element.span.start), Spaces(), *self._domain(element)]
             case ast.Range(lower=lower, upper=upper):
                 bounds = [*self.take_until_offset(lower.span.start), *self._expression(lower)]
                 bounds += [*self.take_until_offset(upper.span.start), *self._expression(upper)]

@@ -213,9 +213,7 @@ def _hint(mistake: SyntaxMistake) -> str | None:
     if "VBAR" in expected and "RBRACE" not in expected and re.match(r"\w+[ \t]*[:=]", mistake.text[mistake.place :]):
         return "write hyperparameters in braces after their operator: `Operator { … }`"
     if re.search(r"\bsimplex\b[\w \t,`]+=?$", before):
-        return (
-            "`simplex` takes names with commas (numbers in [0, 1] with the sum 1), and defaults as `= (0.5, 0.3, 0.2)`"
-        )
+        return "`simplex` takes names with commas (numbers in [0, 1] with sum 1), and defaults: `= (0.5, 0.3, 0.2)`"
     if "QUANTITY" in expected and "NUMBER" not in expected and found[0].isdigit():
         return f"write a unit directly after the number, such as `{found}s`"
     return (

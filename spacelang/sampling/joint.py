@@ -14,12 +14,14 @@ from spacelang.sampling.box_region import MIN_ACCEPTED, PILOT_DRAWS
 from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.joint_regions import JointRegions
+from spacelang.sampling.ordered import OrderedSampler, can_draw
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import Network
+from spacelang.solver.ordered_relations import ordered_relations
 
 MAX_ATTEMPTS: Final = 10_000
 """The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
@@ -80,7 +82,10 @@ class JointSampler:
         }
         self._numeric = {a: np.array([is_number(c.representative) for c in mine]) for a, mine in network.cells.items()}
         self._regions: JointRegions | None = None
-        if self._ranges and self._accepted_part() < MIN_ACCEPTED:
+        relations = ordered_relations(network) if self._ranges else None
+        is_plain = all(can_draw(node.domain, prior_of(node, advised=advised)) for node in nodes.values())
+        self._ordered = OrderedSampler(relations) if relations is not None and is_plain else None
+        if self._ordered is None and self._ranges and self._accepted_part() < MIN_ACCEPTED:
             self._regions = JointRegions(network, advised=advised)
             self._state_sampler = JointWeightedSampler(solver.solve(self._regions.network))
 
@@ -96,6 +101,9 @@ class JointSampler:
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield each address with its active entries and values. Raise SamplingFailedError if too few draws fit."""
+        if self._ordered is not None:
+            yield from self._ordered.draw(count, rng)
+            return
         states, codes = self._draw_once(count, rng)[:2] if not self._ranges else self._draw_with_rejection(count, rng)
         for address, values in codes.items():
             active = np.flatnonzero(states[address] >= 0)

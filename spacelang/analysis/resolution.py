@@ -38,6 +38,7 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     Conditions and constraints in left-out stages are read only for mistakes.
     """
     declared = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared))).variables
+    draft.variables = declared
     reached = {drafts.stage_of(address) for address in space.variables}
     left_out = {drafts.stage_of(address) for address in declared} - reached if draft.is_whole else set()
     names = NameResolver(declared, draft, frozenset(left_out), report.symbols)

@@ -30,6 +30,7 @@ from spacelang.ir.domain import (
 )
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import ABSTRACT_CATALOGUE, CatalogueObject, Choice, Hyperparameter, Operator, Space, operators
+from spacelang.ir.task import Goal
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, from_json
@@ -180,7 +181,7 @@ class _CatalogueChecker:
         if space.task is not None:
             tasks.check(space.root, space.task, self._catalogue, self._report)
             scorers = ScorerReader(self._catalogue, space.task.kind, self._report)
-            goals = [] if space.task.goal is None else [(space.task.goal.scorer, space.task.goal.span)]
+            goals = [(goal.scorer, goal.span) for goal in space.task.goals if isinstance(goal, Goal)]
             for scorer, span in (*goals, *((each.scorer, each.span) for each in space.task.bounds if each.scorer)):
                 scorers.read(_dotted(scorer, span))
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Set
 from itertools import count as numbers
 from typing import Final
 
-from spacelang.analysis import removed_values
+from spacelang.analysis import draw_checks, removed_values
 from spacelang.analysis.conflicts import Conflict, data_dependent_addresses, depends_on_data, find_conflict
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.domain import Categorical, describe
-from spacelang.ir.expr import And, BranchTest, Compare, Expr, Not, Or, mentioned_addresses, nodes, references
+from spacelang.ir.expr import BranchTest, Compare, Expr, mentioned_addresses, nodes, references, required_truths
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.walk import Assignment, default_structure
@@ -39,6 +39,7 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
         if not report.has_errors:
             removed_values.check(space, draft.written_constraints, report)
+            draw_checks.check(structures, report)
     except UndecidableError as error:
         report.add(problems.TooComplexToDecide(error.atom.span))
         return None
@@ -64,18 +65,6 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
             Related(span, f"another of the {kind}s that relate these decisions") for span in others[:MAX_SHOWN]
         ),
     )
-
-
-def _required_equations(expression: Expr, *, is_true: bool) -> Iterator[Compare]:
-    """Yield the comparisons that must be equations wherever an expression has a truth value."""
-    match expression:
-        case And() | Or() if isinstance(expression, And) is is_true:
-            for term in expression.terms:
-                yield from _required_equations(term, is_true=is_true)
-        case Not():
-            yield from _required_equations(expression.term, is_true=not is_true)
-        case Compare() if expression.relation == ("==" if is_true else "!="):
-            yield expression
 
 
 class _TruthChecks:
@@ -147,7 +136,9 @@ class _TruthChecks:
 
     def _check_equation(self, constraint: Constraint) -> None:
         """Report an equation of continuous ranges that must hold wherever the constraint applies."""
-        for atom in _required_equations(constraint.expression, is_true=not constraint.forbidden):
+        for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden):
+            if not isinstance(atom, Compare) or atom.relation != ("==" if truth else "!="):
+                continue
             domains = {address: self._space.variables[address].hyperparameter.domain for address in references(atom)}
             continuous = [address for address, domain in domains.items() if domain.size is None]
             if len(domains) > 1 and continuous and difference(atom) is not None:

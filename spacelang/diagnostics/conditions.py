@@ -224,6 +224,24 @@ class EquationOfRanges(Diagnostic):
     reason: str
 
 
+class ApproximateDraws(Diagnostic):
+    """Constraints tie so many continuous ranges that their random draws are only approximate.
+
+    Members, defaults and counts are exact all the same. Up to four tied ranges are drawn exactly, and so are more if at
+    least one in five independent draws satisfies the constraints, or if the only constraint bounds their sum, such as
+    `a + b + c + d + e <= 1`. Other draws take 25 steps of hit-and-run for each tied range.
+    """
+
+    code = "SL514"
+    severity = Severity.NOTE
+    MESSAGE = "random draws of {names} are approximate"
+    LABEL = "this ties {count} ranges"
+    HELPS = ("tie at most four ranges to each other to draw them exactly, or give them a `step`",)
+
+    names: str
+    count: int
+
+
 class DefaultOutside(Diagnostic):
     """The default of a hyperparameter is not one of its values.
 

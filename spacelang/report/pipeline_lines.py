@@ -24,12 +24,28 @@ def pipeline_lines(
       scaler     StandardScaler
       estimator  SVC             C=10, kernel=rbf
     """
+    rows = [tuple(_cells(name, values, marks or {})) for name, values in _shown_steps(configuration, order)]
+    return [f"  {'  '.join(cells)}".rstrip() for cells in pad_columns(rows)]
+
+
+def one_line_pipeline(configuration: Configuration, order: Sequence[str] = ()) -> str:
+    """Return the steps of a pipeline in one line: `StandardScaler -> SVC(C=10, kernel=rbf)`.
+
+    >>> values = {"estimator": "SVC", "estimator.C": 10.0, "estimator.kernel": "rbf", "scaler": "StandardScaler"}
+    >>> one_line_pipeline(Configuration(values), ("scaler", "estimator"))
+    'StandardScaler -> SVC(C=10, kernel=rbf)'
+    """
+    rows = (tuple(_cells(name, values, {})) for name, values in _shown_steps(configuration, order))
+    return " -> ".join(f"{value}({more})" if more else value for _, value, more in rows)
+
+
+def _shown_steps(configuration: Configuration, order: Sequence[str]) -> list[tuple[str, dict[str, Value]]]:
+    """Return the steps that are shown with their values, in the order of the pipeline."""
     steps = _values_by_step(configuration)
     places = {name: place for place, name in enumerate(dict.fromkeys(key.partition(".")[0] for key in order))}
     names = sorted(steps, key=lambda name: places.get(name, len(places)))
     shown = [name for name in names if steps[name] != {name: NO_STEP}] or names
-    rows = [tuple(_cells(name, steps[name], marks or {})) for name in shown]
-    return [f"  {'  '.join(cells)}".rstrip() for cells in pad_columns(rows)]
+    return [(name, steps[name]) for name in shown]
 
 
 def _values_by_step(configuration: Configuration) -> dict[str, dict[str, Value]]:

@@ -9,12 +9,13 @@ from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
+from spacelang.report.front_lines import front_lines
 from spacelang.serialization.syntax_nodes import show_expression, with_spelled_names
 from spacelang.text import pad_columns
 
 if TYPE_CHECKING:
     from spacelang.report.search_coverage import SearchCoverage
-    from spacelang.runtime.history import Improvement, Outcome
+    from spacelang.runtime.history import Improvement, Outcome, TrialRecord
     from spacelang.runtime.objective import PositiveClass
 
 WIDTH: Final = 100  # The maximum length of a line; longer lines are cut
@@ -48,6 +49,20 @@ def result_text(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> st
     return "\n".join(
         (f"Result: {head}", *_table(table, most=len(table)), *(_cut(f"  {name}: {said}") for name, said in rows))
     )
+
+
+def front_text(
+    front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], rows: Sequence[Row]
+) -> str:
+    """Return the lines about the result of several objectives: the front, and the `rows` about the search."""
+    lines = (line for line in front_lines(front, names, order) if line)
+    shown = [_cut(make_visible(line)) for line in lines]
+    return "\n".join((f"Result: {shown[0].strip()}", *shown[1:], *(_cut(f"  {name}: {said}") for name, said in rows)))
+
+
+def front_html(text: str) -> str:
+    """Return the text of a front in HTML."""
+    return f"<pre>{_safe(text)}</pre>"
 
 
 def result_rows(

@@ -387,7 +387,7 @@ def _task_block(task: Task) -> ast.Task:
     """Return the task block; the functions of `ir.task` format quantities with their units."""
     found: list[tuple[str, tuple[str | ast.SplitOption, ...]]] = []
     if task.goal is not None:
-        found.append((task.goal.direction, (task.goal.formula,)))
+        found.append((task.goal.direction, tuple(goal.formula for goal in task.goals)))
     found += [("subject to", (describe_bound(bound),)) for bound in task.bounds]
     if task.validation is not None:
         kind, number = kind_and_number(task.validation)

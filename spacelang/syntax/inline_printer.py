@@ -75,6 +75,8 @@ def spell_setting(setting: ast.TaskSetting) -> str:
             if isinstance(constraint, ast.Word | ast.SplitOption):
                 return f"subject to {first}"
             return f"subject to {spell_expression(constraint)}"
+        case "minimize" | "maximize":
+            return f"{setting.keyword} {', '.join((first, *rest))}"
         case keyword:
             return " ".join((keyword, first, *rest))
 

@@ -110,6 +110,13 @@ _ITEMS: Final = (
     ),
     make_idiom(r"^task[ \t]*\{", "give the kind of task: `task classification { … }`"),
     make_idiom(r"^task[ \t]*[:=][ \t]*(\w+)", r"write `task \1 { … }`"),
+    *(
+        make_idiom(
+            before + r"(?P<next>maximi[sz]e|minimi[sz]e|subject|validate|limit|fidelity)\b[ \t]*\w*)",
+            "lines of a task are not separated by commas",
+        )
+        for before in (r"(?<=[\w)])[ \t]*(?P<at>,[ \t]*", r"(?<=,\n)[ \t]*(?P<at>")
+    ),
     make_idiom(
         r"^(?:maximi[sz]e|minimi[sz]e|subject|validate)\b[^\n]*",
         "write goals in a task block: `task classification { … }`",
@@ -402,6 +409,11 @@ _NOT_NEXT_SETTING: Final = r"(?!subject|validate|limit|fidelity|maximi|minimi)"
 _CONSTRAINT_KEYWORD: Final = r"\b(?:forbid|require|when)\b"
 _EXPRESSIONS: Final = (
     make_idiom(r"<>|≠|=/=|=!=|!==", "write `!=`", "!="),
+    make_idiom(
+        r"(?P<left>[A-Za-z_][\w.]*)[ \t]+is[ \t]+not[ \t]+(?P<right>[A-Za-z_][\w.]*|\"[^\"\n]*\")",
+        r"write `not \g<left> is \g<right>`",
+        r"not \g<left> is \g<right>",
+    ),
     make_idiom(r"≤|=<", "write `<=`"),
     make_idiom(r"≥", "write `>=`"),
     make_idiom(r"===", "write `==`", "=="),
@@ -443,11 +455,6 @@ _TASKS: Final = (
         r"\b(?P<way>maximize|minimize)[ \t]+(?P<at>(?P<one>[a-z]\w*)[ \t]+" + _NOT_NEXT_SETTING + r"(?P<two>[a-z]\w*))",
         r"write `\g<way> \g<one>_\g<two>`",
         r"\g<one>_\g<two>",
-    ),
-    make_idiom(
-        r"(?<=[\w)])[ \t]*(?P<at>,)(?=[ \t]*(?:maximi|minimi|subject|validate|limit|fidelity))",
-        "lines of a task are not separated by commas",
-        " ",
     ),
     make_idiom(
         r"\blimit[ \t]+\w+[ \t]+(?P<at>(?P<number>\d[\d.]*)[ \t]*"

@@ -218,7 +218,7 @@ def _hint(mistake: SyntaxMistake) -> str | None:
         _hint_by_text(found, before, expected)
         or _hint_on_domain(found, last, expected)
         or _hint_by_pattern(found, before, expected)
-        or _hint_by_place(found, last, before, expected)
+        or _hint_by_place(found, last, expected)
     )
 
 
@@ -283,13 +283,13 @@ def _hint_by_pattern(found: str, before: str, expected: frozenset[str]) -> str |
     return None
 
 
-def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str]) -> str | None:
+def _hint_by_place(found: str, last: str, expected: frozenset[str]) -> str | None:
     if found == "=" and "COMPARE" in expected:
         return "compare with `==`"
     if found in ("<", "<=", ">", ">=", "==", "!=") and {"AND", "OR"} <= expected:
         return "join comparisons with `and`"
-    if last == "not" and (found == "in" or re.search(r"\bis\s+not$", before)):
-        return f"write `not … {'in' if found == 'in' else 'is'} …`"
+    if last == "not" and found == "in":
+        return "write `not … in …`"
     if last == "is" and re.match(r"[-.\d]", found):
         return "`is` tests for an alternative: compare values with `==`"
     if found == last and found in ("=", "|", "&"):

@@ -97,19 +97,16 @@ async def measure(client: SpaceClient, uri: str) -> dict[str, list[float]]:
 async def session(client: SpaceClient, uri: str) -> None:
     """Print the requests of a short session, their answers, and milliseconds."""
     identifier = types.TextDocumentIdentifier(uri)
-    text = MOSAIC.replace(
-        "C    : float[0.03125, 32768] log = 1.0\n      tol  : float",
-        "C    : float[0.03125, 32768] log = 1.0\n      to  : float",
-    )
+    text = MOSAIC.replace("shrinking : bool", "shrinkin : bool")
     client.change(uri, 2, text)
-    show("didChange: `tol` becomes `to` in LinearSVC -> diagnostics", await timed(client.diagnostics(uri, 2)))
-    at = place(text, "to  : float")
+    show("didChange: `shrinking` becomes `shrinkin` -> diagnostics", await timed(client.diagnostics(uri, 2)))
+    at = place(text, "shrinkin :")
     chosen = types.CodeActionParams(identifier, types.Range(at, at), types.CodeActionContext([]))
     show("codeAction on it", await timed(client.text_document_code_action_async(chosen)))
     client.change(uri, 3, MOSAIC)
     show("didChange: back again -> diagnostics", await timed(client.diagnostics(uri, 3)))
     for what, mark, shift in (
-        ("a stage", "estimator =", 0),
+        ("a stage", "stage estimator", 6),
         ("a parameter", "shrinking :", 0),
         ("a class", "FastICA {", 0),
     ):

@@ -18,7 +18,7 @@ from spacelang.catalog.snapshot import BUNDLED
 from spacelang.ir import task as ir_task
 from spacelang.ir.domain import DATA_SIZE_NAMES, literal, parts, spell_parameter_name
 from spacelang.ir.space import Choice, Variable
-from spacelang.language_server.cursor import Cursor, find_cursor
+from spacelang.language_server.cursor import CursorContext, find_cursor
 from spacelang.language_server.documents import Document
 from spacelang.language_server.hovers import describe_parameter
 from spacelang.language_server.positions import PositionEncoding
@@ -58,7 +58,7 @@ def _item(
     return types.CompletionItem(label, kind=kind, detail=detail or None, sort_text=f"{order}{label}", insert_text=text)
 
 
-def _keywords(cursor: Cursor) -> Iterator[types.CompletionItem]:
+def _keywords(cursor: CursorContext) -> Iterator[types.CompletionItem]:
     for word, terminal in _keyword_terminals().items():
         if terminal in cursor.expected and cursor.previous != "DOT":
             yield _item("subject to" if word == "subject" else word, types.CompletionItemKind.Keyword, order=7)
@@ -77,7 +77,7 @@ def _annotations() -> Iterator[types.CompletionItem]:
 class _Completer:
     """The completions at one place, from the names of the space and the catalogues."""
 
-    def __init__(self, cursor: Cursor, names: TextNames) -> None:
+    def __init__(self, cursor: CursorContext, names: TextNames) -> None:
         self._cursor = cursor
         self._expected = cursor.expected
         self._catalogues = names.catalogues

@@ -28,7 +28,7 @@ class OpenBrace:
 
 
 @frozen
-class Cursor:
+class CursorContext:
     """The place of the cursor: the started word, the terminals that may stand there, and the tokens before."""
 
     start: int
@@ -77,14 +77,14 @@ class Cursor:
         return next((brace.owner for brace in reversed(self.braces) if not brace.is_set), "")
 
 
-def find_cursor(source: Source, offset: int) -> Cursor:
+def find_cursor(source: Source, offset: int) -> CursorContext:
     """Return the place of the cursor at an offset. Mistakes before it, in the same item or in others, do not matter."""
     started = _STARTED_WORD.search(source.text, 0, offset)
     start = started.start() if started else offset
     begin = next((first for first, end in split_items(source.text, 0) if first <= start <= end and end >= offset), 0)
     text = source.text[begin:start]
     tokens, expected = _tokens_and_expected(text)
-    return Cursor(start, source.text[start:offset], expected, tokens, tuple(_open_braces(tokens)))
+    return CursorContext(start, source.text[start:offset], expected, tokens, tuple(_open_braces(tokens)))
 
 
 @cache

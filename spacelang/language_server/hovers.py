@@ -89,8 +89,9 @@ def _comment(definition: Span) -> str:
 
 def _variables(definition: Span, document: Document, names: TextNames) -> Iterator[str]:
     """Yield the domain of the hyperparameter, or the alternatives of the decision, that is declared at a place."""
-    for variable in names.variables.values():
-        node = variable.node
+    checked = {} if document.checked.space is None else document.checked.space.variables
+    for address, variable in names.variables.items():
+        node = checked.get(address, variable).node  # with its condition, if the text has no errors
         if isinstance(node, Choice):
             yield from _decision(node, definition, document)
         elif node.span == definition:

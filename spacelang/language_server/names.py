@@ -41,7 +41,7 @@ class Symbol:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What two symbols share that are the same thing, even if they were found in the texts of different files."""
+        """The identity of the named thing; it is the same if the thing is named in texts of different files."""
         if self.definition is None:
             return (self.kind, self.name, self.operator)
         return (*place_of(self.definition), self.kind in (SymbolKind.ALTERNATIVE,))

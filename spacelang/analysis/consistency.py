@@ -11,10 +11,11 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.ir.domain import Categorical, describe
+from spacelang.ir.domain import Categorical, Real, describe
 from spacelang.ir.expr import BranchTest, Compare, Expr, mentioned_addresses, nodes, references, required_truths
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.tuple_parameters import is_own_condition
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.linear import difference
@@ -81,6 +82,7 @@ class _TruthChecks:
         conditions = {
             address: ExpressionInContext(condition, owners=space.variables[address].owners)
             for address, condition in space.conditions.items()
+            if not is_own_condition(address, condition, space)
         }
         conditions |= {
             address: ExpressionInContext(presence.condition, owners=space.variables[address].owners)
@@ -144,7 +146,17 @@ class _TruthChecks:
             if len(domains) > 1 and continuous and difference(atom) is not None:
                 names = " and ".join(f"`{self._name(address)}`" for address in continuous)
                 reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
-                self._report.add(problems.EquationOfRanges(atom.span, reason=reason))
+                shares = self._shares(atom)
+                self._report.add(problems.EquationOfRanges(atom.span, reason=reason, shares=shares))
+
+    def _shares(self, equation: Compare) -> str | None:
+        """Return the names of the hyperparameters of an equation that makes their sum 1; None for another one."""
+        form = difference(equation)
+        nodes = [self._space.variables[address].hyperparameter for address in references(equation)]
+        if form is None or {*form.factors.values()} != {-form.constant}:
+            return None
+        is_share = all(isinstance(n.domain, Real) and n.domain.lower >= 0 and not n.domain.log for n in nodes)
+        return ", ".join(node.name for node in nodes) if is_share and len(nodes) > 1 else None
 
     def _check_constraint(
         self, constraint: Constraint, statement: ExpressionInContext, can_be: tuple[bool, bool]

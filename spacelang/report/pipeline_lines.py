@@ -1,8 +1,10 @@
 """A configuration as lines of text, one for each step of its pipeline."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, takewhile
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.space import TUPLE_NAME, element_name, length_name
 from spacelang.ir.value import Value
 from spacelang.report.trial_results import value_text
 from spacelang.text import pad_columns
@@ -59,9 +61,22 @@ def _values_by_step(configuration: Configuration) -> dict[str, dict[str, Value]]
 def _cells(name: str, values: Mapping[str, Value], marks: Mapping[str, str]) -> Iterator[str]:
     yield name
     yield value_text(values[name])
-    texts = (f"{key.removeprefix(f'{name}.')}={_short_text(value)}" for key, value in values.items() if key != name)
+    shown = _with_whole_tuples(values).items()
+    texts = (f"{key.removeprefix(f'{name}.')}={_short_text(value)}" for key, value in shown if key != name)
     remarks = ", ".join(dict.fromkeys(marks[key] for key in values if key in marks))
     yield f"{', '.join(texts)}{f'  ({remarks})' if remarks else ''}"
+
+
+def _with_whole_tuples(values: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the values with each tuple under one key, in place of its length and elements."""
+    found = dict(values)
+    for key, length in values.items():
+        whole = key.removesuffix(length_name(""))
+        elements = [*takewhile(values.__contains__, (element_name(whole, number) for number in count(1)))]
+        if whole != key and len(elements) == length and (elements or values.get(whole) == TUPLE_NAME):
+            found = {name: value for name, value in found.items() if name not in (key, *elements)}
+            found[whole] = tuple(values[each] for each in elements)
+    return dict(sorted(found.items()))
 
 
 def _short_text(value: Value) -> str:

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Final
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.loss_name import LossName
-from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
+from spacelang.ir.space import (
+    Branch,
+    Choice,
+    Hyperparameter,
+    Node,
+    Operator,
+    Product,
+    Space,
+    children_of,
+    fixed_operators,
+    subtree,
+)
+from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
 from spacelang.report.front_lines import front_lines
 from spacelang.serialization.syntax_nodes import show_expression, with_spelled_names
 from spacelang.text import pad_columns
@@ -194,18 +206,27 @@ def curve_svg(curve: "Sequence[Improvement]", seconds: float, size: tuple[int, i
     )
 
 
-def _node_html(node: Node) -> list[str]:
+def _node_html(node: Node | TupleDescription) -> list[str]:
     match node:
+        case Operator() if node.tuples:
+            parts = (*children_with_tuples(node), *fixed_operators(node))
+            return [line for part in parts for line in _node_html(part)]
+        case TupleDescription():
+            return [_leaf_html(node.parameter.name, node.domain, node)]
         case Hyperparameter():
-            active = "" if node.condition is None else f" when {show_expression(node.condition)}"
-            said = f"{describe(node.domain)} = {literal(node.default)}{active}"
-            return [f"{_safe(spell_parameter_name(node.name))} : <code>{_safe(said)}</code>"]
+            return [_leaf_html(node.name, describe(node.domain), node)]
         case Choice():
             several = [_branch_html(each, is_default=at == node.default) for at, each in enumerate(node.branches)]
             head = f"{spell_parameter_name(node.name)}: {_alternatives(node, WIDTH)}"
             return [f"<details><summary>{_safe(head)}</summary>{_list(several)}</details>"]
         case _:
             return [line for child in children_of(node) for line in _node_html(child)]
+
+
+def _leaf_html(name: str, domain: str, node: Hyperparameter | TupleDescription) -> str:
+    active = "" if node.condition is None else f" when {show_expression(node.condition)}"
+    said = f"{domain} = {literal(node.default)}{active}"
+    return f"{_safe(spell_parameter_name(name))} : <code>{_safe(said)}</code>"
 
 
 def _branch_html(branch: Branch, *, is_default: bool) -> str:

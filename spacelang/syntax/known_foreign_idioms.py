@@ -23,6 +23,7 @@ from spacelang.syntax.foreign_idiom import (
     suggest_union_with_ranges,
     suggest_valid_name,
 )
+from spacelang.syntax.tuple_idioms import TUPLE_IDIOMS
 
 _SEARCHED_CHARACTERS: Final = 400
 
@@ -228,10 +229,6 @@ _DOMAINS: Final = (
     make_idiom(
         r":[ \t]*(?P<at>[\[(][ \t]*(?P<low>" + _NUMBER + r")[ \t]*,[ \t]*(?P<high>" + _NUMBER + r")[ \t]*[\])])",
         suggest_range_or_set,
-    ),
-    make_idiom(
-        r"\b[A-Za-z_]\w*\.shape[ \t]*\[[ \t]*(?P<axis>[01])[ \t]*\]",
-        lambda match: f"write `{('n_samples', 'n_features')[int(match['axis'])]}`",
     ),
     make_idiom(r"\b(?P<number>\d+\.?\d*)[fFdDlL]\b", r"write numbers without a letter: `\g<number>`", r"\g<number>"),
     make_idiom(
@@ -466,6 +463,6 @@ _TASKS: Final = (
     make_idiom(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"name what is limited: `limit trial \g<at>`"),
 )
 IDIOMS: Final[Sequence[ForeignIdiom]] = (
-    *_COMMENTS, *_QUOTES, *_ITEMS, *_STRUCTURES, *_MEMBERS, *_TASKS, *_EXPRESSIONS, *_DOMAINS,
+    *_COMMENTS, *_QUOTES, *_ITEMS, *TUPLE_IDIOMS, *_STRUCTURES, *_MEMBERS, *_TASKS, *_EXPRESSIONS, *_DOMAINS,
 )  # fmt: skip
 """All idioms, the most certain ones first."""

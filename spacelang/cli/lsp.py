@@ -1,5 +1,6 @@
 """`spacelang lsp`: serve editors by the Language Server Protocol."""
 
+from spacelang import __version__
 from spacelang.cli._options import SpaceOptions, parse_bindings
 from spacelang.cli._output import fail
 from spacelang.optional_imports import MissingLibraryError, import_optional
@@ -21,4 +22,4 @@ def command(options: SpaceOptions) -> None:
         fail(error.message, error.help)
     from spacelang.language_server.server import start
 
-    start(parse_bindings(options.bind), options.allow or ())
+    start(parse_bindings(options.bind), options.allow or (), __version__)

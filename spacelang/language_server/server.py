@@ -11,7 +11,6 @@ from pygls import uris
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
-from spacelang import __version__
 from spacelang.analysis.context import BindingError, check_bindings
 from spacelang.language_server import (
     completions,
@@ -34,9 +33,9 @@ COMPLETION_CHARACTERS: Final = [".", "@", ":", "=", "{", " "]
 class SpaceLanguageServer(LanguageServer):
     """A language server for spaces."""
 
-    def __init__(self, bindings: Mapping[str, int], allowed: Iterable[str]) -> None:
+    def __init__(self, bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> None:
         """Create the server; `bindings` and `allowed` are the options `--bind` and `--allow`."""
-        super().__init__("spacelang", __version__, types.TextDocumentSyncKind.Full)
+        super().__init__("spacelang", version, types.TextDocumentSyncKind.Full)
         self.documents = Documents(bindings, frozenset(allowed))
         self._waiting: dict[str, asyncio.TimerHandle] = {}
 
@@ -94,9 +93,9 @@ def _to_mapping(options: Any) -> dict[str, Any]:
     return dict(options._asdict()) if hasattr(options, "_asdict") else dict(getattr(options, "__dict__", {}))
 
 
-def make_server(bindings: Mapping[str, int], allowed: Iterable[str] = ()) -> SpaceLanguageServer:
-    """Return a server with all features."""
-    server = SpaceLanguageServer(bindings, allowed)
+def make_server(bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> SpaceLanguageServer:
+    """Return a server with all features, which tells clients the version of this package."""
+    server = SpaceLanguageServer(bindings, allowed, version)
     _add_synchronization(server)
     _add_queries(server)
     _add_edits(server)
@@ -104,9 +103,9 @@ def make_server(bindings: Mapping[str, int], allowed: Iterable[str] = ()) -> Spa
     return server
 
 
-def start(bindings: Mapping[str, int], allowed: Iterable[str] = ()) -> None:
+def start(bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> None:
     """Serve one client on standard input and output, until it disconnects."""
-    server = make_server(bindings, allowed)
+    server = make_server(bindings, allowed, version)
     gc.collect()
     gc.freeze()  # the tables and modules stay, so that collections while typing do not visit them
     server.start_io()

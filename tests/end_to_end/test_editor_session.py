@@ -55,7 +55,7 @@ def test_a_session(tmp_path: Path) -> None:
 SERVED = """
 import json, sys
 from spacelang.language_server.server import make_server
-server = make_server({})
+server = make_server({}, (), "1")
 server.documents.open("untitled:a", 1, "stage e = SVC | PCA").checked
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """

@@ -20,10 +20,13 @@ from spacelang.language_server import (
     problems,
     semantic_tokens,
 )
+from spacelang.language_server.cursor import find_cursor
 from spacelang.language_server.documents import Document, Documents
 from spacelang.language_server.names import SymbolKind
 from spacelang.language_server.positions import PositionEncoding
 from spacelang.solver.counting import Structures
+from spacelang.syntax.builder import Builder
+from spacelang.syntax.lr_driver import LrDriver
 from spacelang.syntax.parser_tables import load
 from spacelang.syntax.sources import bundled_names
 from spacelang.text import Source
@@ -135,25 +138,33 @@ def test_no_text_makes_a_feature_fail() -> None:
         formatting.formatting(document)
 
 
-def test_every_keyword_is_offered_where_the_grammar_accepts_it() -> None:
-    places = [
-        "¦",
-        "stage e = ¦",
-        "stage e = A { x : ¦",
-        "stage e = A { ¦",
-        "stage e = A { x : int[1, 2] ¦",
-        "stage e = A { x : int[1, 2] = 1 when ¦",
-        "stage e = A { x : int[1, 2] = 1 when x ¦",
-        "stage e = A ¦",
-        "stage e = A { x = ¦",
-        "task classification { ¦",
-        "task classification { fidelity x ¦",
-        "task classification { fidelity x from 1 ¦",
-        "forbid a and ¦",
-        "forbid a ¦",
-    ]
-    offered = {word.split()[0] for text in places for word in labels(text)}
-    assert load().keywords.keys() <= offered
+@pytest.mark.parametrize("name", ["mosaic", "tabular_classification"])
+def test_keywords_are_offered_where_a_space_has_them(name: str) -> None:
+    text, keywords = BUNDLED[name], {*load().keywords.values()}
+    tokens, _, mistake = LrDriver(load(), Builder()).read_beginning(text)
+    assert mistake is None
+    first = {token.type: token.start_pos for token in reversed(tokens) if token.type in keywords}
+    assert len(first) > 10
+    for terminal, start in first.items():
+        assert terminal in find_cursor(Source(name, text), start).expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "¦",
+            {"space", "stage", "pipeline", "import", "use", "params", "abstract", "task", "forbid", "require", "var"},
+        ),
+        ("stage e = ¦", {"columns", "permute", "none"}),
+        ("stage e = A { x : ¦", {"float", "int", "bool", "ordered"}),
+        ("stage e = A { x : int[1, 2] ¦", {"log", "step", "when", "include", "let"}),
+        ("task classification { ¦", {"minimize", "maximize", "subject to", "validate", "fidelity", "limit"}),
+        ("forbid a ¦", {"and", "or", "implies", "in", "is"}),
+    ],
+)
+def test_keywords_that_the_grammar_accepts_are_offered(text: str, words: set[str]) -> None:
+    assert words <= {*labels(text)}
 
 
 @pytest.mark.parametrize(

@@ -347,6 +347,15 @@ class Let:
 
 
 @frozen
+class Simplex:
+    """Shares of a whole, numbers in [0, 1] whose sum is 1: `simplex a, b, c = (0.5, 0.3, 0.2)`."""
+
+    names: tuple[Word, ...]
+    default: Tuple | None
+    span: Span = field(compare=False, repr=False)
+
+
+@frozen
 class ParameterGroupInclusion:
     """An inclusion of a parameter group: `include name`."""
 
@@ -364,7 +373,7 @@ class ConstraintStatement:
 
 
 NamedMember: TypeAlias = Parameter | FixedParameter | ParameterFormula | Let
-Member: TypeAlias = NamedMember | ParameterGroupInclusion | ConstraintStatement
+Member: TypeAlias = NamedMember | Simplex | ParameterGroupInclusion | ConstraintStatement
 
 
 @frozen

@@ -150,6 +150,11 @@ class Builder:
     def include(self, children: list[Child]) -> ast.ParameterGroupInclusion:
         return ast.ParameterGroupInclusion(children[1], self._span(children))
 
+    def simplex(self, children: list[Child]) -> ast.Simplex:
+        default = next(iter(_of_type(children, ast.Tuple)), None)
+        names = children[1::2] if default is None else children[1:-2:2]
+        return ast.Simplex(tuple(map(self._word, names)), default, self._span(children))
+
     def when(self, children: list[Child]) -> list[ast.Expression]:
         return [children[1]]
 

@@ -306,8 +306,10 @@ def _spell_arguments(arguments: Sequence[ast.Value]) -> str:
 
 
 def spell_body(body: ast.Body) -> str:
-    """Return a body with commas between its members."""
-    return f"{{ {', '.join(map(spell_member, body.members))} }}" if body.members else "{}"
+    """Return a body with commas between its members; a line ends after a simplex, whose names have commas."""
+    ends = ["\n" if isinstance(member, ast.Simplex) else ", " for member in body.members[:-1]]
+    inside = "".join(map("".join, zip(map(spell_member, body.members), [*ends, ""], strict=True)))
+    return f"{{ {inside} }}" if body.members else "{}"
 
 
 def spell_member(member: ast.Member) -> str:
@@ -322,6 +324,9 @@ def spell_member(member: ast.Member) -> str:
             return f"{_spell_parameter(name)} := {spell_expression(expression)}"
         case ast.Let(name=name, expression=expression):
             return f"let {name.text} := {spell_expression(expression)}"
+        case ast.Simplex(names=names, default=default):
+            shares = "" if default is None else f" = {spell_value(default)}"
+            return f"simplex {', '.join(map(_spell_parameter, names))}{shares}"
         case ast.ParameterGroupInclusion(name=name):
             return f"include {name.text}"
         case ast.ConstraintStatement(forbidden=forbidden, expression=expression):

@@ -212,6 +212,8 @@ def _hint(mistake: SyntaxMistake) -> str | None:
     last = previous[0] if previous else ""
     if "VBAR" in expected and "RBRACE" not in expected and re.match(r"\w+[ \t]*[:=]", mistake.text[mistake.place :]):
         return "write hyperparameters in braces after their operator: `Operator { … }`"
+    if re.search(r"\bsimplex\b[\w \t,`]+=?$", before):
+        return "`simplex` takes names with commas (numbers in [0, 1] with sum 1), and defaults: `= (0.5, 0.3, 0.2)`"
     if "QUANTITY" in expected and "NUMBER" not in expected and found[0].isdigit():
         return f"write a unit directly after the number, such as `{found}s`"
     return (
@@ -257,6 +259,9 @@ def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | No
 
 
 _FOREIGN_NOTATIONS: Final = (
+    ("(", r"\bsimplex$", set[str](), "write the names without brackets: `simplex a, b, c`"),
+    ("[", r":\s*simplex$", set[str](), "write `simplex a, b, c`: it declares numbers in [0, 1] whose sum is 1"),
+    ("simplex", r"", {"$END"}, "`simplex` stands in the body of an operator or a group"),
     ("->", r"", {"AND", "OR"}, "write implication as `… implies …`"),
     ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "write parameters in braces: `{ … }`"),
     ("{", r"(?:[=!]=|\bis)\s*[\w.]+$", {"OR"}, "conditions refer to operators by name: remove the body"),

@@ -11,7 +11,7 @@ from lark import Lark, Token, Tree
 
 from spacelang.files import resource_folder
 from spacelang.syntax.layout import lexemes, normalise_line_ends
-from spacelang.syntax.parser_tables import lark_parser
+from spacelang.syntax.parser_tables import highlight, lark_parser, load
 from tests.laws.example import EXAMPLE
 
 LARK = (resource_folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")
@@ -133,3 +133,26 @@ def test_everything_but_space_has_a_scope(name: str) -> None:
 def test_expressions_are_in_what_python_and_oniguruma_share() -> None:
     for _, match in patterns(TEXTMATE):
         assert not re.search(r"\(\?P|\(\?\(|\\[ABZzGKk]|\(\?>|[*+?]\+", match)
+
+
+def test_every_terminal_of_the_grammar_is_in_the_texts_that_are_compared() -> None:
+    tables = load()
+    seen = {kind for text in TEXTS.values() for _, kind, _ in terminals(normalise_line_ends(text))}
+    assert not {*tables.terminals} - {"WS"} - seen
+
+
+@pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.stem)
+def test_the_colours_are_those_of_reports(path: Path) -> None:
+    text = normalise_line_ends(path.read_text(encoding="utf-8"))
+    found, place = scopes(text), 0
+    starts = {
+        "keyword": OF_KEYWORDS,
+        "comment": ("comment.",),
+        "string": ("string.", *OF_NAMES),
+        "number": ("constant.numeric",),
+        "annotation": ("entity.name.function.decorator",),
+    }
+    for kind, piece in highlight(text):
+        if kind:
+            assert found[place][0].startswith(starts[kind]), (kind, piece)
+        place += len(piece)

@@ -30,7 +30,7 @@ _PLAIN_TOKENS: Final = {
 }
 
 
-class SpaceLexer(Lexer):
+class SpaceLexer(Lexer):  # type: ignore[misc]
     """A lexer for spaces, made from the grammar's own terminals."""
 
     name = "spacelang"

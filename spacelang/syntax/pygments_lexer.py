@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from pygments.lexer import Lexer
-from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace, _TokenType
+from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
 from spacelang.syntax.parser_tables import highlight
 
@@ -39,7 +39,7 @@ class SpaceLexer(Lexer):  # type: ignore[misc]
     filenames: ClassVar[list[str]] = ["*.space"]
     mimetypes: ClassVar[list[str]] = ["text/x-spacelang"]
 
-    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, _TokenType, str]]:
+    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
         """Yield the offset, type and text of each token."""
         place, plain = 0, ""
         for kind, piece in (*highlight(text), ("end", "")):

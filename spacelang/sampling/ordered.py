@@ -69,7 +69,8 @@ class _ConditionalDraw:
         low = self._sums[first]
         wanted = low + (self._sums[end] - low) * rng.random(len(parents))
         found: Array = np.clip(np.searchsorted(self._sums, wanted, "right") - 1, first, end - 1)
-        return self._last - found if self._is_reversed else found
+        places: Array = self._last - found if self._is_reversed else found
+        return places
 
 
 def can_draw(domain: Domain, prior: Prior | None) -> bool:

@@ -1,4 +1,4 @@
-"""How a session finds its cluster: the connection to the scheduler, and what makes a cluster unusable."""
+"""The connection of a session to its scheduler, and the reasons for which a cluster cannot be used."""
 
 import asyncio
 from typing import Any, Final, TypeAlias

@@ -21,6 +21,8 @@ REQUIRED_LIBRARIES: Final = {"CmaEsSampler": "cmaes", "GPSampler": "torch"}
 """The library that a sampler needs and that optuna does not install."""
 STATIC_SAMPLERS: Final = frozenset({"CmaEsSampler", "GPSampler", "QMCSampler"})
 """Samplers that search only the values asked of every trial; they draw conditional values at random."""
+MODEL_SAMPLERS: Final = frozenset({"GPSampler", "TPESampler"})
+"""Samplers that make a model of all trials for each proposal."""
 NUMERIC_SAMPLERS: Final = frozenset({"CmaEsSampler"})
 
 
@@ -62,7 +64,8 @@ class Optuna:
         structures = Structures(problem.space)
         if structures.count:
             form = self.form(structures).form
-            yield from search_with_library(Study(form, self._create_sampler), problem, structures, TrialLog())
+            study = Study(form, self._create_sampler, forgets=self.sampler in MODEL_SAMPLERS)
+            yield from search_with_library(study, problem, structures, TrialLog())
 
     def _create_sampler(self, seed: int) -> Any:
         return getattr(import_optional("optuna").samplers, self.sampler)(seed=seed)

@@ -137,10 +137,12 @@ class Study:
     first, all but the last `STUDY_GROWTH`, it then gets only the best `STUDY_GROWTH`.
     """
 
-    def __init__(self, form: OptunaFunction, sampler: Callable[[int], Any], *, forgets: bool = False) -> None:
+    def __init__(
+        self, form: OptunaFunction, sampler: Callable[[int], Any], objectives: int = 1, *, forgets: bool = False
+    ) -> None:
         """Create an empty study over a compiled space; `sampler` returns a new sampler for a seed."""
         self._optuna = import_optional("optuna")
-        self._sampler, self._form, self._forgets = sampler, form, forgets
+        self._sampler, self._form, self._objectives, self._forgets = sampler, form, objectives, forgets
         self._last_request: Request | None = None
         self._generation = 2  # The multiple of `STUDY_GROWTH` up to which the study has all trials
         self._begin()
@@ -150,7 +152,10 @@ class Study:
         self._storage = self._optuna.storages.InMemoryStorage()
         with silence_optuna(self._optuna):
             self._study = self._optuna.create_study(
-                storage=self._storage, study_name="spacelang", sampler=self._neutral_sampler()
+                storage=self._storage,
+                study_name="spacelang",
+                sampler=self._neutral_sampler(),
+                directions=["minimize"] * self._objectives,
             )
         self._number = self._storage.get_study_id_from_name("spacelang")
         self._started_count = self._finished_count = 0
@@ -197,8 +202,8 @@ class Study:
         for place, trial in history.finished[self._finished_count :]:
             if place not in self._forgotten:
                 failed = {"state": self._optuna.trial.TrialState.FAIL}
-                told = failed if trial.loss is None else {"values": trial.loss}
-                self._study.tell(self._numbers[place], **told)
+                values = [value for _, value in trial.objectives] or trial.loss
+                self._study.tell(self._numbers[place], **(failed if trial.loss is None else {"values": values}))
         self._started_count, self._finished_count = len(history.started), len(history.finished)
 
     def _add_running_trial(self, request: Request) -> None:

@@ -24,6 +24,7 @@ STATIC_SAMPLERS: Final = frozenset({"CmaEsSampler", "GPSampler", "QMCSampler"})
 MODEL_SAMPLERS: Final = frozenset({"GPSampler", "TPESampler"})
 """Samplers that make a model of all trials for each proposal."""
 NUMERIC_SAMPLERS: Final = frozenset({"CmaEsSampler"})
+SINGLE_OBJECTIVE_SAMPLERS: Final = frozenset({"CmaEsSampler"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,15 @@ class Optuna:
         structures = Structures(problem.space)
         if structures.count:
             form = self.form(structures).form
-            study = Study(form, self._create_sampler, forgets=self.sampler in MODEL_SAMPLERS)
+            # Which trials are the best is known for one objective only.
+            forgets = self.sampler in MODEL_SAMPLERS and problem.objectives == 1
+            study = Study(form, self._create_sampler, problem.objectives, forgets=forgets)
             yield from search_with_library(study, problem, structures, TrialLog())
+
+    @property
+    def takes_several_objectives(self) -> bool:
+        """True if the sampler can search for a Pareto front."""
+        return self.sampler not in SINGLE_OBJECTIVE_SAMPLERS
 
     def _create_sampler(self, seed: int) -> Any:
         return getattr(import_optional("optuna").samplers, self.sampler)(seed=seed)

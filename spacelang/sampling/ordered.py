@@ -83,6 +83,7 @@ def _value_weights(grid: Grid) -> Array:
     if not grid.log:
         return np.ones(grid.size)
     values = codes_at(grid, np.arange(grid.size)).astype(float)
-    below = np.minimum(grid.step, values) / 2 if grid.size == 1 else np.full(grid.size, grid.step / 2)
+    below = np.full(grid.size, grid.step / 2)
     below[0] = min(grid.step, grid.lower) / 2
-    return np.log1p((grid.step / 2 + below) / (values - below))
+    lengths: Array = np.log1p((grid.step / 2 + below) / (values - below))
+    return lengths

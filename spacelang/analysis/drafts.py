@@ -18,6 +18,7 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 if TYPE_CHECKING:
+    from spacelang.analysis.chains import Chain
     from spacelang.analysis.parameter_checks import ParameterChecker
 
 BranchKey: TypeAlias = tuple[str, str]  # A branch: the address of its decision and its own name
@@ -35,6 +36,8 @@ class StageNames:
     uses: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     """The names of all uses, by the id of the module and the stage. All modules of a space share this mapping."""
     own: Mapping[str, str] = field(default_factory=dict)
+    chains: set[str] = field(default_factory=set)
+    """The uses of stages that are chains. All modules of a space share this set."""
 
     def inside_stage(self, stage: str, called: str) -> "StageNames":
         """Return the names for the body of one use of a stage."""
@@ -42,7 +45,7 @@ class StageNames:
 
     def in_module(self, module: Module) -> "StageNames":
         """Return the names for the text of another module."""
-        return StageNames(module, self.uses)
+        return StageNames(module, self.uses, chains=self.chains)
 
     def address(self, name: str) -> str:
         """Return the address that a name in the text has, for a stage or for something inside a stage."""
@@ -74,7 +77,10 @@ class StageNames:
         first, *rest = words
         if module is self.module and first in self.own:
             return self.own[first], rest, ()
-        uses = self.uses.get((id(module), first), [first])
+        stage, bracket, place = first.partition("[")
+        uses = self.uses.get((id(module), stage), [stage])
+        if bracket:
+            uses = [f"{use}[{place}" for use in uses if use in self.chains] or [first]
         return uses[0], rest, tuple(uses) if len(uses) > 1 else ()
 
 
@@ -211,6 +217,8 @@ class Draft:
     """The fixed siblings that expressions mention, by the span of the mention."""
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
+    chains: "dict[str, Chain]" = field(default_factory=dict)
+    """The chains by address. Everything here has the addresses of uses that expressions have, except `root`."""
 
     def definition(self, name: str, scope: Scope) -> Definition | None:
         """Return what a name is defined as in a scope, or None if it stands for something else."""

@@ -107,6 +107,8 @@ class Choice(CachedPropertyMixin):
     default: int = 0
     first: bool = False
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
+    repeats: str = ""
+    """For a chain: the stage that each branch has as often as its name says (see `ir.chains`); else empty."""
 
     @cached_property
     def branch_indices(self) -> dict[str, int]:
@@ -316,6 +318,11 @@ class Space(CachedPropertyMixin):
     def stages(self) -> tuple[Choice, ...]:
         """The top-level decisions, which no other decision owns, in pipeline order."""
         return tuple(d for d in self.decisions if not self.variables[d.address].owners)
+
+    @cached_property
+    def chains(self) -> frozenset[str]:
+        """The addresses of the chains: decisions on how often a stage is used."""
+        return frozenset(choice.address for choice in self.decisions if choice.repeats)
 
     @cached_property
     def permutations(self) -> dict[str, Product]:

@@ -1,10 +1,12 @@
 """Convert values, domains, addresses and expressions of a space to nodes of the syntax tree."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.ir import expr
+from spacelang.ir.chains import with_numbers_of_uses
 from spacelang.ir.domain import (
     BOOLEANS,
     DATA_SIZE_NAMES,
@@ -70,7 +72,12 @@ class ExpressionNames:
                     before, path = f"{owner}.{branch}", (*self._paths[owner], ast.Word(branch, NO_SPAN))
                     break
             own = tuple(address[len(before) + bool(before) :].split("."))
-            self._paths[address], self._places[address] = (*path, *map(make_word, own)), (before, own)
+            self._places[address] = before, own
+            # A use of a chain is named without the number of uses: `step[1]`.
+            is_use = (
+                variable.owners and before == ".".join(variable.owners[-1]) and variable.owners[-1][0] in space.chains
+            )
+            self._paths[address] = (ast.Word(own[0], NO_SPAN),) if is_use else (*path, *map(make_word, own))
 
     def split_address(self, address: str) -> tuple[str, tuple[str, ...]]:
         """Return the address of the enclosing alternative (empty for none) and the remaining words of the address."""
@@ -79,6 +86,16 @@ class ExpressionNames:
     def path_of(self, address: str) -> ast.DottedName:
         """Return the name of an address in expressions."""
         return _dotted(self._paths[address])
+
+    def inside_use(self, use: str, stage: str) -> "ExpressionNames":
+        """Return the names for the bodies of a stage, given the address of a use of it in a chain."""
+        found = copy(self)
+        start = len(self._paths[use])
+        found._paths = {
+            address: (make_word(stage), *path[start:]) if f"{address}.".startswith(f"{use}.") else path
+            for address, path in self._paths.items()
+        }
+        return found
 
     def find_shadowed(self, expression: expr.Expr, siblings: Collection[str]) -> str | None:
         """Return the first address in an expression that would mean a sibling inside the operator, or None."""
@@ -92,6 +109,7 @@ class ExpressionNames:
         Parameters of the same operator (`siblings`) are written by their own names where these are unambiguous. Without
         `around`, the expression is written as for the top level of a file.
         """
+        expression = with_numbers_of_uses(expression, self._space.chains)
         names = {address: self._paths[address] for address in expr.mentioned_addresses(expression)}
         if around:
             words = {*DATA_SIZE_NAMES, *self._string_values(names)}
@@ -179,6 +197,8 @@ def expression_speller(space: Space) -> Callable[[expr.Expr], expr.Expr]:
     names = spelled_names(space)
 
     def spell(expression: expr.Expr) -> expr.Expr:
+        if isinstance(expression, expr.BranchTest) and expression.address in space.chains:
+            return expr.rename_addresses(with_numbers_of_uses(expression, space.chains), names)
         match expression:
             case expr.And() | expr.Or() | expr.Not():
                 return expr.with_children(expression, spell)

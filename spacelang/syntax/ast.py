@@ -9,7 +9,10 @@ from spacelang.text import Span
 
 @frozen
 class Word:
-    """A single name: an identifier, a name in quotes, or a name in backticks (`ticked`)."""
+    """A single name: an identifier, a name in quotes, or a name in backticks (`ticked`).
+
+    In expressions, the index of a use of a chain belongs to its name: `step[1]`.
+    """
 
     text: str
     span: Span = field(compare=False, repr=False)
@@ -237,8 +240,21 @@ class Permute:
     labels: tuple[Word | None, ...] = ()
 
 
+@frozen
+class Repeat:
+    """A chain `repeat(stage, least, most)`: a stage used a variable number of times in a row.
+
+    The tree has what the parser accepts: any structure as the part, and any number of `counts`.
+    """
+
+    part: "Structure"
+    counts: tuple[Number, ...]
+    annotations: tuple[Annotation, ...]
+    span: Span = field(compare=False, repr=False)
+
+
 Structure: TypeAlias = (
-    NoneStep | OperatorReference | JoinedStructures | OptionalStructure | Parenthesised | ColumnSplit | Permute
+    NoneStep | OperatorReference | JoinedStructures | OptionalStructure | Parenthesised | ColumnSplit | Permute | Repeat
 )
 
 

@@ -121,6 +121,10 @@ class Builder:
         labels, parts = zip(*_of_type(children, tuple), strict=True)
         return ast.Permute(parts, annotations, self._span(children), labels if any(labels) else ())
 
+    def repeat(self, children: list[Child]) -> ast.Repeat:
+        part, *counts = (child for child in _nodes(children) if not isinstance(child, ast.Annotation))
+        return ast.Repeat(part, tuple(counts), _of_type(children, ast.Annotation), self._span(children))
+
     def operator(self, children: list[Child]) -> ast.OperatorReference:
         body = next(iter(_of_type(children, ast.Body)), None)
         annotations = _of_type(children, ast.Annotation)
@@ -212,7 +216,18 @@ class Builder:
         return ast.DottedName(words, words[0].span.extended_to(words[-1].span) if len(words) > 1 else words[0].span)
 
     def path(self, children: list[Child]) -> ast.DottedName:
-        return children[0] if isinstance(children[0], ast.DottedName) else self.dotted(children)
+        if not isinstance(children[0], ast.DottedName):
+            return self.dotted(children)
+        if len(children) == 1:
+            return children[0]
+        words = [*children[0].words]
+        for child in children[1:]:
+            if _is_terminal(child, "INDEX"):
+                text = f"{words[-1].text}[{int(child[1:-1])}]"
+                words[-1] = ast.Word(text, words[-1].span.extended_to(self._span([child])))
+            elif not _is_terminal(child, "DOT"):
+                words.append(self._name_of(child))
+        return ast.DottedName(tuple(words), self._span(children))
 
     words = dotted
 

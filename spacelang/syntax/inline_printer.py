@@ -11,6 +11,7 @@ RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "N
 """Words that are not strings where a value is expected: constants, and their Python spellings, which are errors."""
 _NO_REFERENCES: Final = RESERVED_VALUES | {"not"}
 _WORD: Final = r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_]*"
+_INDEXED_WORD: Final = rf"{_WORD}(?:\[\d+\])*"
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _IMPLIES, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _POWER, _ATOM = range(10)
 _GROUPED_ITEMS: Final = (
@@ -126,12 +127,17 @@ def spell_reference(dotted: ast.DottedName) -> str:
     """Return the text of a dotted name in an expression, in backticks if written so or if its first word needs them."""
     first, *rest = dotted.words
     start = f"`{first.text}`" if first.text in _NO_REFERENCES else _spell_parameter(first)
-    return ".".join((start, *(_spell_parameter(word) if word.ticked else spell_name(word) for word in rest)))
+    return ".".join((start, *(_spell_parameter(word) if word.ticked else _spell_called(word) for word in rest)))
+
+
+def _spell_called(name: ast.Word) -> str:
+    """Return a later word of a name in an expression, which may have an index."""
+    return name.text if re.fullmatch(_INDEXED_WORD, name.text) else spell_text(name.text)
 
 
 def _spell_parameter(name: ast.Word) -> str:
-    """Return the name of a parameter, in backticks if it was written so or is not a plain word."""
-    return name.text if re.fullmatch(_WORD, name.text) and not name.ticked else f"`{name.text}`"
+    """Return the name of a parameter, in backticks if it was written so or is no word with or without an index."""
+    return name.text if re.fullmatch(_INDEXED_WORD, name.text) and not name.ticked else f"`{name.text}`"
 
 
 def _spell_tested(operator: ast.DottedName | None) -> str:
@@ -266,6 +272,9 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
                 for label, part in zip(labels, parts, strict=True)
             )
             return f"permute({text}){spell_annotations(annotations)}"
+        case ast.Repeat(part=part, counts=counts, annotations=annotations):
+            inside = ", ".join((spell_structure(part), *map(spell_value, counts)))
+            return f"repeat({inside}){spell_annotations(annotations)}"
         case _:
             assert_never(structure)
 
@@ -391,6 +400,8 @@ def structure_title(structure: ast.Structure) -> str:
             return f"columns({', '.join(columns)})"
         case ast.Permute():
             return f"permute({', '.join(_labelled_steps(structure))})"
+        case ast.Repeat(part=part, counts=counts):
+            return f"repeat({', '.join((structure_title(part), *map(spell_value, counts)))})"
 
 
 def step_labels(permutation: ast.Permute) -> tuple[str, ...]:

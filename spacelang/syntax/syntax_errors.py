@@ -343,7 +343,8 @@ def keywords(terminals: Set[str]) -> list[str]:
 
 def expectation(terminals: Set[str]) -> str:
     """Return the possible terminals in words, the likely ones first, groups such as values as one name."""
-    left = set(terminals) - {"TICKED"}  # A plain name is allowed wherever a name in backticks is.
+    # A plain name is allowed wherever a name in backticks is, and an index only after a name.
+    left = set(terminals) - {"TICKED", "INDEX"}
     words: list[str] = []
     for group, name in _GROUPS:
         if group <= left:

@@ -14,7 +14,7 @@ from spacelang.diagnostics.conditions import ConditionCycle, TooComplexToDecide,
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnusedValue
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, Or, mentioned_addresses, references
-from spacelang.ir.partial_evaluation import assume_inactive
+from spacelang.ir.partial_evaluation import assume_inactive, fold_constants
 from spacelang.ir.space import (
     ABSTRACT_CATALOGUE,
     Choice,
@@ -215,6 +215,8 @@ def _constraints(
             for branch in expanded.branches:
                 constraint, said = restrict_to_branch(constraint, branch, space)
                 owners |= dict.fromkeys(said.owners)
+            if draft.chains:
+                constraint = replace(constraint, expression=fold_constants(constraint.expression, naming=True))
             found.append(constraint)
             draft.written_constraints.append(drafts.ConstraintWithBranches(expanded.expression, (*owners,)))
     return tuple(found)

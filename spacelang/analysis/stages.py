@@ -152,8 +152,8 @@ class StageReader:
             _, structures = self._readers_of(home)
             called = structures.assign_name(stage.name.text, written.alias, written.span, spot)
             place = spot.place.child(called)
-            is_again = self._register_use(home, stage, place.address)
-            return self._read(home, stage, called, place, is_again=is_again)
+            self._register_use(home, stage, place.address)
+            return self._read(home, stage, called, place, is_again=True)
         return self._read_use(home, stage, written)
 
     def use_chain(

@@ -120,39 +120,47 @@ def spell_decision_name(choice: ir.Choice) -> str:
     return choice.name if is_use else spell_parameter_name(choice.name)
 
 
-def original_uses(chain: ir.Choice) -> tuple[ir.Choice, ...] | None:
-    """Return the uses of a chain with the addresses that expressions have for them; None if its alternatives disagree.
+def are_uses_alike(chain: ir.Choice) -> bool:
+    """Return True if all uses of a chain are those of one stage, in which its name means the use around a body.
 
-    They disagree in a space that was restricted in only some of them.
+    They may differ in a space that was restricted, or if a body of the stage names a certain use.
     """
-    found: dict[str, ir.Choice] = {}
-    for branch in chain.branches:
-        for use in ir.children_of(branch.node):
-            assert isinstance(use, ir.Choice)
-            plain = _with_addresses(use, lambda address: name_in_expressions(address, (chain.address,)))
-            if found.setdefault(use.key, plain) != plain:
-                return None
-    return tuple(found.values())
+    uses = [use for branch in chain.branches for use in ir.children_of(branch.node)]
+    return len({_use_in_stage(use, chain.name) for use in uses if isinstance(use, ir.Choice)}) == 1
+
+
+def _use_in_stage(use: ir.Choice, chain: str) -> ir.Choice:
+    """Return a use with the name of the chain in place of its own."""
+
+    def change(address: str) -> str:
+        is_inside = f"{address}.".startswith(f"{use.address}.")
+        return f"{chain}{address[len(use.address) :]}" if is_inside else name_in_expressions(address, (chain,))
+
+    return _with_addresses(use, change, _prefix_change(use.key, chain))
 
 
 def _prefix_change(before: str, after: str) -> Callable[[str], str]:
     return lambda address: f"{after}{address[len(before) :]}"
 
 
-def _with_addresses(use: ir.Choice, change: Callable[[str], str]) -> ir.Choice:
-    """Return a use with other addresses, also in its conditions and computed values."""
+def _with_addresses(
+    use: ir.Choice, change: Callable[[str], str], change_key: Callable[[str], str] = lambda key: key
+) -> ir.Choice:
+    """Return a use with other addresses, also in its conditions and computed values, and with other keys."""
 
     def change_hyperparameter(node: ir.Hyperparameter) -> ir.Hyperparameter:
         condition = None if node.condition is None else _with_names(node.condition, change)
-        return replace(node, address=change(node.address), condition=condition)
+        return replace(node, address=change(node.address), key=change_key(node.key), condition=condition)
+
+    def change_choice(choice: ir.Choice) -> ir.Choice:
+        name = change_key(choice.name) if choice.key == choice.name else choice.name
+        return replace(choice, name=name, address=change(choice.address), key=change_key(choice.key))
 
     def change_computed(computed: ir.ComputedParameter) -> ir.ComputedParameter:
         expression = _with_names(computed.expression, change)
         return replace(computed, address=change(computed.address), expression=expression)
 
-    moved = rebuild_tree(
-        use, change_hyperparameter, lambda choice: replace(choice, address=change(choice.address)), change_computed
-    )
+    moved = rebuild_tree(use, change_hyperparameter, change_choice, change_computed)
     assert isinstance(moved, ir.Choice)
     return moved
 

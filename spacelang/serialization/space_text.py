@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from spacelang.ir import space as ir
 from spacelang.ir.chain_constraints import merge_constraints
-from spacelang.ir.chains import original_uses
+from spacelang.ir.chains import are_uses_alike
 from spacelang.ir.domain import is_bare_word
 from spacelang.ir.expr import BranchTest, Expr
 from spacelang.ir.prior import Prior
@@ -184,9 +184,9 @@ class _SpaceWriter:
 
     def _chain(self, choice: ir.Choice) -> ast.Structure:
         """Return a `repeat(...)`; declare its stage, and forbid the numbers of uses that the space does not have."""
-        name, uses = self._stage_of[choice.address], original_uses(choice)
+        name = self._stage_of[choice.address]
         numbers = [int(branch.name) for branch in choice.branches]
-        if not uses or any(branch.weight != 1.0 for branch in choice.branches) or choice.default:
+        if not are_uses_alike(choice) or any(branch.weight != 1.0 for branch in choice.branches) or choice.default:
             raise UnwritableSpaceError(f"the language cannot express the uses of the chain `{choice.key}`")
         self._used_names.setdefault("", set()).add(choice.address)
         if name not in self._stages:

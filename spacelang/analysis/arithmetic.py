@@ -10,7 +10,7 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.conditions import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir import expr
-from spacelang.ir.domain import DATA_SIZE_NAMES
+from spacelang.ir.domain import DATA_SIZE_NAMES, size_of_shape
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
 from spacelang.ir.value import Number as Known
 from spacelang.spelling_suggestions import nearest_name
@@ -60,7 +60,7 @@ def read_arithmetic(
 
 
 def _report_name(written: ast.DottedName, report: DiagnosticCollector, reason: str) -> None:
-    near = nearest_name(written.text, DATA_SIZE_NAMES)
+    near = size_of_shape(written.text) or nearest_name(written.text, DATA_SIZE_NAMES)
     listed = ", ".join(f"`{name}`" for name in DATA_SIZE_NAMES)
     others = "relate hyperparameters with `require`"
     if reason == FIXED_VALUE_REASON:

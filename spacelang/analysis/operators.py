@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeGuard
 
-from spacelang.analysis import alternatives, annotations, drafts, hyperparameter_defaults, parameter_checks
+from spacelang.analysis import alternatives, annotations, drafts, hyperparameter_defaults, parameter_checks, tuples
 from spacelang.analysis.alternatives import Alternative
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
@@ -190,12 +190,12 @@ class BodyReader:
         self.children: list[ir.Hyperparameter | ir.Choice] = []
         self.fixed: list[tuple[str, ir.FixedValue]] = []
         self.computed: list[ir.ComputedParameter] = []
+        self.tuples: list[ir.TupleParameter] = []
 
     def operator(self, name: str, catalogue: str, span: Span) -> ir.Operator:
         """Return the operator with the members that were read."""
-        return ir.Operator(
-            name, catalogue, tuple(self.children), tuple(self.fixed), span, computed=tuple(self.computed)
-        )
+        computed, tuples = tuple(self.computed), tuple(self.tuples)
+        return ir.Operator(name, catalogue, tuple(self.children), tuple(self.fixed), span, computed, tuples)
 
     def read(self, members: Sequence[BodyMember]) -> None:
         """Read the members of the body, resolving the names in each by the module whose text it stands in."""
@@ -253,8 +253,11 @@ class BodyReader:
         if self._entry is not None and name in self._entry.parameters:
             operator = self._entry.name
             self._report.add(VarNamedLikeParameter(written.name.span, name=name, operator=operator))
-        if alternatives.is_decision(written.domain, lambda _: False):
+        several = tuples.tuple_parts(written.domain)
+        if several or alternatives.is_decision(written.domain, lambda _: False):
             hint = f"a decision between operators is a stage: `stage {name} = …`"
+            if several:
+                hint = "only parameters of operators are tuples: declare a `var` for each element"
             found, expected = f"`{written.domain.span.text}`", "a range or a set of values"
             self._report.add(UnexpectedText(written.domain.span, found=found, expected=expected, hint=hint))
             self.scope.dubious.add(name)
@@ -287,10 +290,26 @@ class BodyReader:
 
     def _parameter(self, written: ast.Parameter) -> None:
         judge = self._checker_of(written.name)
-        if alternatives.is_decision(written.domain, partial(self._is_operator, parameter=judge.parameter)):
+        is_decision = alternatives.is_decision(written.domain, partial(self._is_operator, parameter=judge.parameter))
+        several = tuples.tuple_parts(written.domain)
+        if is_decision and several:
+            self._report.add(tuples.misplaced_tuple_diagnostic(several[0]))
+            self.scope.dubious.add(written.name.text)
+            self._operators.draft.dubious.add(self._place.child(written.name.text).address)
+        elif several:
+            self._tuple(written, judge)
+        elif is_decision:
             self._nested_decision(written, judge)
         else:
             self._hyperparameter(written, judge)
+
+    def _tuple(self, written: ast.Parameter, judge: ParameterChecker) -> None:
+        reader = tuples.TupleReader(self._place, self.scope, self._operators.draft, self._report)
+        found = reader.read(written, judge)
+        if found is not None:
+            parameter, members = found
+            self.tuples.append(parameter)
+            self.children += members
 
     def _hyperparameter(self, written: ast.Parameter, judge: ParameterChecker) -> None:
         place = self._place.child(written.name.text)

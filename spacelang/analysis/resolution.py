@@ -13,6 +13,7 @@ from spacelang.analysis.operands import NameResolver
 from spacelang.diagnostics.conditions import ConditionCycle, TooComplexToDecide, WrongComparison
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnusedValue
+from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, Or, mentioned_addresses, references
 from spacelang.ir.partial_evaluation import assume_inactive, fold_constants
 from spacelang.ir.space import (
@@ -28,6 +29,7 @@ from spacelang.ir.space import (
     expressions_of,
     operators,
 )
+from spacelang.ir.tuple_parameters import member_conditions
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -38,14 +40,17 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
 
     Conditions and constraints in left-out stages are read only for mistakes.
     """
-    declared = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared))).variables
+    everything = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared)))
+    declared = everything.variables
     reached = {drafts.stage_of(address) for address in space.variables}
     reached |= {use.address for name, chain in draft.chains.items() if name in reached for use in chain.uses}
     left_out = {drafts.stage_of(address) for address in declared} - reached if draft.is_whole else set()
-    names = NameResolver(declared, draft, frozenset(left_out), report.symbols)
+    names = NameResolver(everything, draft, frozenset(left_out), report.symbols)
     reader = ExpressionReader(names, report)
     read = {each.address: _read(each.expression, each.scope, reader, report) for each in draft.conditions}
     conditions = {address: expression for address, expression in read.items() if expression is not None}
+    if everything.tuples:
+        conditions |= _conditions_in_tuples(everything, conditions)
     draft.decision_conditions = _read_decision_conditions(draft, reader, report)
     _check_cycles(conditions | {d.address: d.condition for d in draft.decision_conditions.values()}, declared, report)
     expansion = ChainExpansion(draft.chains)
@@ -84,6 +89,16 @@ def _expanded(
         expansion.by_address(conditions, lambda each, _, numbers: expansion.condition(each, numbers)),
         expansion.by_address(computations, lambda each, _, numbers: expansion.moved(each, numbers)),
     )
+
+
+def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[str, Expr]:
+    """Return the conditions of the lengths and elements of tuples by address, given those of whole parameters."""
+    found: dict[str, Expr] = {}
+    for parameter in space.tuples.values():
+        lengths = space.variables[parameter.length].hyperparameter.domain
+        assert isinstance(lengths, Grid)
+        found |= member_conditions(parameter, int(lengths.least), conditions.get(parameter.members[0]))
+    return found
 
 
 def _computations(
@@ -144,7 +159,7 @@ def _check_unused(space: Space, draft: drafts.Draft, reader: ExpressionReader, r
 def _used_addresses(space: Space) -> set[str]:
     expressions = [*expressions_of(space.variables.values(), space.constraints)]
     expressions += [each.expression for each, _ in computed_parameters(space.root)]
-    return {address for each in expressions for address in references(each)}
+    return {*space.tuples, *(address for each in expressions for address in references(each))}
 
 
 def _without_unused_imports(space: Space, imported: Collection[str]) -> Space:

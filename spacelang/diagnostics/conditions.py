@@ -210,6 +210,10 @@ class EquationOfRanges(Diagnostic):
     ranges with a `step`, equations are drawn exactly:
 
         require w1 + w2 + w3 == 1                # with w1, w2, w3 : float[0, 1] step 0.05
+
+    Shares of a whole are a simplex, whose last member is computed from the others:
+
+        simplex w1, w2, w3
     """
 
     code = "SL510"
@@ -217,11 +221,31 @@ class EquationOfRanges(Diagnostic):
     MESSAGE = "no random draw satisfies this equation"
     LABEL = "{reason}"
     HELPS = (
+        "declare shares of a whole as a simplex: `simplex {shares}`",
         "give the ranges a `step`: then the equation is drawn exactly",
         "or remove one of the hyperparameters, compute it where it is used, and bound the others by an inequality",
     )
 
     reason: str
+    shares: str | None = None
+
+
+class ApproximateDraws(Diagnostic):
+    """Constraints tie so many continuous ranges that their random draws are only approximate.
+
+    Members, defaults and counts are exact all the same. Up to four tied ranges are drawn exactly, and so are more if at
+    least one in five independent draws satisfies the constraints, or if the only constraint bounds their sum, such as
+    `a + b + c + d + e <= 1`. Other draws take 25 steps of hit-and-run for each tied range.
+    """
+
+    code = "SL514"
+    severity = Severity.NOTE
+    MESSAGE = "random draws of {names} are approximate"
+    LABEL = "this ties {count} ranges"
+    HELPS = ("tie at most four ranges to each other to draw them exactly, or give them a `step`",)
+
+    names: str
+    count: int
 
 
 class DefaultOutside(Diagnostic):
@@ -301,6 +325,10 @@ class BadBound(Diagnostic):
     size of the data:
 
         n_components : int[2, min(50, n_features)]
+
+    The lengths of a tuple are whole numbers and depend on nothing:
+
+        hidden_layer_sizes : tuple[1, 3] of int[16, 512]
     """
 
     code = "SL405"

@@ -442,6 +442,11 @@ SIZES_FROM_ZERO: Final = frozenset({"n_categorical", "n_datetime", "n_missing", 
 """The names in `DATA_SIZE_NAMES` whose number may be 0; the others are at least 1."""
 
 
+def size_of_shape(name: str) -> str | None:
+    """Return the size of the data that the shape of an array stands for in other languages, such as `X.shape[1]`."""
+    return {"shape[0]": "n_samples", "shape[1]": "n_features"}.get(name.rpartition(".")[2])
+
+
 def minimum_data_size(name: str) -> int:
     """Return the smallest number that a name in `DATA_SIZE_NAMES` can denote."""
     return 0 if name in SIZES_FROM_ZERO else 1

@@ -125,14 +125,17 @@ def lower_for_optuna(structures: Structures) -> LoweringResult[OptunaFunction, P
 class Study:
     """An Optuna study that mirrors a history; a trial that it suggested is treated like one added from outside."""
 
-    def __init__(self, form: OptunaFunction, sampler: Callable[[int], Any]) -> None:
+    def __init__(self, form: OptunaFunction, sampler: Callable[[int], Any], objectives: int = 1) -> None:
         """Create an empty study over a compiled space; `sampler` returns a new sampler for a seed."""
         self._optuna = import_optional("optuna")
         self._sampler, self._form = sampler, form
         self._storage = self._optuna.storages.InMemoryStorage()
         with silence_optuna(self._optuna):
             self._study = self._optuna.create_study(
-                storage=self._storage, study_name="spacelang", sampler=self._neutral_sampler()
+                storage=self._storage,
+                study_name="spacelang",
+                sampler=self._neutral_sampler(),
+                directions=["minimize"] * objectives,
             )
         self._number = self._storage.get_study_id_from_name("spacelang")
         self._started_count = self._finished_count = 0
@@ -168,7 +171,8 @@ class Study:
                 self._add_running_trial(request)
         for place, trial in history.finished[self._finished_count :]:
             failed = {"state": self._optuna.trial.TrialState.FAIL}
-            self._study.tell(place, **(failed if trial.loss is None else {"values": trial.loss}))
+            values = [value for _, value in trial.objectives] or trial.loss
+            self._study.tell(place, **(failed if trial.loss is None else {"values": values}))
         self._started_count, self._finished_count = len(history.started), len(history.finished)
 
     def _add_running_trial(self, request: Request) -> None:

@@ -11,13 +11,26 @@ from spacelang.ir.chain_constraints import merge_constraints
 from spacelang.ir.chains import spell_decision_name, with_each_use_once
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.loss_name import LossName
-from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
+from spacelang.ir.space import (
+    Branch,
+    Choice,
+    Hyperparameter,
+    Node,
+    Operator,
+    Product,
+    Space,
+    children_of,
+    fixed_operators,
+    subtree,
+)
+from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
+from spacelang.report.front_lines import front_lines
 from spacelang.serialization.syntax_nodes import show_expression, with_spelled_names
 from spacelang.text import pad_columns
 
 if TYPE_CHECKING:
     from spacelang.report.search_coverage import SearchCoverage
-    from spacelang.runtime.history import Improvement, Outcome
+    from spacelang.runtime.history import Improvement, Outcome, TrialRecord
     from spacelang.runtime.objective import PositiveClass
 
 WIDTH: Final = 100  # The maximum length of a line; longer lines are cut
@@ -51,6 +64,20 @@ def result_text(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> st
     return "\n".join(
         (f"Result: {head}", *_table(table, most=len(table)), *(_cut(f"  {name}: {said}") for name, said in rows))
     )
+
+
+def front_text(
+    front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], rows: Sequence[Row]
+) -> str:
+    """Return the lines about the result of several objectives: the front, and the `rows` about the search."""
+    lines = (line for line in front_lines(front, names, order) if line)
+    shown = [_cut(make_visible(line)) for line in lines]
+    return "\n".join((f"Result: {shown[0].strip()}", *shown[1:], *(_cut(f"  {name}: {said}") for name, said in rows)))
+
+
+def front_html(text: str) -> str:
+    """Return the text of a front in HTML."""
+    return f"<pre>{_safe(text)}</pre>"
 
 
 def result_rows(
@@ -183,12 +210,15 @@ def curve_svg(curve: "Sequence[Improvement]", seconds: float, size: tuple[int, i
     )
 
 
-def _node_html(node: Node) -> list[str]:
+def _node_html(node: Node | TupleDescription) -> list[str]:
     match node:
+        case Operator() if node.tuples:
+            parts = (*children_with_tuples(node), *fixed_operators(node))
+            return [line for part in parts for line in _node_html(part)]
+        case TupleDescription():
+            return [_leaf_html(node.parameter.name, node.domain, node)]
         case Hyperparameter():
-            active = "" if node.condition is None else f" when {show_expression(node.condition)}"
-            said = f"{describe(node.domain)} = {literal(node.default)}{active}"
-            return [f"{_safe(spell_parameter_name(node.name))} : <code>{_safe(said)}</code>"]
+            return [_leaf_html(node.name, describe(node.domain), node)]
         case Choice():
             several = [_branch_html(each, is_default=at == node.default) for at, each in enumerate(node.branches)]
             if node.repeats:
@@ -198,6 +228,12 @@ def _node_html(node: Node) -> list[str]:
             return [f"<details><summary>{_safe(head)}</summary>{_list(several)}</details>"]
         case _:
             return [line for child in children_of(node) for line in _node_html(child)]
+
+
+def _leaf_html(name: str, domain: str, node: Hyperparameter | TupleDescription) -> str:
+    active = "" if node.condition is None else f" when {show_expression(node.condition)}"
+    said = f"{domain} = {literal(node.default)}{active}"
+    return f"{_safe(spell_parameter_name(name))} : <code>{_safe(said)}</code>"
 
 
 def _branch_html(branch: Branch, *, is_default: bool) -> str:

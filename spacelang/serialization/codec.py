@@ -303,6 +303,7 @@ NAME: Final = ScalarCodec(json_documents.expect_name, {"type": "string", "minLen
 PLAIN_WORD: Final = ScalarCodec(json_documents.expect_plain_word, NAME.json_schema)
 DECISION_NAME: Final = ScalarCodec(json_documents.expect_decision_name, NAME.json_schema)
 PARAMETER_NAME: Final = ScalarCodec(json_documents.expect_parameter_name, NAME.json_schema)
+HYPERPARAMETER_NAME: Final = ScalarCodec(json_documents.expect_hyperparameter_name, NAME.json_schema)
 BOOLEAN: Final = ScalarCodec(json_documents.expect_boolean, {"type": "boolean"})
 FLOAT: Final = ScalarCodec(json_documents.expect_float, {"type": "number"})
 POSITIVE_NUMBER: Final = ScalarCodec(json_documents.expect_positive_number, {"type": "number", "exclusiveMinimum": 0})

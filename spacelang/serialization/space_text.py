@@ -16,6 +16,12 @@ from spacelang.ir.expr import BranchTest, Expr
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
 from spacelang.ir.task import Task, describe_bound, describe_limits
+from spacelang.ir.tuple_parameters import (
+    TupleDescription,
+    children_with_tuples,
+    member_conditions,
+    restriction_to,
+)
 from spacelang.ir.validation import WordOption, kind_and_number, options_of
 from spacelang.ir.walk import PIPELINE_GROUP, group_name_per_step, is_sequence, join_address, operator_address
 from spacelang.serialization.syntax_nodes import ExpressionNames, domain_node
@@ -60,6 +66,7 @@ class _SpaceWriter:
         self._stages: dict[str, list[ast.Item]] = {}
         """The items of each stage by its name; an empty list while the alternatives of the stage are being written."""
         self._forbidden: list[ast.Item] = []
+        self._narrowing: list[Expr] = []  # What the elements of tuples must satisfy
         self._used_names: dict[str, set[str]] = {}  # The names already taken, by the address of the place
         self._required_names: dict[str, set[str]] = {}  # The names that addresses require, by the address of the place
         for variable in space.variables.values():
@@ -88,6 +95,9 @@ class _SpaceWriter:
         rules = [
             ast.ConstraintStatement(rule.forbidden, self._wording.expression_node(rule.expression), NO_SPAN)
             for rule in merge_constraints(space)
+        ]
+        rules += [
+            ast.ConstraintStatement(False, self._wording.expression_node(each), NO_SPAN) for each in self._narrowing
         ]
         task = [] if space.task is None else [_task_block(space.task)]
         return ast.File((*head, *values, *stages, pipeline, *self._forbidden, *rules, *task), NO_SPAN)
@@ -304,7 +314,12 @@ class _SpaceWriter:
         siblings = {child.name for child in operator.children if isinstance(child, ir.Hyperparameter)}
         shadowing = siblings | {child.name for child in (*operator.children, *operator.computed)}
         shadowing |= {name for name, _ in operator.fixed}
-        members: list[ast.Member] = [self._member(child, siblings, shadowing) for child in operator.children]
+        members: list[ast.Member] = [
+            self._tuple(child, siblings, shadowing)
+            if isinstance(child, TupleDescription)
+            else self._member(child, siblings, shadowing)
+            for child in children_with_tuples(operator)
+        ]
         for name, fixed in operator.fixed:
             members.append(synthetic_nodes.make_fixed_parameter(name, self._fixed(fixed, join_address(base, name))))
         for computed in operator.computed:
@@ -333,6 +348,31 @@ class _SpaceWriter:
         marks = _annotations(prior=child.prior, split=child.split)
         domain, default = domain_node(child.domain), make_value(child.default)
         return ast.Parameter(name, domain, default, condition, marks, NO_SPAN, child.is_var)
+
+    def _tuple(self, written: TupleDescription, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
+        """Return a tuple parameter. Elements whose domains are smaller than those of others get constraints."""
+        parameter = written.parameter
+        parts: list[ast.Domain] = [domain_node(part) for part in written.others]
+        if written.lengths is not None:
+            element, nodes = written.element, [self._space.variables[each] for each in parameter.elements]
+            expected = dict(member_conditions(parameter, written.lengths[0], written.condition))
+            is_usual = all(node.condition in (None, expected.get(node.address)) for node in nodes)
+            advice = {(node.hyperparameter.prior, node.hyperparameter.split) for node in nodes}
+            if element is None or not is_usual or len(advice) > 1:
+                raise UnwritableSpaceError(f"the language cannot express the tuple `{parameter.address}`")
+            least, greatest = (ast.Number(end, NO_SPAN) for end in written.lengths)
+            parts.append(ast.TupleDomain(least, greatest, domain_node(element), NO_SPAN))
+            narrower = (restriction_to(node.address, node.hyperparameter.domain, element) for node in nodes)
+            self._narrowing += [each for each in narrower if each is not None]
+        domain = parts[0] if len(parts) == 1 else ast.UnionDomain(tuple(parts), NO_SPAN)
+        condition = None
+        if written.condition is not None:
+            around = parameter.address.removesuffix(f".{parameter.name}")
+            what = f"a condition of `{parameter.address}`"
+            condition = self._expression_in(written.condition, what, around, siblings, shadowing)
+        marks = _annotations(prior=written.prior, split=written.split)
+        default = make_value(written.default)
+        return ast.Parameter(make_word(parameter.name), domain, default, condition, marks, NO_SPAN)
 
     def _expression_in(
         self, expression: Expr, what: str, around: str, siblings: set[str], shadowing: set[str]
@@ -416,7 +456,7 @@ def _task_block(task: Task) -> ast.Task:
     """Return the task block; the functions of `ir.task` format quantities with their units."""
     found: list[tuple[str, tuple[str | ast.SplitOption, ...]]] = []
     if task.goal is not None:
-        found.append((task.goal.direction, (task.goal.formula,)))
+        found.append((task.goal.direction, tuple(goal.formula for goal in task.goals)))
     found += [("subject to", (describe_bound(bound),)) for bound in task.bounds]
     if task.validation is not None:
         kind, number = kind_and_number(task.validation)

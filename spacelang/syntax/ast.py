@@ -11,7 +11,7 @@ from spacelang.text import Span
 class Word:
     """A single name: an identifier, a name in quotes, or a name in backticks (`ticked`).
 
-    In expressions, the index of a use of a chain belongs to its name: `step[1]`.
+    In expressions, an index belongs to the name: `hidden_layer_sizes[1]`, or `step[1]` for a use of a chain.
     """
 
     text: str
@@ -292,6 +292,16 @@ class ValueSet:
 
 
 @frozen
+class TupleDomain:
+    """Tuples of variable length: `tuple[least, greatest] of element`. The tree has what the parser accepts."""
+
+    least: Expression
+    greatest: Expression
+    element: "Domain"
+    span: Span = field(compare=False, repr=False)
+
+
+@frozen
 class UnionDomain:
     """Domains joined by `|`."""
 
@@ -299,7 +309,9 @@ class UnionDomain:
     span: Span = field(compare=False, repr=False)
 
 
-Domain: TypeAlias = Range | BooleanDomain | ValueSet | UnionDomain | NoneStep | OperatorReference | Parenthesised
+Domain: TypeAlias = (
+    Range | BooleanDomain | ValueSet | TupleDomain | UnionDomain | NoneStep | OperatorReference | Parenthesised
+)
 """A domain. The last three are structures as values, that is, a nested decision."""
 
 
@@ -348,6 +360,15 @@ class Let:
 
 
 @frozen
+class Simplex:
+    """Shares of a whole, numbers in [0, 1] whose sum is 1: `simplex a, b, c = (0.5, 0.3, 0.2)`."""
+
+    names: tuple[Word, ...]
+    default: Tuple | None
+    span: Span = field(compare=False, repr=False)
+
+
+@frozen
 class ParameterGroupInclusion:
     """An inclusion of a parameter group: `include name`."""
 
@@ -365,7 +386,7 @@ class ConstraintStatement:
 
 
 NamedMember: TypeAlias = Parameter | FixedParameter | ParameterFormula | Let
-Member: TypeAlias = NamedMember | ParameterGroupInclusion | ConstraintStatement
+Member: TypeAlias = NamedMember | Simplex | ParameterGroupInclusion | ConstraintStatement
 
 
 @frozen

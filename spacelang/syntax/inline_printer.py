@@ -76,6 +76,8 @@ def spell_setting(setting: ast.TaskSetting) -> str:
             if isinstance(constraint, ast.Word | ast.SplitOption):
                 return f"subject to {first}"
             return f"subject to {spell_expression(constraint)}"
+        case "minimize" | "maximize":
+            return f"{setting.keyword} {', '.join((first, *rest))}"
         case keyword:
             return " ".join((keyword, first, *rest))
 
@@ -307,8 +309,10 @@ def _spell_arguments(arguments: Sequence[ast.Value]) -> str:
 
 
 def spell_body(body: ast.Body) -> str:
-    """Return a body with commas between its members."""
-    return f"{{ {', '.join(map(spell_member, body.members))} }}" if body.members else "{}"
+    """Return a body with commas between its members; a line ends after a simplex, whose names have commas."""
+    ends = ["\n" if isinstance(member, ast.Simplex) else ", " for member in body.members[:-1]]
+    inside = "".join(map("".join, zip(map(spell_member, body.members), [*ends, ""], strict=True)))
+    return f"{{ {inside} }}" if body.members else "{}"
 
 
 def spell_member(member: ast.Member) -> str:
@@ -323,6 +327,9 @@ def spell_member(member: ast.Member) -> str:
             return f"{_spell_parameter(name)} := {spell_expression(expression)}"
         case ast.Let(name=name, expression=expression):
             return f"let {name.text} := {spell_expression(expression)}"
+        case ast.Simplex(names=names, default=default):
+            shares = "" if default is None else f" = {spell_value(default)}"
+            return f"simplex {', '.join(map(_spell_parameter, names))}{shares}"
         case ast.ParameterGroupInclusion(name=name):
             return f"include {name.text}"
         case ast.ConstraintStatement(forbidden=forbidden, expression=expression):
@@ -353,6 +360,8 @@ def spell_condition(condition: ast.Expression | None) -> str:
 def is_last_part_annotatable(domain: ast.Domain) -> bool:
     """Return True if an annotation directly after a domain belongs to the last part of the domain."""
     last = domain.parts[-1] if isinstance(domain, ast.UnionDomain) else domain
+    while isinstance(last, ast.TupleDomain):
+        last = last.element
     return isinstance(last, ast.OperatorReference | ast.NoneStep | ast.Parenthesised)
 
 
@@ -367,6 +376,8 @@ def spell_domain(domain: ast.Domain) -> str:
             return f"{'ordered ' if ordered else ''}{{{', '.join(map(spell_value, values))}}}"
         case ast.UnionDomain(parts=parts):
             return " | ".join(map(spell_domain, parts))
+        case ast.TupleDomain(least=least, greatest=greatest, element=element):
+            return f"tuple[{spell_arithmetic(least)}, {spell_arithmetic(greatest)}] of {spell_domain(element)}"
         case ast.NoneStep() | ast.OperatorReference() | ast.Parenthesised():
             return spell_structure(domain)
         case _:

@@ -19,7 +19,10 @@ import spacelang
 REPOSITORY = Path(__file__).parents[2]
 INSTALLED = ("spacelang", "grammars", "spaces")
 FOLDERS = (*INSTALLED, "examples")
-FILES = ("pyproject.toml", "hatch_build.py", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", ".gitignore")
+FILES = (
+    *("pyproject.toml", "hatch_build.py", "LICENSE", ".gitignore"),
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff"),
+)
 CODE = "import json, spacelang, spacelang.files as r; print(json.dumps([spacelang.__file__, *map(str, ROOMS)]))"
 
 pytestmark = pytest.mark.slow

@@ -28,6 +28,8 @@ TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in BUNDLED} | {
         " = {}.x", " = y"
     ),
     "ticked": "abstract e { `a-b # 1` : bool, `c` = 3 when `a-b # 1`, forbid e.`a-b # 1`.f is none }\n",
+    "tuples": "abstract e { a : tuple[1, 3] of int[1, 2] log = (2,), of : tuple [0, 1] of bool, tuple = 3\n"
+    "  `a-b` : {none} | tuple[1, 2] of {x, y} when a[1] == of[ 1 ] and length(a) < 2 or `a-b`[2] == x }\n",
     "more": "stage e = A {\n  log = 1, step : int[1, 9] log step 2 = 3\n"
     "  x : int[1, 2]log = 1 when not (in == 2 or log > 3)\n}\n",
 }
@@ -106,6 +108,8 @@ def test_words_are_of_the_same_kind(name: str) -> None:
     text = normalise_line_ends(TEXTS[name])
     found = scopes(text)
     for offset, terminal, word in terminals(text):
+        if terminal == "INDEX":
+            continue  # an editor shows its brackets and its number, each by itself
         scope, shown = found[offset]
         assert shown == word, (word, shown)
         where = text[max(0, offset - 30) : offset + 30]

@@ -129,3 +129,16 @@ def test_a_parameter_and_a_stage_may_have_the_names_of_the_words() -> None:
         "stage repeat = StandardScaler | PCA\nstage step = GaussianNB\npipeline = repeat(repeat, 0, 2) -> step"
     )
     assert space.configurations == 7
+
+
+def test_a_tuple_in_a_use() -> None:
+    mlp = "MLPRegressor { hidden_layer_sizes : tuple[1, 2] of int[1, 2] = (1,) }"
+    text = (
+        f"stage step = StandardScaler | SelectFromModel {{ estimator : {mlp} }}\npipeline = repeat(step, 0, 2) -> Ridge"
+    )
+    space = sl.parse(text)
+    assert space.configurations == 1 + 7 + 7**2
+    assert sl.parse(as_text(space.checked)).configurations == 57
+    given = {"step": "1", "step[1]": "SelectFromModel", "step[1].estimator": "MLPRegressor"}
+    sizes = {"step[1].estimator.hidden_layer_sizes.length": 1, "step[1].estimator.hidden_layer_sizes[1]": 2}
+    assert space.build(given | sizes).steps[0][1].estimator.hidden_layer_sizes == (2,)

@@ -5,7 +5,7 @@ expressions: each target decides how to represent them and says so in its report
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -89,14 +89,15 @@ class TupleParameter:
         """The addresses of all hyperparameters that the value is made of."""
         return (*(() if self.choice is None else (self.choice,)), self.length, *self.elements)
 
-    def with_addresses(self, moved: Mapping[str, str]) -> "TupleParameter":
-        """Return the parameter with other addresses of its members, which are given by the old ones."""
-        if all(moved[member] == member for member in self.members):
+    def with_member_moved(self, address: str) -> "TupleParameter":
+        """Return the parameter with other addresses, given the new one of its first member."""
+        first, start = self.members[0], len(self.address)
+        if address == first:
             return self
-        length, elements = moved[self.length], tuple(moved[each] for each in self.elements)
-        address = length.removesuffix(length_name(""))
-        choice = None if self.choice is None else moved[self.choice]
-        return replace(self, address=address, length=length, elements=elements, choice=choice)
+        own = address.removesuffix(first[start:])
+        length, choice = f"{own}{self.length[start:]}", None if self.choice is None else f"{own}{self.choice[start:]}"
+        elements = tuple(f"{own}{each[start:]}" for each in self.elements)
+        return replace(self, address=own, length=length, elements=elements, choice=choice)
 
     def remaining(self, addresses: Container[str]) -> "TupleParameter | None":
         """Return the parameter with the members that are still there, or None if it never has a value."""

@@ -267,5 +267,5 @@ def _operator(
     children = tuple(child for child in found if child is not None)
     moved = {old.address: new.address for old, new in zip(operator.children, found, strict=True) if new is not None}
     left = (each.remaining(moved.keys()) for each in operator.tuples)
-    tuples = tuple(each.with_addresses(moved) for each in left if each is not None)
+    tuples = tuple(each.with_member_moved(moved[each.members[0]]) for each in left if each is not None)
     return replace(operator, children=children, fixed=fixed, computed=computed, tuples=tuples)

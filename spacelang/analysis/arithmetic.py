@@ -26,7 +26,7 @@ It is larger than any number that comes from data, and its products with most ot
 """
 MAX_BITS: Final = 5_000
 """The maximum size of exact numbers. Longer results count as undefined, because a file could make them endless."""
-_INFINITY_NAMES: Final = frozenset({"inf", "infinity", "infinite", "nan"})
+INFINITY_NAMES: Final = frozenset({"inf", "infinity", "infinite", "nan"})
 FIXED_VALUE_REASON: Final = "fixed values may use only numbers and symbols of the data"
 Refuse: TypeAlias = Callable[[ast.Expression], object]
 
@@ -66,7 +66,7 @@ def _report_name(written: ast.DottedName, report: DiagnosticCollector, reason: s
     if reason == FIXED_VALUE_REASON:
         others = "a value that is computed from hyperparameters follows `:=` instead of `=`"
     remedy = f"the symbols of the data are {listed}; {others}"
-    if written.text.lower() in _INFINITY_NAMES:
+    if written.text.lower() in INFINITY_NAMES:
         near, remedy = None, "ranges are finite: write the largest value worth trying, such as `1e6`"
     report.add(UnknownName(written.span, name=written.text, reason=reason, near=near, remedy=remedy))
 

@@ -163,7 +163,7 @@ class _TruthChecks:
         self, constraint: Constraint, statement: ExpressionInContext, can_be: tuple[bool, bool]
     ) -> None:
         can_be_true, can_be_false = can_be
-        if can_be_true and can_be_false:
+        if constraint.bound or (can_be_true and can_be_false):
             self._check_equation(constraint)
             return
         span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
@@ -246,9 +246,12 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         first, *others = found.constraints
         related = tuple(Related(constraint.span, "together with this") for constraint in others[:MAX_SHOWN])
         before = len(report.found)
-        report.add(
-            problems.EmptySpace(first.span, related=(*related, *found.others), notes=_symbol_notes(found, report))
-        )
+        if all(constraint.bound for constraint in found.constraints):
+            _report_contradictory_bounds(found, report)
+        else:
+            report.add(
+                problems.EmptySpace(first.span, related=(*related, *found.others), notes=_symbol_notes(found, report))
+            )
         if not _is_bound(found, report):
             report.mark_data_dependent(before)
         yield from found.constraints
@@ -267,11 +270,22 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         if found.by_data and not _is_bound(found, report):
             # A branch that is dead only for very large data is no mistake: `stats` and `sample` name their bindings.
             continue
+        if found.constraints and not found.by_data and all(constraint.bound for constraint in found.constraints):
+            _report_contradictory_bounds(found, report)
+            continue
         kind = problems.AlternativeNeverChosenForData if found.by_data else problems.DeadAlternative
         related, notes = (*excluded, *found.others), _symbol_notes(found, report)
         # An alternative inside a chain is excluded in all uses.
         stage = choice.key.replace(f"[{place_of_use(choice.key)}]", "", 1)
         report.add(kind(branch.span, alternative=branch.name, stage=stage, related=related, notes=notes))
+
+
+def _report_contradictory_bounds(found: Conflict, report: DiagnosticCollector) -> None:
+    """Report bounds of ranges that leave no values, at the first bound."""
+    first, *others = found.constraints
+    related = tuple(Related(constraint.span, "together with this bound") for constraint in others[:MAX_SHOWN])
+    notes = _symbol_notes(found, report)
+    report.add(problems.ContradictoryBounds(first.span, related=(*related, *found.others), notes=notes))
 
 
 def _is_decided_by_condition(space: Space, presence: DecisionCondition, branch: Branch) -> bool:

@@ -1,11 +1,11 @@
 """Resolution of a draft to a space: read every expression, attach the conditions and find cycles among them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 
 from spacelang.analysis import arithmetic, drafts
 from spacelang.analysis.chains import ChainExpansion, Numbers
+from spacelang.analysis.cycles import find_cycles
 from spacelang.analysis.data_pruning import prune_for_columns
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.expressions import ExpressionReader
@@ -40,13 +40,11 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
 
     Conditions and constraints in left-out stages are read only for mistakes.
     """
-    everything = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared)))
+    space, used = _with_ranges(space, draft, report)
+    everything, left_out = _everything(space, draft)
     declared = everything.variables
-    reached = {drafts.stage_of(address) for address in space.variables}
-    reached |= {use.address for name, chain in draft.chains.items() if name in reached for use in chain.uses}
-    left_out = {drafts.stage_of(address) for address in declared} - reached if draft.is_whole else set()
-    names = NameResolver(everything, draft, frozenset(left_out), report.symbols)
-    reader = ExpressionReader(names, report)
+    reader = ExpressionReader(NameResolver(everything, draft, left_out, report.symbols), report)
+    reader.used |= used
     read = {each.address: _read(each.expression, each.scope, reader, report) for each in draft.conditions}
     conditions = {address: expression for address, expression in read.items() if expression is not None}
     if everything.tuples:
@@ -68,6 +66,10 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
             written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
             written = expansion.by_address(written, lambda each, _, __: each)
             computed_checks.check(found, written, report)
+        if draft.ranges:
+            from spacelang.analysis import bound_activity
+
+            bound_activity.check(found, report)
         _check_unused(found, draft, reader, report)
         found = _without_unused_imports(found, draft.imported)
     if draft.columns is not None and not report.has_errors:
@@ -89,6 +91,35 @@ def _expanded(
         expansion.by_address(conditions, lambda each, _, numbers: expansion.condition(each, numbers)),
         expansion.by_address(computations, lambda each, _, numbers: expansion.moved(each, numbers)),
     )
+
+
+def _everything(space: Space, draft: drafts.Draft) -> tuple[Space, frozenset[str]]:
+    """Return everything that expressions may name, and the stages that are not part of the pipeline."""
+    found = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared)))
+    reached = {drafts.stage_of(address) for address in space.variables}
+    reached |= {use.address for name, chain in draft.chains.items() if name in reached for use in chain.uses}
+    left_out = {drafts.stage_of(address) for address in found.variables} - reached if draft.is_whole else set()
+    return found, frozenset(left_out)
+
+
+def _with_ranges(
+    space: Space, draft: drafts.Draft, report: DiagnosticCollector
+) -> tuple[Space, set[drafts.Definition]]:
+    """Return the space with the ranges whose bounds name hyperparameters, and the definitions that these use."""
+    if not draft.ranges:
+        return space, set()
+    # Most files have no such bounds: the reader is imported only if it is needed.
+    from spacelang.analysis import bounds
+
+    everything, left_out = _everything(space, draft)
+    names = NameResolver(everything, draft, left_out, report.symbols)
+    reader = ExpressionReader(names, report)
+    found = bounds.NamedBoundReader(everything.variables, draft, names, reader, report).read()
+    # The tree of the space has each use of a chain once for each number of uses.
+    moved = ChainExpansion(draft.chains).by_address(
+        found, lambda leaf, address, _: leaf and replace(leaf, address=address)
+    )
+    return bounds.with_ranges(space, draft, {**found, **moved}), reader.used
 
 
 def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[str, Expr]:
@@ -213,7 +244,7 @@ def _constraints(
     draft: drafts.Draft,
     reader: ExpressionReader,
     space: Space,
-    left_out: set[str],
+    left_out: Collection[str],
     expansion: ChainExpansion,
     report: DiagnosticCollector,
 ) -> tuple[Constraint, ...]:
@@ -225,7 +256,7 @@ def _constraints(
         if expression is None or report.has_errors or drafts.stage_of(scope.place) in left_out:
             continue
         for expanded in expansion.constraints(expression, scope.branch, forbidden=rule.forbidden):
-            constraint = Constraint(expanded.expression, rule.forbidden, rule.span)
+            constraint = Constraint(expanded.expression, rule.forbidden, rule.span, pending.bound)
             owners: dict[tuple[str, str], None] = {}
             for branch in expanded.branches:
                 constraint, said = restrict_to_branch(constraint, branch, space)
@@ -268,22 +299,6 @@ def _check_cycles(
         )
         path = f"`{names[0]}` depends on " + ", which depends on ".join(f"`{name}`" for name in (*names[1:], names[0]))
         report.add(ConditionCycle(conditions[cycle[0]].span, parameter=names[0], path=path, related=related))
-
-
-def find_cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return cycles (not all, if some overlap) among conditions, which map addresses to those they name."""
-    left = {address: set(after) & conditions.keys() for address, after in conditions.items()}
-    found: list[tuple[str, ...]] = []
-    while True:
-        try:
-            TopologicalSorter(left).prepare()
-        except CycleError as error:
-            # The error lists the cycle against the direction of the graph, with the first node again at the end.
-            cycle = tuple(reversed(error.args[1][1:]))
-            found.append(cycle)
-            left = {address: after - set(cycle) for address, after in left.items() if address not in cycle}
-        else:
-            return found
 
 
 def restrict_to_branch(

@@ -342,6 +342,53 @@ class BadBound(Diagnostic):
     remedy: str | None = None
 
 
+class BoundCycle(Diagnostic):
+    """The bounds of ranges need each other, so that no range can be read first.
+
+    Relate the hyperparameters in one direction only, or by a constraint:
+
+        stage estimator = abstract_model { lo : int[1, 100], hi : int[lo, 100] }
+    """
+
+    code = "SL408"
+    MESSAGE = "the bound of `{name}` depends on itself"
+    LABEL = "{path}"
+
+    name: str
+    path: str
+
+
+class InactiveBound(Diagnostic):
+    """A bound names a hyperparameter that does not always have a value where the range is active.
+
+    A bound needs a number. Hyperparameters of another alternative, and those whose condition does not hold, have none.
+    A constraint applies only where everything that it names is active:
+
+        require lo <= hi
+    """
+
+    code = "SL409"
+    MESSAGE = "this bound is not always known where `{parameter}` is active"
+    LABEL = "{reason}"
+    HELPS = ("write numbers as bounds and relate the two by `require`, which applies only where both are active",)
+
+    name: str
+    parameter: str
+    reason: str
+
+
+class ContradictoryBounds(Diagnostic):
+    """No numbers satisfy the bounds of these ranges together.
+
+    Each bound may be satisfied alone, but no choice of values satisfies all. Widen a range or remove a bound.
+    """
+
+    code = "SL410"
+    MESSAGE = "the bounds leave no value"
+    LABEL = "no number satisfies this bound"
+    HELPS = ("widen a range, or loosen a bound",)
+
+
 class UnboundSymbol(Diagnostic):
     """A value depends on the size of the data, but no data is given.
 

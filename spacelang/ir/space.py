@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import permutations
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spacelang.frozen import CachedPropertyMixin, frozen
 from spacelang.grouping import group_by_key
@@ -262,6 +262,8 @@ class Constraint(CachedPropertyMixin):
     expression: Expr
     forbidden: bool
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
+    bound: Literal["", "lower", "upper"] = field(default="", compare=False)
+    """The end of a range at which the constraint is written as a bound, or empty; see `ir.range_bounds`."""
 
     @cached_property
     def scope(self) -> tuple[str, ...]:

@@ -270,11 +270,17 @@ def _constraint(kind: str, about: str) -> ObjectCodec[Constraint]:
     def make(parts: codec.Parts, path: str, context: ReadingContext) -> Constraint:
         context.paths.expressions.append((f"{path}.{kind}", parts["expression"]))
         span = context.span(parts["said"])
-        return Constraint(replace(parts["expression"], span=span), kind == "forbid", span)
+        return Constraint(replace(parts["expression"], span=span), kind == "forbid", span, parts["bound"])
 
     keys = (
         ObjectKey(kind, EXPRESSION, part="expression"),
         ObjectKey("text", codec.TEXT, "The source text of the constraint.", "", "said"),
+        ObjectKey(
+            "bound",
+            codec.one_of_words("lower", "upper"),
+            "The end of a range at which the constraint is written as a bound, as in `hi : int[lo, 100]`.",
+            "",
+        ),
     )
     return ObjectCodec(about, keys, make, lambda constraint: {"said": _constraint_text(constraint)}, has_span=True)
 

@@ -5,6 +5,7 @@ alternative whose name equals its own printed text is written without it; any ot
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby, permutations
 from typing import Final, Literal, TypeAlias
 
@@ -15,6 +16,7 @@ from spacelang.ir.domain import is_bare_word
 from spacelang.ir.expr import BranchTest, Expr
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
+from spacelang.ir.range_bounds import range_bounds
 from spacelang.ir.task import Task, describe_bound, describe_limits
 from spacelang.ir.tuple_parameters import (
     TupleDescription,
@@ -66,6 +68,9 @@ class _SpaceWriter:
         self._stages: dict[str, list[ast.Item]] = {}
         """The items of each stage by its name; an empty list while the alternatives of the stage are being written."""
         self._forbidden: list[ast.Item] = []
+        self._bounds = range_bounds(space)
+        self._rules_as_bounds: set[int] = set()
+        """The constraints, by id, that were written as bounds of ranges."""
         self._narrowing: list[Expr] = []  # What the elements of tuples must satisfy
         self._used_names: dict[str, set[str]] = {}  # The names already taken, by the address of the place
         self._required_names: dict[str, set[str]] = {}  # The names that addresses require, by the address of the place
@@ -95,6 +100,7 @@ class _SpaceWriter:
         rules = [
             ast.ConstraintStatement(rule.forbidden, self._wording.expression_node(rule.expression), NO_SPAN)
             for rule in merge_constraints(space)
+            if id(rule) not in self._rules_as_bounds
         ]
         rules += [
             ast.ConstraintStatement(False, self._wording.expression_node(each), NO_SPAN) for each in self._narrowing
@@ -346,8 +352,29 @@ class _SpaceWriter:
                 child.condition, f"a condition of `{child.key}`", around, siblings, shadowing
             )
         marks = _annotations(prior=child.prior, split=child.split)
-        domain, default = domain_node(child.domain), make_value(child.default)
+        domain, default = self._bounded_domain(child, siblings, shadowing), make_value(child.default)
         return ast.Parameter(name, domain, default, condition, marks, NO_SPAN, child.is_var)
+
+    def _bounded_domain(self, child: ir.Hyperparameter, siblings: set[str], shadowing: set[str]) -> ast.Domain:
+        """Return the domain of a hyperparameter with its bounds as they were written."""
+        found = domain_node(child.domain)
+        several = list(found.parts) if isinstance(found, ast.UnionDomain) else [found]
+        around = child.address.removesuffix(child.name).removesuffix(".")
+        # Priors and splits refer to the whole range, which bounds that name hyperparameters do not state.
+        is_plain = child.prior is None and child.split is None
+        for bound in self._bounds.get(child.address, ()) if is_plain else ():
+            part = several[bound.part]
+            if not isinstance(part, ast.Range) or (part.step is not None and bound.is_lower):
+                continue  # steps count from the least number that the bound may be, which a restriction changes
+            if self._wording.find_shadowed(bound.limit, shadowing) is None:
+                limit = self._wording.expression_node(bound.limit, around, siblings)
+                several[bound.part] = (
+                    replace(part, lower=limit, lower_open=bound.is_open)
+                    if bound.is_lower
+                    else replace(part, upper=limit, upper_open=bound.is_open)
+                )
+                self._rules_as_bounds.add(id(bound.constraint))
+        return replace(found, parts=tuple(several)) if isinstance(found, ast.UnionDomain) else several[0]
 
     def _tuple(self, written: TupleDescription, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
         """Return a tuple parameter. Elements whose domains are smaller than those of others get constraints."""

@@ -407,6 +407,26 @@ _MEMBERS: Final = (
         r"(?P<at>\b(?:if|where|provided|given)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"
     ),
 )
+_BOUND_TEXT: Final = r"[^\[\]{}:=|,\n]*?[\w)]"
+_RELATIONS: Final = (
+    make_idiom(
+        r"\b(?P<kind>int|float)(?P<open>[\[(])(?P<low>"
+        + _BOUND_TEXT
+        + r")[ \t]*(?P<at>\.\.+)[ \t]*(?P<high>"
+        + _BOUND_TEXT
+        + r")(?P<close>[\])])",
+        r"separate the bounds by a comma: write `\g<kind>\g<open>\g<low>, \g<high>\g<close>`",
+        ",",
+    ),
+    make_idiom(
+        r"\b(?P<kind>int|float)\[(?P<low>" + _BOUND_TEXT + r")[ \t]*(?P<at>\])",
+        r"a range has two bounds: write `\g<kind>[\g<low>, …]`",
+    ),
+    make_idiom(
+        _MEMBER_START + r"(?P<at>(?P<test>[a-z][\w.]*[ \t]*(?:<=?|>=?|!=)(?!=)[^,{}:\n]*?))(?=[ \t]*(?:[,}#]|$))",
+        r"write `require \g<test>`",
+    ),
+)
 _NOT_NEXT_SETTING: Final = r"(?!subject|validate|limit|fidelity|maximi|minimi)"
 """A lookahead that excludes the keywords at which the next line of a task begins."""
 _CONSTRAINT_KEYWORD: Final = r"\b(?:forbid|require|when)\b"
@@ -470,5 +490,6 @@ _TASKS: Final = (
 )
 IDIOMS: Final[Sequence[ForeignIdiom]] = (
     *_COMMENTS, *_QUOTES, *_ITEMS, *TUPLE_IDIOMS, *_STRUCTURES, *_MEMBERS, *_TASKS, *_EXPRESSIONS, *_DOMAINS,
+    *_RELATIONS,
 )  # fmt: skip
 """All idioms, the most certain ones first."""

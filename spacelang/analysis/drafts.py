@@ -139,6 +139,19 @@ class FixedName:
 
 
 @frozen
+class NameMention:
+    """A name in an expression and what it stands for.
+
+    It is a variable (by its `address`), some of its branches, or something else that is declared at `definition`.
+    """
+
+    written: ast.DottedName
+    address: str = ""
+    branches: tuple[str, ...] = ()
+    definition: Span | None = None
+
+
+@frozen
 class PendingCondition:
     """A `when` clause of a hyperparameter that is still to be read."""
 
@@ -234,6 +247,10 @@ class Draft:
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
     chains: "dict[str, Chain]" = field(default_factory=dict)
     """The chains by address. Everything here has the addresses of uses that expressions have, except `root`."""
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    """Everything that names may refer to, by address, after the expressions are read."""
+    mentions: list[NameMention] = field(default_factory=list)
+    """The names in expressions, after they are read."""
 
     def definition(self, name: str, scope: Scope) -> Definition | None:
         """Return what a name is defined as in a scope, or None if it stands for something else."""

@@ -6,10 +6,8 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.conditions import ApproximateDraws
 from spacelang.ir.expr import references
 from spacelang.solver.counting import Structures
-from spacelang.solver.network_compiler import connected_comparisons
+from spacelang.solver.network_compiler import MAX_EXACT_RANGES, connected_comparisons
 
-MAX_EXACT_RANGES: Final = 4
-"""The largest number of tied ranges that are always drawn exactly."""
 STRUCTURES_TRIED: Final = 64
 MAX_NAMES: Final = 3  # The maximum number of hyperparameters that a message names
 

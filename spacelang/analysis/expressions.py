@@ -218,6 +218,8 @@ class ExpressionReader:
         operator = written.operator
         name = "none" if operator is None else operator.text
         if name in choice.branch_indices:
+            if operator is not None:
+                self._names.record_branches(operator, choice, (name,))
             return (name,)
         package, _, plain = name.rpartition(".")
         operators = [(branch.name, branch.node) for branch in choice.branches if isinstance(branch.node, Operator)]
@@ -238,6 +240,8 @@ class ExpressionReader:
                     near=nearest_name(name, choice.branch_indices),
                 )
             )
+        if operator is not None and uses:
+            self._names.record_branches(operator, choice, uses)
         return uses
 
     def _membership(self, written: ast.Membership) -> Expr | None:

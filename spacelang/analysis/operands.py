@@ -7,7 +7,7 @@ from functools import cached_property
 
 from spacelang.analysis.arithmetic import is_infinity_placeholder, read_call, replace_infinities
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
-from spacelang.analysis.drafts import Definition, Draft, FixedName, Scope, stage_of
+from spacelang.analysis.drafts import Definition, Draft, FixedName, NameMention, Scope, stage_of
 from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -59,6 +59,7 @@ class NameResolver:
         if without_index(name) in scope.dubious or self._is_dubious(address):
             return None
         if address in self._variables:
+            self._draft.mentions.append(NameMention(written, address))
             return self._variable(address, written, scope)
         if name in DATA_SIZE_NAMES:
             return Constant(self._symbols.record_mention(name, written.span), written.span)
@@ -122,6 +123,14 @@ class NameResolver:
                 shorter += [f"{decision}.{each.removeprefix(beginning)}" for each in shorter]
         yield from shorter[1:]
 
+    def record_branches(self, written: ast.DottedName, choice: Choice, branches: tuple[str, ...]) -> None:
+        """Record that a name in a test of a decision stands for some of its alternatives."""
+        self._draft.mentions.append(NameMention(written, choice.address, branches))
+
+    def record_definition(self, written: ast.DottedName, definition: Definition) -> None:
+        """Record that a name stands for an expression."""
+        self._draft.mentions.append(NameMention(written, definition=definition.name.span))
+
     def copy_mentions(self, expression: ast.Expression, place: ast.Expression) -> None:
         """Record that an expression stands for another one, so that it mentions the same symbols of the data."""
         self._symbols.copy_mentions(expression.span, place.span)
@@ -131,6 +140,7 @@ class NameResolver:
         name = written.text
         value = literal(scope.constants[name]) if name in scope.constants else scope.operators[name]
         self._draft.fixings[place] = FixedName(name, value, scope.fixed.get(name))
+        self._draft.mentions.append(NameMention(written, definition=scope.fixed.get(name)))
 
     def _variable(self, address: str, written: ast.DottedName, scope: Scope) -> Reference | Choice | Diagnostic:
         stage = stage_of(address)
@@ -443,6 +453,7 @@ class OperandReader:
         """Return what a name stands for, or None after reporting an unknown one (not a damaged declaration)."""
         definition = self._names.definition(written.text, self.scope)
         if definition is not None:
+            self._names.record_definition(written, definition)
             return self._read_definition(definition, written)
         found = self._names.find(written, self.scope)
         if isinstance(found, Diagnostic):

@@ -42,7 +42,7 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     """
     space, used = _with_ranges(space, draft, report)
     everything, left_out = _everything(space, draft)
-    declared = everything.variables
+    declared = draft.variables = everything.variables
     reader = ExpressionReader(NameResolver(everything, draft, left_out, report.symbols), report)
     reader.used |= used
     read = {each.address: _read(each.expression, each.scope, reader, report) for each in draft.conditions}

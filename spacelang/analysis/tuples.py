@@ -95,7 +95,7 @@ def tuple_parts(domain: ast.Domain) -> list[ast.TupleDomain]:
 def misplaced_tuple_diagnostic(part: ast.TupleDomain) -> UnexpectedText:
     """Return the diagnostic that a tuple is an alternative of operators."""
     hint = "tuples and operators cannot be alternatives of each other: use one of the two"
-    return UnexpectedText(part.span, found=_quoted(part), expected="an operator or plain values", hint=hint)
+    return UnexpectedText(part.span, found=f"`{_text(part)}`", expected="an operator or plain values", hint=hint)
 
 
 class TupleReader:
@@ -129,6 +129,8 @@ class TupleReader:
         parameter = ir.TupleParameter(name, place.address, length.address, addresses, choice, written.name.span)
         if written.condition is not None:
             self._draft.conditions.append(PendingCondition(parameter.members[0], written.condition, self._scope))
+        element = tuple_parts(written.domain)[0].element
+        self._report.symbols.record_domain(element.span, element)
         members = [*self._members(written, domain, default, judge, advice)]
         for member in members:
             self._scope.addresses[member.name] = member.address
@@ -149,7 +151,7 @@ class TupleReader:
         for part in further:
             hint = "write one tuple that contains both, and narrow it with `require`"
             expected = "at most one tuple in a union"
-            self._report.add(UnexpectedText(part.span, found=_quoted(part), expected=expected, hint=hint))
+            self._report.add(UnexpectedText(part.span, found=f"`{_text(part)}`", expected=expected, hint=hint))
         found_tuple = self._tuple(first, judge)
         rest = tuple(part for part in several if not isinstance(part, ast.TupleDomain))
         others = DomainReader(judge, self._report).read(_union(rest, written.span)) if rest else Union(())
@@ -207,7 +209,7 @@ class TupleReader:
             case _:
                 hint = "the elements of a tuple are plain values, such as `int[1, 10]` or `{a, b}`"
         expected = "the domain of the elements"
-        self._report.add(UnexpectedText(written.span, found=_quoted(written), expected=expected, hint=hint))
+        self._report.add(UnexpectedText(written.span, found=f"`{_text(written)}`", expected=expected, hint=hint))
         return None
 
     def _are_disjoint(self, domain: TupleParameterDomain, written: ast.TupleDomain, rest: Sequence[ast.Domain]) -> bool:
@@ -262,7 +264,7 @@ class TupleReader:
                 default.span,
                 value=default.span.text,
                 parameter=written.name.text,
-                domain=_quoted(written.domain).strip("`"),
+                domain=_text(written.domain),
                 near=literal((value,)) if is_one else None,
                 related=() if at.line == default.span.line else (Related(at, "the domain"),),
                 notes=(*(() if problem is None else (problem,)), *symbols.binding_notes(symbols.mentioned_in(at))),
@@ -296,7 +298,7 @@ class TupleReader:
         for place in range(domain.greatest):
             usual = own[place] if place < len(own) else last
             member = self._member(ir.element_name(name, place + 1), domain.element, usual, written, shown)
-            yield replace(member, prior=advice.prior, split=advice.split)
+            yield replace(member, prior=advice.prior, split=advice.split, span=part.element.span)
 
     def _member(
         self, name: str, domain: Domain, default: Value, written: ast.Parameter, text: str
@@ -310,7 +312,7 @@ class TupleReader:
 def _shared_value_diagnostic(span: Span, value: Value, written: ast.TupleDomain) -> Diagnostic:
     """Return the diagnostic that a value is also a tuple of the domain, or the word that stands for the tuple."""
     if value != ir.TUPLE_NAME:
-        return DuplicateValue(span, value=literal(value), reason=f"this value also lies in {_quoted(written)}")
+        return DuplicateValue(span, value=literal(value), reason=f"this value also lies in `{_text(written)}`")
     hint = "beside a tuple, this word stands for the tuple in configurations"
     return UnexpectedText(span, found=f"`{span.text}`", expected="another word", hint=hint)
 
@@ -331,9 +333,9 @@ def _has_value(written: ast.Value, value: Value) -> bool:
     return not isinstance(found, InvalidValue) and found == value
 
 
-def _quoted(written: ast.Domain) -> str:
-    text = re.sub(r"#[^\r\n]*", "", written.span.text)
-    return f"`{' '.join(text.split())}`"
+def _text(written: ast.Domain) -> str:
+    """Return the text of a domain on one line, without comments."""
+    return " ".join(re.sub(r"#[^\r\n]*", "", written.span.text).split())
 
 
 def _library_default(domain: TupleParameterDomain, judge: ParameterChecker) -> Value | NotFound:

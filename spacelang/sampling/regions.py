@@ -9,7 +9,7 @@ or hit-and-run of its own, so that at least one draw in five is accepted:
 - More ranges: hit-and-run, which is approximate.
 """
 
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -20,9 +20,7 @@ from spacelang.sampling.hit_and_run import HitAndRunRegion
 from spacelang.sampling.slab_region import SlabRegion, can_be_last
 from spacelang.sampling.tied_cells import TiedCells
 from spacelang.sampling.value_codes import Array
-
-MAX_EXACT_RANGES: Final = 4
-"""The largest number of tied ranges that boxes cover; beyond, the number of boxes would explode."""
+from spacelang.solver.network_compiler import MAX_EXACT_RANGES
 
 
 class Region(Protocol):

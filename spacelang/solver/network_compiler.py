@@ -21,6 +21,8 @@ MAX_DIRECT_BRANCHES: Final = 8
 """A decision with more branches than this is tested through one truth variable per branch."""
 MAX_TABLE: Final = 4_096
 """The maximum number of joint states in one table for an expression; larger expressions are halved."""
+MAX_EXACT_RANGES: Final = 4
+"""The largest number of tied ranges that are always drawn exactly; with more, the boxes that cover them explode."""
 MAX_PAIR_TABLE: Final = 50_000
 """The same limit for expressions over two variables, where halving would not reduce the number of states."""
 

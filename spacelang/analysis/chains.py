@@ -18,37 +18,13 @@ from spacelang.frozen import frozen
 from spacelang.ir import expr
 from spacelang.ir.chains import MAX_USES_IN_CHAIN, address_of_use, with_uses
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, fold_constants, partially_evaluate
-from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Node
+from spacelang.ir.space import Choice, Node
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import structure_title
-from spacelang.text import Span
 
 Numbers: TypeAlias = Mapping[str, int]  # The number of uses of chains, by the address of the chain
 T = TypeVar("T")
-
-
-@frozen
-class Chain:
-    """A chain that is still to be expanded. It has as many `uses` as possible, whose addresses are their names."""
-
-    name: str
-    stage: str
-    is_first: bool
-    uses: tuple[Choice, ...]
-    least: int
-    span: Span
-
-    @property
-    def decision(self) -> Choice:
-        """The decision on the number of uses, whose alternatives are empty."""
-        branches = tuple(Branch(str(number), SKIPPED_STEP, span=self.span) for number in self.numbers)
-        return Choice(self.name, self.name, self.name, branches, 0, self.is_first, self.span, self.stage)
-
-    @property
-    def numbers(self) -> range:
-        """The possible numbers of uses."""
-        return range(self.least, len(self.uses) + 1)
 
 
 def mistakes(written: ast.Repeat, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidChain]:
@@ -111,7 +87,7 @@ def whole_space_diagnostic(written: ast.OperatorReference) -> InvalidChain:
     )
 
 
-def expand_tree(root: Node, chains: Mapping[str, Chain]) -> Node:
+def expand_tree(root: Node, chains: Mapping[str, drafts.Chain]) -> Node:
     """Return a tree with the alternatives of its chains."""
 
     def expand(choice: Choice) -> Choice:
@@ -132,7 +108,7 @@ class ExpandedConstraint:
 class ChainExpansion:
     """The expansion of what names the uses of chains."""
 
-    def __init__(self, chains: Mapping[str, Chain]) -> None:
+    def __init__(self, chains: Mapping[str, drafts.Chain]) -> None:
         """Create the expansion for all chains of a draft, by address."""
         self._chains = chains
         self._places = {

@@ -11,14 +11,24 @@ from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, is_true
 from spacelang.ir.partial_evaluation import ConditionCase, activity_cases, fold_constants
-from spacelang.ir.space import Choice, ComputedParameter, Constraint, Context, Hyperparameter, Node, Space, Variable
+from spacelang.ir.space import (
+    SKIPPED_STEP,
+    Branch,
+    Choice,
+    ComputedParameter,
+    Constraint,
+    Context,
+    Hyperparameter,
+    Node,
+    Space,
+    Variable,
+)
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure, rebuild_tree
 from spacelang.syntax import ast
 from spacelang.text import Span
 
 if TYPE_CHECKING:
-    from spacelang.analysis.chains import Chain
     from spacelang.analysis.parameter_checks import ParameterChecker
 
 BranchKey: TypeAlias = tuple[str, str]  # A branch: the address of its decision and its own name
@@ -211,6 +221,29 @@ class ConstraintWithBranches:
     owners: Context = ()
 
 
+@frozen
+class Chain:
+    """A chain that is still to be expanded. It has as many `uses` as possible, whose addresses are their names."""
+
+    name: str
+    stage: str
+    is_first: bool
+    uses: tuple[Choice, ...]
+    least: int
+    span: Span
+
+    @property
+    def decision(self) -> Choice:
+        """The decision on the number of uses, whose alternatives are empty."""
+        branches = tuple(Branch(str(number), SKIPPED_STEP, span=self.span) for number in self.numbers)
+        return Choice(self.name, self.name, self.name, branches, 0, self.is_first, self.span, self.stage)
+
+    @property
+    def numbers(self) -> range:
+        """The possible numbers of uses."""
+        return range(self.least, len(self.uses) + 1)
+
+
 @dataclass(slots=True)
 class Draft:
     """The tree of a space without conditions, and the expressions that are still to be read."""
@@ -245,7 +278,7 @@ class Draft:
     """The fixed siblings that expressions mention, by the span of the mention."""
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
-    chains: "dict[str, Chain]" = field(default_factory=dict)
+    chains: dict[str, Chain] = field(default_factory=dict)
     """The chains by address. Everything here has the addresses of uses that expressions have, except `root`."""
     variables: Mapping[str, Variable] = field(default_factory=dict)
     """Everything that names may refer to, by address, after the expressions are read."""

@@ -7,7 +7,7 @@ from typing import Final
 from spacelang.analysis import alternatives, annotations, chains, declarations
 from spacelang.analysis.alternatives import alternatives_of, mentioned_operators
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import AddressPrefix, Definition, Draft, PendingConstraint, Scope, StageNames
+from spacelang.analysis.drafts import AddressPrefix, Chain, Definition, Draft, PendingConstraint, Scope, StageNames
 from spacelang.analysis.groups import BodyMember, GroupReader
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import BodyReader, OperatorReader
@@ -183,7 +183,7 @@ class StageReader:
         is_first = not is_again and any(each.name.text == "first" for each in stage.annotations)
         if is_first:
             self._check_first(stage)
-        chain = chains.Chain(called, stage.name.text, is_first, tuple(uses), least, written.span)
+        chain = Chain(called, stage.name.text, is_first, tuple(uses), least, written.span)
         self.draft.chains[called] = chain
         return chain.decision
 

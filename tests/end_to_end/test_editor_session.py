@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-from commands import spacelang
+import pytest
+from commands import environment, spacelang
 from language_clients import language_client, place
 from lsprotocol import types
 
@@ -50,6 +54,29 @@ def _range(line: int, start: int, end: int) -> types.Range:
 
 def test_a_session(tmp_path: Path) -> None:
     asyncio.run(session(tmp_path))
+
+
+@pytest.mark.skipif(shutil.which("nvim") is None, reason="Neovim is not installed")
+def test_neovim_shows_mistakes_and_renames(tmp_path: Path) -> None:
+    """The answers of the server as Neovim (0.7 or later) shows them, by its own client."""
+    text = "stage scaler = none | StandardScaler\nstage e = SVC { kernle : {rbf, poly} = rbf }\n"
+    (tmp_path / "a.space").write_text(text + "forbid scaler is none\n", encoding="utf-8")
+    script = Path(__file__).with_name("neovim_session.lua")
+    ended = subprocess.run(
+        ["nvim", "--headless", "-u", "NONE", "-S", str(script)],
+        cwd=tmp_path,
+        env=environment(SPACE_FILE=str(tmp_path / "a.space"), SPACE_PYTHON=sys.executable),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    shown = dict(line.partition(" ")[::2] for line in ended.stdout.splitlines())
+    assert "SL301" in shown["diagnostic"], ended.stderr
+    assert "a decision with 2 alternatives" in shown["hover"]
+    assert shown["completion"] == "StandardScaler none"
+    assert shown["renamed"].startswith("stage scaling = none")
+    assert "forbid scaling is none" in shown["renamed"]
 
 
 SERVED = """

@@ -169,7 +169,7 @@ class _ListedValues:
 
     def _comparison(self, several: Sequence[Value], sign: str) -> py.Code:
         equal = sign == "=="
-        if not self._are_told_apart:
+        if not self._are_distinct:
             texts = py.literal_list(map(repr, several))
             return py.infix(py.call("repr", self.value), "in" if equal else "not in", texts)
         if len(several) > 1:
@@ -179,7 +179,7 @@ class _ListedValues:
         return py.infix(self.value, sign, several[0])
 
     @property
-    def _are_told_apart(self) -> bool:
+    def _are_distinct(self) -> bool:
         """True if Python's `==` tells the listed values apart, and from numbers of ranges; `true` equals 1."""
         are_numbers = any(isinstance(value, bool | int | float) for value in self.values)
         return len({*self.values}) == len(self.values) and not (self.with_numbers and are_numbers)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         NoSuccessError,
         RefitError,
         Result,
+        SeveralObjectivesError,
         Space,
         SpaceError,
         Suggestion,
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = [
     "AskAndTell", "Comparison", "Configuration", "Constraint", "Experiment", "FinishedTrial", "ImportedSpace",
-    "NoSuccessError", "RefitError", "Result", "Space", "SpaceError", "SpaceSearchCV", "Suggestion", "ask_and_tell",
-    "compare", "import_space", "load", "parse", "search", "search_table",
+    "NoSuccessError", "RefitError", "Result", "SeveralObjectivesError", "Space", "SpaceError",
+    "SpaceSearchCV", "Suggestion", "ask_and_tell", "compare", "import_space", "load", "parse", "search", "search_table",
 ]  # fmt: skip
 _HOMES = {
     "SpaceSearchCV": "spacelang.api.search_cv",

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any, Final
 
-EXTRAS: Final = {"cmaes": "optuna", "matplotlib": "plots", "optuna": "optuna", "smac": "smac"}
+EXTRAS: Final = {"cmaes": "optuna", "matplotlib": "plots", "optuna": "optuna", "pygls": "lsp", "smac": "smac"}
 """The extra of this package that installs a library; other libraries are installed by their own name."""
 
 

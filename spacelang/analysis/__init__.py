@@ -5,9 +5,9 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from spacelang.analysis import consistency, declarations, modules, roles
-from spacelang.analysis.context import NO_CONTEXT, CheckContext
+from spacelang.analysis.context import NO_CONTEXT, CheckContext, FileReader
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
-from spacelang.analysis.drafts import Draft
+from spacelang.analysis.drafts import Draft, NameMention
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog.catalogue import Catalogue, Catalogues
@@ -17,7 +17,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import StaleCatalogue
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn, possible_columns
-from spacelang.ir.space import Space
+from spacelang.ir.space import Space, Variable
 from spacelang.serialization.json_documents import DefinitionError, parse_document
 from spacelang.solver.counting import Structures
 from spacelang.syntax import ast
@@ -26,7 +26,21 @@ from spacelang.text import Source, Span
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
 
-__all__ = ["CheckContext", "CheckResult", "check"]
+__all__ = ["CheckContext", "CheckResult", "FileReader", "NameMention", "TextNames", "check"]
+
+
+@frozen
+class TextNames:
+    """The names of a text, for editors: its files and catalogues, its variables, and the names in its expressions.
+
+    `variables` are the decisions and hyperparameters of all readable stages by address. `mentions` are the names in
+    expressions, each with what it stands for.
+    """
+
+    module: modules.Module
+    catalogues: Catalogues
+    variables: Mapping[str, Variable]
+    mentions: tuple[NameMention, ...]
 
 
 @frozen
@@ -41,7 +55,7 @@ class CheckResult:
 
     `provisional` is set if every error may disappear for data of another size. It holds the decisions, the operators
     and the task of the space, without conditions and constraints. Hyperparameters that have no domain without the data
-    have a placeholder domain there.
+    have a placeholder domain there. `names` are those of the text, also of one with errors; None for a JSON document.
     """
 
     space: Space | None
@@ -50,6 +64,7 @@ class CheckResult:
     symbols: Mapping[str, int | None] = field(default_factory=dict)
     vast: tuple[str, ...] = ()
     provisional: Space | None = None
+    names: TextNames | None = field(default=None, compare=False, repr=False)
 
 
 def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResult:
@@ -61,7 +76,7 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     if document is not None:
         return _check_compiled(document, source, surroundings)
     report = DiagnosticCollector(DataSymbols(surroundings.bindings))
-    module = modules.read_modules(source, report)
+    module = modules.read_modules(source, report, surroundings.files)
     used = [use for each in declarations.all_modules(module) for use in each.uses]
     catalogue = declarations.read_catalogues(used, surroundings, report)
     _check_catalogue(catalogue.default, source, report)
@@ -79,7 +94,12 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     counted = structures if sound else None
     provisional = bare if report.has_only_data_dependent_errors else None
     return CheckResult(
-        None if counted is None else counted.space, counted, diagnostics, symbols, provisional=provisional
+        None if counted is None else counted.space,
+        counted,
+        diagnostics,
+        symbols,
+        provisional=provisional,
+        names=TextNames(module, catalogue, draft.variables, tuple(draft.mentions)),
     )
 
 

@@ -117,7 +117,7 @@ def _operators_in_domain(domain: ast.Domain) -> Iterator[ast.OperatorReference]:
             for value in values:
                 if isinstance(value, ast.OperatorValue | ast.DottedName):
                     yield from mentioned_operators(to_operator_reference(value))
-        case ast.Range() | ast.BooleanDomain() | ast.ValueSet():
+        case ast.Range() | ast.BooleanDomain() | ast.ValueSet() | ast.TupleDomain():
             return
 
 

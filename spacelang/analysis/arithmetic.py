@@ -10,7 +10,7 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.conditions import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir import expr
-from spacelang.ir.domain import DATA_SIZE_NAMES
+from spacelang.ir.domain import DATA_SIZE_NAMES, size_of_shape
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, NumberInterval, is_number, to_fraction
 from spacelang.ir.value import Number as Known
 from spacelang.spelling_suggestions import nearest_name
@@ -26,7 +26,7 @@ It is larger than any number that comes from data, and its products with most ot
 """
 MAX_BITS: Final = 5_000
 """The maximum size of exact numbers. Longer results count as undefined, because a file could make them endless."""
-_INFINITY_NAMES: Final = frozenset({"inf", "infinity", "infinite", "nan"})
+INFINITY_NAMES: Final = frozenset({"inf", "infinity", "infinite", "nan"})
 FIXED_VALUE_REASON: Final = "fixed values may use only numbers and symbols of the data"
 Refuse: TypeAlias = Callable[[ast.Expression], object]
 
@@ -60,13 +60,13 @@ def read_arithmetic(
 
 
 def _report_name(written: ast.DottedName, report: DiagnosticCollector, reason: str) -> None:
-    near = nearest_name(written.text, DATA_SIZE_NAMES)
+    near = size_of_shape(written.text) or nearest_name(written.text, DATA_SIZE_NAMES)
     listed = ", ".join(f"`{name}`" for name in DATA_SIZE_NAMES)
     others = "relate hyperparameters with `require`"
     if reason == FIXED_VALUE_REASON:
         others = "a value that is computed from hyperparameters follows `:=` instead of `=`"
     remedy = f"the symbols of the data are {listed}; {others}"
-    if written.text.lower() in _INFINITY_NAMES:
+    if written.text.lower() in INFINITY_NAMES:
         near, remedy = None, "ranges are finite: write the largest value worth trying, such as `1e6`"
     report.add(UnknownName(written.span, name=written.text, reason=reason, near=near, remedy=remedy))
 

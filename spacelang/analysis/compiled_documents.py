@@ -23,13 +23,25 @@ from spacelang.ir.domain import (
     Grid,
     NotFound,
     Real,
+    SimpleDomain,
     describe,
     literal,
     minimum_data_size,
     parts,
 )
 from spacelang.ir.membership import is_violated
-from spacelang.ir.space import ABSTRACT_CATALOGUE, CatalogueObject, Choice, Hyperparameter, Operator, Space, operators
+from spacelang.ir.space import (
+    ABSTRACT_CATALOGUE,
+    CatalogueObject,
+    Choice,
+    Hyperparameter,
+    Operator,
+    Space,
+    TupleParameter,
+    operators,
+)
+from spacelang.ir.task import Goal
+from spacelang.ir.tuple_parameters import describe_tuple
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, from_json
@@ -180,7 +192,7 @@ class _CatalogueChecker:
         if space.task is not None:
             tasks.check(space.root, space.task, self._catalogue, self._report)
             scorers = ScorerReader(self._catalogue, space.task.kind, self._report)
-            goals = [] if space.task.goal is None else [(space.task.goal.scorer, space.task.goal.span)]
+            goals = [(goal.scorer, goal.span) for goal in space.task.goals if isinstance(goal, Goal)]
             for scorer, span in (*goals, *((each.scorer, each.span) for each in space.task.bounds if each.scorer)):
                 scorers.read(_dotted(scorer, span))
 
@@ -198,7 +210,8 @@ class _CatalogueChecker:
         spans = {name: getattr(value, "span", operator.span) for name, value in operator.fixed}
         given = {name: ast.Word(name, span) for name, span in spans.items()}
         children = [child for child in operator.children if isinstance(child, Choice) or not child.is_var]
-        given |= {child.name: ast.Word(child.name, child.span) for child in (*children, *operator.computed)}
+        others = (*children, *operator.computed, *operator.tuples)
+        given |= {child.name: ast.Word(child.name, child.span) for child in others}
         judges = {
             name: ParameterChecker(self._report, entry, parameter_checks.find(word, entry, self._report))
             for name, word in given.items()
@@ -212,6 +225,8 @@ class _CatalogueChecker:
                 self._hyperparameter(child, entry, judges[child.name])
             else:
                 self._decision(child, entry, judges[child.name])
+        for parameter in operator.tuples:
+            self._tuple(parameter, operator, judges[parameter.name])
         parameter_checks.check_tuple_and_elements(entry, given, self._report)
         parameter_checks.check_required(called, entry, given, self._catalogue, self._report)
 
@@ -238,13 +253,25 @@ class _CatalogueChecker:
     def _hyperparameter(self, node: Hyperparameter, entry: CatalogueEntry, judge: ParameterChecker) -> None:
         _check_named(node.named, entry, judge)
         for part in parts(node.domain):
-            match part:
-                case Categorical():
-                    values = (True,) if part == BOOLEANS else part.values
-                    for value in values:
-                        judge.check_value(value, node.span)
-                case Grid() | Real():
-                    self._range(part, node.span, judge)
+            self._domain(part, node.span, judge)
+
+    def _domain(self, part: SimpleDomain, span: Span, judge: ParameterChecker) -> None:
+        match part:
+            case Categorical():
+                for value in (True,) if part == BOOLEANS else part.values:
+                    judge.check_value(value, span)
+            case Grid() | Real():
+                self._range(part, span, judge)
+
+    def _tuple(self, parameter: TupleParameter, operator: Operator, judge: ParameterChecker) -> None:
+        nodes = {child.address: child for child in operator.children if isinstance(child, Hyperparameter)}
+        found = describe_tuple(parameter, nodes)
+        if found.lengths is not None:
+            judge.check_tuple(*found.lengths, parameter.span)
+        for part in found.others:
+            self._domain(part, parameter.span, judge)
+        for element in dict.fromkeys(found.elements):
+            self._domain(element, parameter.span, judge.element_checker)
 
     def _range(self, part: Grid | Real, span: Span, judge: ParameterChecker) -> None:
         refusal = judge.range_rejection(part)

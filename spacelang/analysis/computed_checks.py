@@ -13,13 +13,15 @@ from spacelang.analysis.value_intervals import End, ValueInterval, interval_of
 from spacelang.catalog.rules import NumberRange
 from spacelang.diagnostics.conditions import NeverComputed
 from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.ir.computed import computed_value
+from spacelang.ir.computed import computed_value, has_float
 from spacelang.ir.computed_numbers import to_value
 from spacelang.ir.domain import Grid, Real, is_finite, literal, members, parts
 from spacelang.ir.expr import (
     INACTIVE,
     Active,
     And,
+    Arithmetic,
+    Call,
     Compare,
     Constant,
     Expr,
@@ -82,11 +84,25 @@ class _Check:
             name = apart.address
             self._report.add(NeverComputed(self._span, name=self._name, reason=f"`{name}` is never active here"))
             return
+        if self._accepts_interval():
+            return
         options = self._options(named)
         if options is None:
             self._check_interval()
         else:
             self._check_values(options)
+
+    def _accepts_interval(self) -> bool:
+        """Return True if the operator accepts every number in the interval, so that no value has to be tried.
+
+        The interval says nothing about values that are no numbers, and whole numbers may be written as floats.
+        """
+        found = interval_of(self._expression, self._space.variables)
+        if found is None or not isinstance(self._expression, Arithmetic | Call):
+            return False
+        if found.is_integral and has_float(self._expression, self._space.variables):
+            return False
+        return not any(map(self._is_vast, _ends(found))) and self._judge.range_rejection(_domain(found)) is None
 
     # ---- all values
 
@@ -157,12 +173,11 @@ class _Check:
         found = interval_of(self._expression, self._space.variables)
         if found is None:
             return
-        ends = [to_value(end.number, is_float=False) for end in (found.lower, found.upper)]
+        ends = _ends(found)
         if any(map(self._is_vast, ends)):
             self._report.report_unbound(self._span)
             return
-        part = Grid(int(ends[0]), int(ends[1])) if found.is_integral else _real(found)
-        refusal = self._judge.range_rejection(part)
+        refusal = self._judge.range_rejection(_domain(found))
         if refusal is None:
             return
         entry, parameter, expected = refusal
@@ -212,7 +227,13 @@ def _combinations(options: Mapping[str, Sequence[ExpressionValue]]) -> Iterator[
     return (dict(zip(options, each, strict=True)) for each in product(*options.values()))
 
 
-def _real(found: ValueInterval) -> Real:
+def _ends(found: ValueInterval) -> tuple[int | float, int | float]:
+    return to_value(found.lower.number, is_float=False), to_value(found.upper.number, is_float=False)
+
+
+def _domain(found: ValueInterval) -> Grid | Real:
+    if found.is_integral:
+        return Grid(int(found.lower.number), int(found.upper.number))
     return Real(_float(found.lower), _float(found.upper), found.lower.is_open, found.upper.is_open)
 
 

@@ -5,16 +5,17 @@ from collections.abc import Iterator, Set
 from itertools import count as numbers
 from typing import Final
 
-from spacelang.analysis import removed_values
+from spacelang.analysis import draw_checks, removed_values
 from spacelang.analysis.conflicts import Conflict, data_dependent_addresses, depends_on_data, find_conflict
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.ir.domain import Categorical, describe
-from spacelang.ir.expr import And, BranchTest, Compare, Expr, Not, Or, mentioned_addresses, nodes, references
+from spacelang.ir.domain import Categorical, Real, describe
+from spacelang.ir.expr import BranchTest, Compare, Expr, mentioned_addresses, nodes, references, required_truths
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.tuple_parameters import is_own_condition
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.linear import difference
@@ -39,6 +40,7 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
         if not report.has_errors:
             removed_values.check(space, draft.written_constraints, report)
+            draw_checks.check(structures, report)
     except UndecidableError as error:
         report.add(problems.TooComplexToDecide(error.atom.span))
         return None
@@ -66,18 +68,6 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
     )
 
 
-def _required_equations(expression: Expr, *, is_true: bool) -> Iterator[Compare]:
-    """Yield the comparisons that must be equations wherever an expression has a truth value."""
-    match expression:
-        case And() | Or() if isinstance(expression, And) is is_true:
-            for term in expression.terms:
-                yield from _required_equations(term, is_true=is_true)
-        case Not():
-            yield from _required_equations(expression.term, is_true=not is_true)
-        case Compare() if expression.relation == ("==" if is_true else "!="):
-            yield expression
-
-
 class _TruthChecks:
     """Checks of single statements: always or never true ones are reported, unless other data could change that."""
 
@@ -92,6 +82,7 @@ class _TruthChecks:
         conditions = {
             address: ExpressionInContext(condition, owners=space.variables[address].owners)
             for address, condition in space.conditions.items()
+            if not is_own_condition(address, condition, space)
         }
         conditions |= {
             address: ExpressionInContext(presence.condition, owners=space.variables[address].owners)
@@ -147,19 +138,31 @@ class _TruthChecks:
 
     def _check_equation(self, constraint: Constraint) -> None:
         """Report an equation of continuous ranges that must hold wherever the constraint applies."""
-        for atom in _required_equations(constraint.expression, is_true=not constraint.forbidden):
+        for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden):
+            if not isinstance(atom, Compare) or atom.relation != ("==" if truth else "!="):
+                continue
             domains = {address: self._space.variables[address].hyperparameter.domain for address in references(atom)}
             continuous = [address for address, domain in domains.items() if domain.size is None]
             if len(domains) > 1 and continuous and difference(atom) is not None:
                 names = " and ".join(f"`{self._name(address)}`" for address in continuous)
                 reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
-                self._report.add(problems.EquationOfRanges(atom.span, reason=reason))
+                shares = self._shares(atom)
+                self._report.add(problems.EquationOfRanges(atom.span, reason=reason, shares=shares))
+
+    def _shares(self, equation: Compare) -> str | None:
+        """Return the names of the hyperparameters of an equation that makes their sum 1; None for another one."""
+        form = difference(equation)
+        nodes = [self._space.variables[address].hyperparameter for address in references(equation)]
+        if form is None or {*form.factors.values()} != {-form.constant}:
+            return None
+        is_share = all(isinstance(n.domain, Real) and n.domain.lower >= 0 and not n.domain.log for n in nodes)
+        return ", ".join(node.name for node in nodes) if is_share and len(nodes) > 1 else None
 
     def _check_constraint(
         self, constraint: Constraint, statement: ExpressionInContext, can_be: tuple[bool, bool]
     ) -> None:
         can_be_true, can_be_false = can_be
-        if can_be_true and can_be_false:
+        if constraint.bound or (can_be_true and can_be_false):
             self._check_equation(constraint)
             return
         span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
@@ -242,9 +245,12 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         first, *others = found.constraints
         related = tuple(Related(constraint.span, "together with this") for constraint in others[:MAX_SHOWN])
         before = len(report.found)
-        report.add(
-            problems.EmptySpace(first.span, related=(*related, *found.others), notes=_symbol_notes(found, report))
-        )
+        if all(constraint.bound for constraint in found.constraints):
+            _report_contradictory_bounds(found, report)
+        else:
+            report.add(
+                problems.EmptySpace(first.span, related=(*related, *found.others), notes=_symbol_notes(found, report))
+            )
         if not _is_bound(found, report):
             report.mark_data_dependent(before)
         yield from found.constraints
@@ -263,9 +269,20 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         if found.by_data and not _is_bound(found, report):
             # A branch that is dead only for very large data is no mistake: `stats` and `sample` name their bindings.
             continue
+        if found.constraints and not found.by_data and all(constraint.bound for constraint in found.constraints):
+            _report_contradictory_bounds(found, report)
+            continue
         kind = problems.AlternativeNeverChosenForData if found.by_data else problems.DeadAlternative
         related, notes = (*excluded, *found.others), _symbol_notes(found, report)
         report.add(kind(branch.span, alternative=branch.name, stage=choice.key, related=related, notes=notes))
+
+
+def _report_contradictory_bounds(found: Conflict, report: DiagnosticCollector) -> None:
+    """Report bounds of ranges that leave no values, at the first bound."""
+    first, *others = found.constraints
+    related = tuple(Related(constraint.span, "together with this bound") for constraint in others[:MAX_SHOWN])
+    notes = _symbol_notes(found, report)
+    report.add(problems.ContradictoryBounds(first.span, related=(*related, *found.others), notes=notes))
 
 
 def _is_decided_by_condition(space: Space, presence: DecisionCondition, branch: Branch) -> bool:

@@ -1,4 +1,4 @@
-"""The context of a check: bindings of the symbols of the data, allowed packages, and the catalogue."""
+"""The context of a check: bindings of the symbols of the data, allowed packages, the catalogue, and the files."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -6,13 +6,29 @@ from operator import index
 from typing import Any, Final
 
 from spacelang.catalog.catalogue import Catalogue
+from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.errors import UserError
 from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.domain import DATA_SIZE_NAMES, minimum_data_size
 from spacelang.spelling_suggestions import format_suggestion
+from spacelang.syntax.parser import ParseResult, parse
+from spacelang.syntax.sources import ImportLocation, read_import
+from spacelang.text import Source, Span
 
 MAX_NUMBER: Final = 10**15  # The largest number that a symbol of the data can be bound to
+
+
+class FileReader:
+    """A reader of the files of a space, from the disk. An editor replaces it by one that knows unsaved texts."""
+
+    def parse(self, source: Source) -> ParseResult:
+        """Return the syntax tree of a file."""
+        return parse(source)
+
+    def read_import(self, place: ImportLocation, reference: str, at: Span) -> Source | Diagnostic:
+        """Return the text of an imported file, or a diagnostic at the span `at` if it cannot be read."""
+        return read_import(place, reference, at)
 
 
 @frozen
@@ -22,7 +38,8 @@ class CheckContext:
     `bindings` are the numbers that symbols of the data stand for, such as `{"n_features": 30}`. A symbol without a
     number stands for an arbitrarily large number. `allowed` are the packages that `use` may name. If `catalogue` is
     None, the bundled catalogue of scikit-learn is used. `columns` are the columns that pipelines get, if the data is
-    known. With `keeps_all`, the space keeps what has no meaning for its data, as in version 0.2.
+    known. With `keeps_all`, the space keeps what has no meaning for its data, as in version 0.2. `files` reads and
+    parses the text and the files that it imports.
     """
 
     bindings: Mapping[str, int] = field(default_factory=dict)
@@ -30,6 +47,7 @@ class CheckContext:
     catalogue: Catalogue | None = None
     columns: tuple[DataColumn, ...] | None = None
     keeps_all: bool = False
+    files: FileReader = field(default_factory=FileReader, compare=False, repr=False)
 
 
 NO_CONTEXT = CheckContext()

@@ -45,12 +45,13 @@ class DomainReader:
     def read(self, domain: ast.Domain) -> Domain | None:
         """Return the domain, or None after reporting why it is invalid."""
         if not isinstance(domain, ast.UnionDomain):
-            return self._simple(domain)
-        parts = [self._simple(part) for part in domain.parts]
+            return self.read_part(domain)
+        parts = [self.read_part(part) for part in domain.parts]
         found = [part for part in parts if part is not None]
         return None if len(found) < len(parts) or not self._disjoint(domain, found) else Union(tuple(found))
 
-    def _simple(self, domain: ast.Domain) -> SimpleDomain | None:
+    def read_part(self, domain: ast.Domain) -> SimpleDomain | None:
+        """Return a domain that is no union, or None after reporting why it is invalid."""
         match domain:
             case ast.BooleanDomain():
                 # One check for the type as a whole: two diagnostics about one word would be one too many.
@@ -62,8 +63,8 @@ class DomainReader:
             case ast.NoneStep():
                 annotations.read_annotations(domain.annotations, "values", self._report)
                 return self._values(ast.ValueSet((ast.NamedConstant(None, domain.span),), False, domain.span))
-            case ast.UnionDomain() | ast.OperatorReference() | ast.Parenthesised():
-                raise AssertionError("unions and operators are not read as simple domains")
+            case ast.UnionDomain() | ast.TupleDomain() | ast.OperatorReference() | ast.Parenthesised():
+                raise AssertionError("unions, tuples and operators are not read as simple domains")
 
     def _values(self, domain: ast.ValueSet) -> Categorical | None:
         if not domain.values:

@@ -1,9 +1,9 @@
 """The draft of a space: its tree without conditions, the names in its text, and the expressions still to be read."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spacelang.analysis.modules import Module
 from spacelang.diagnostics.diagnostic import Related
@@ -133,6 +133,19 @@ class FixedName:
 
 
 @frozen
+class NameMention:
+    """A name in an expression and what it stands for.
+
+    It is a variable (by its `address`), some of its branches, or something else that is declared at `definition`.
+    """
+
+    written: ast.DottedName
+    address: str = ""
+    branches: tuple[str, ...] = ()
+    definition: Span | None = None
+
+
+@frozen
 class PendingCondition:
     """A `when` clause of a hyperparameter that is still to be read."""
 
@@ -164,10 +177,24 @@ class PendingDecisionCondition:
 
 @frozen
 class PendingConstraint:
-    """A `forbid` or `require` that is still to be read, with its scope."""
+    """A `forbid` or `require` that is still to be read, with its scope, or the `bound` of a range."""
 
     rule: ast.ConstraintStatement
     scope: Scope
+    bound: Literal["", "lower", "upper"] = ""
+
+
+@dataclass(slots=True, eq=False)
+class PendingRange:
+    """A hyperparameter with a range whose bounds name others; the tree has a stand-in for it until it is read.
+
+    `read` returns the hyperparameter for a domain whose bounds are numbers, or None after reporting a mistake.
+    """
+
+    address: str
+    written: ast.Parameter
+    scope: Scope
+    read: Callable[[ast.Parameter], Hyperparameter | None]
 
 
 @frozen
@@ -192,6 +219,7 @@ class Draft:
     conditions: list[PendingCondition] = field(default_factory=list)
     pending_decision_conditions: list[PendingDecisionCondition] = field(default_factory=list)
     rules: list[PendingConstraint] = field(default_factory=list)
+    ranges: list[PendingRange] = field(default_factory=list)
     computations: list[PendingComputation] = field(default_factory=list)
     definitions: dict[tuple[int, str], Definition] = field(default_factory=dict)
     """The `let` lines of files, by the id of the module and the name."""
@@ -211,6 +239,10 @@ class Draft:
     """The fixed siblings that expressions mention, by the span of the mention."""
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    """Everything that names may refer to, by address, after the expressions are read."""
+    mentions: list[NameMention] = field(default_factory=list)
+    """The names in expressions, after they are read."""
 
     def definition(self, name: str, scope: Scope) -> Definition | None:
         """Return what a name is defined as in a scope, or None if it stands for something else."""

@@ -65,6 +65,12 @@ class ExpressionReader:
         assert found is not None or is_reported, "an invalid expression must be reported as an error"
         return found
 
+    def read_number(self, written: ast.Expression, scope: Scope) -> Expr | Choice | None:
+        """Return the operand of a comparison (a `Choice` for the name of a decision), or None after reporting it."""
+        self._operands = self._operands_in(scope)
+        found = self._operands.read(written)
+        return found if isinstance(found, Choice) else self._limited(found, written)
+
     def read_definition(self, definition: Definition) -> Expr | Choice | None:
         """Return the value that a definition stands for (a decision for a name of one), or None if it is invalid."""
         if definition in self._read:
@@ -208,6 +214,8 @@ class ExpressionReader:
         operator = written.operator
         name = "none" if operator is None else operator.text
         if name in choice.branch_indices:
+            if operator is not None:
+                self._names.record_branches(operator, choice, (name,))
             return (name,)
         package, _, plain = name.rpartition(".")
         operators = [(branch.name, branch.node) for branch in choice.branches if isinstance(branch.node, Operator)]
@@ -224,6 +232,8 @@ class ExpressionReader:
                     near=nearest_name(name, choice.branch_indices),
                 )
             )
+        if operator is not None and uses:
+            self._names.record_branches(operator, choice, uses)
         return uses
 
     def _membership(self, written: ast.Membership) -> Expr | None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.modules import Module, index_by_name
+from spacelang.analysis.simplexes import expand_simplex
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import AmbiguousInclude, RecursiveInclude, UnknownGroup
@@ -109,9 +110,10 @@ class GroupReader:
             self._report.attribute_to(before, given.through)
 
     def _members(self, body: ast.Body, module: Module) -> Iterator[BodyMember]:
-        named = [member for member in body.members if isinstance(member, ast.NamedMember)]
+        members = [each for member in body.members for each in expand_simplex(member, self._report)]
+        named = [member for member in members if isinstance(member, ast.NamedMember)]
         here = _Body(index_by_name("parameter", named, self._report))
-        for member in body.members:
+        for member in members:
             match member:
                 case ast.ParameterGroupInclusion():
                     yield from self._included_members(member, module, here)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from spacelang.analysis.alternatives import check_name
+from spacelang.analysis.context import FileReader
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.files import ImportCycle, NamelessImport, TooLarge
@@ -15,8 +16,7 @@ from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.syntax import HeaderNotFirst, MissingSeparator, RepeatedTopLevelItem
 from spacelang.ir.domain import KEYWORDS
 from spacelang.syntax import ast
-from spacelang.syntax.parser import parse
-from spacelang.syntax.sources import MAX_BYTES, ImportLocation, find_import, read_import
+from spacelang.syntax.sources import MAX_BYTES, ImportLocation, find_import
 from spacelang.text import Source, Span
 
 Declared = TypeVar(
@@ -177,25 +177,27 @@ def keyword_span(item: ast.Item) -> Span:
 MAX_CHAIN: Final = 16  # The maximum length of a chain of imports, without the first file
 MAX_FILES: Final = 256
 """The maximum number of files that a space imports. Their total size is limited like that of one file."""
+FROM_DISK: Final = FileReader()
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def read_modules(source: Source, report: DiagnosticCollector) -> Module:
+def read_modules(source: Source, report: DiagnosticCollector, files: FileReader = FROM_DISK) -> Module:
     """Return the module of a text with those it imports; their problems are reported at the `import`."""
-    return _FileReader(report).module(source, ())
+    return _ModuleReader(report, files).module(source, ())
 
 
-class _FileReader:
+class _ModuleReader:
     """A reader of files and their imports. Each file is read once, however often it is imported."""
 
-    def __init__(self, report: DiagnosticCollector) -> None:
+    def __init__(self, report: DiagnosticCollector, files: FileReader) -> None:
         self._report = report
+        self._files = files
         self._modules: dict[Path, Module] = {}
         self._characters = 0
 
     def module(self, source: Source, chain: tuple[Source, ...]) -> Module:
         """Return the module of a file. `chain` are the files whose imports lead to it, the first one first."""
-        parsed = parse(source)
+        parsed = self._files.parse(source)
         self._report.found.extend(parsed.diagnostics)
         torn = any(not isinstance(diagnostic, MissingSeparator) for diagnostic in parsed.diagnostics)
         imports: dict[str, Module] = {}
@@ -241,7 +243,7 @@ class _FileReader:
             return TooLarge(at, what="the chain of files that import each other", limit=f"{MAX_CHAIN} files")
         if len(self._modules) >= MAX_FILES:
             return TooLarge(at, what="the number of imported files", limit=str(MAX_FILES))
-        source = read_import(place, path, at)
+        source = self._files.read_import(place, path, at)
         if isinstance(source, Diagnostic):
             return source
         self._characters += len(source.text)

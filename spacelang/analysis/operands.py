@@ -1,15 +1,17 @@
 """Operands of comparisons: resolve names, with suggestions for unknown ones, and read values and arithmetic."""
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from spacelang.analysis.arithmetic import is_infinity_placeholder, read_call, replace_infinities
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector
-from spacelang.analysis.drafts import Definition, Draft, FixedName, Scope, stage_of
+from spacelang.analysis.drafts import Definition, Draft, FixedName, NameMention, Scope, stage_of
 from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.names import UnknownName, UnknownValue
+from spacelang.diagnostics.names import UnknownFunction, UnknownName, UnknownValue
 from spacelang.diagnostics.structure import AmbiguousStageUse
 from spacelang.ir.domain import (
     DATA_SIZE_NAMES,
@@ -21,10 +23,11 @@ from spacelang.ir.domain import (
     is_bare_word,
     literal,
     parts,
+    size_of_shape,
     spell_parameter_name,
 )
 from spacelang.ir.expr import Arithmetic, Call, Constant, Expr, Reference, nodes
-from spacelang.ir.space import Choice, Hyperparameter, Variable
+from spacelang.ir.space import Choice, Hyperparameter, Space, TupleParameter, Variable, element_name, length_name
 from spacelang.ir.value import Value, is_number
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
@@ -34,11 +37,10 @@ from spacelang.text import Span
 class NameResolver:
     """The variables of a space by the names that expressions use for them."""
 
-    def __init__(
-        self, variables: Mapping[str, Variable], draft: Draft, left_out: frozenset[str], symbols: DataSymbols
-    ) -> None:
+    def __init__(self, space: Space, draft: Draft, left_out: frozenset[str], symbols: DataSymbols) -> None:
         """Create the table of names; only expressions inside the stages in `left_out` may name them."""
-        self._variables = variables
+        self._variables = space.variables
+        self._tuples = {each.address: each for each in space.tuples.values()}
         self._draft = draft
         self._left_out = left_out
         self._symbols = symbols
@@ -54,13 +56,35 @@ class NameResolver:
             problem = f"`{name}` is fixed to the operator `{scope.operators[name]}`"
             return WrongComparison(written.span, problem=problem, reason="nothing to compare")
         address = self._address(name, scope)
-        if name in scope.dubious or self._is_dubious(address):
+        if without_index(name) in scope.dubious or self._is_dubious(address):
             return None
         if address in self._variables:
+            self._draft.mentions.append(NameMention(written, address))
             return self._variable(address, written, scope)
         if name in DATA_SIZE_NAMES:
             return Constant(self._symbols.record_mention(name, written.span), written.span)
-        return self._unknown_diagnostic(written, scope)
+        return self._tuple_diagnostic(written, scope) or self._unknown_diagnostic(written, scope)
+
+    def tuple_named(self, name: str, scope: Scope) -> TupleParameter | None:
+        """Return the tuple parameter that a name stands for, or None if it stands for something else."""
+        length = self._address(length_name(name), scope)
+        found = self._tuples.get(length.removesuffix(length_name("")))
+        return None if found is None or found.length != length else found
+
+    def _tuple_diagnostic(self, written: ast.DottedName, scope: Scope) -> Diagnostic | None:
+        """Return the diagnostic of the name of a whole tuple, or of an element that does not exist, or None."""
+        name = written.text
+        if self.tuple_named(name, scope) is not None:
+            remedy = f"name its length or an element: `length({name})`, `{element_name(name, 1)}`"
+            return WrongComparison(written.span, problem=f"`{name}` is a tuple", remedy=remedy)
+        indexed = re.fullmatch(r"(?P<whole>.+)\[(?P<number>\d+)\]", name, re.DOTALL)
+        known = None if indexed is None else self.tuple_named(indexed["whole"], scope)
+        if indexed is None or known is None:
+            return None
+        most = len(known.elements)
+        reason = f"`{indexed['whole']}` has at most {most} element{'' if most == 1 else 's'}"
+        reason = "elements are counted from 1" if indexed["number"] == "0" else reason
+        return UnknownName(written.span, name=name, reason=reason)
 
     def definition(self, name: str, scope: Scope) -> Definition | None:
         """Return the expression that a name stands for, or None if it stands for something else."""
@@ -99,6 +123,14 @@ class NameResolver:
                 shorter += [f"{decision}.{each.removeprefix(beginning)}" for each in shorter]
         yield from shorter[1:]
 
+    def record_branches(self, written: ast.DottedName, choice: Choice, branches: tuple[str, ...]) -> None:
+        """Record that a name in a test of a decision stands for some of its alternatives."""
+        self._draft.mentions.append(NameMention(written, choice.address, branches))
+
+    def record_definition(self, written: ast.DottedName, definition: Definition) -> None:
+        """Record that a name stands for an expression."""
+        self._draft.mentions.append(NameMention(written, definition=definition.name.span))
+
     def copy_mentions(self, expression: ast.Expression, place: ast.Expression) -> None:
         """Record that an expression stands for another one, so that it mentions the same symbols of the data."""
         self._symbols.copy_mentions(expression.span, place.span)
@@ -108,6 +140,7 @@ class NameResolver:
         name = written.text
         value = literal(scope.constants[name]) if name in scope.constants else scope.operators[name]
         self._draft.fixings[place] = FixedName(name, value, scope.fixed.get(name))
+        self._draft.mentions.append(NameMention(written, definition=scope.fixed.get(name)))
 
     def _variable(self, address: str, written: ast.DottedName, scope: Scope) -> Reference | Choice | Diagnostic:
         stage = stage_of(address)
@@ -139,14 +172,16 @@ class NameResolver:
 
     def is_incompletely_read(self, name: str, scope: Scope) -> bool:
         """Return True if a name is declared but was not read completely, so that it causes no more errors."""
-        return name in scope.dubious or self._is_dubious(scope.addresses.get(name) or scope.names.address(name))
+        return without_index(name) in scope.dubious or self._is_dubious(
+            scope.addresses.get(name) or scope.names.address(name)
+        )
 
     def has_incomplete_names(self, scope: Scope) -> bool:
         """Return True if something that an expression may name was not read completely."""
         return bool(scope.dubious or self._draft.dubious)
 
     def _is_dubious(self, address: str) -> bool:
-        words = address.split(".")
+        words = without_index(address).split(".")
         dubious = self._draft.dubious
         return any(".".join(words[: place + 1]) in dubious for place in range(len(words)))
 
@@ -166,7 +201,7 @@ class NameResolver:
             reason = "several alternatives contain this name"
             remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
             return UnknownName(written.span, name=name, reason=reason, remedy=remedy)
-        near = self._near(name, scope)
+        near = size_of_shape(name) or self._near(name, scope)
         module = scope.names.module
         if module is not None and name in module.values:
             # A hyperparameter or `let` that could not be read.
@@ -237,6 +272,11 @@ class NameResolver:
         return found
 
 
+def without_index(name: str) -> str:
+    """Return a name without the index at its end, if it has one."""
+    return re.sub(r"\[\d+\]$", "", name)
+
+
 ReadDefinition = Callable[[Definition, ast.DottedName], Expr | Choice | None]
 ReadCondition = Callable[[ast.Expression], Expr | None]
 
@@ -286,11 +326,38 @@ class OperandReader:
                 return None
 
     def _call(self, written: ast.FunctionCall) -> Expr | None:
+        if written.function.text == "length":
+            return self._length(written)
+        if written.function.text == "len":
+            hint = f"write `length({', '.join(each.span.text for each in written.arguments)})`"
+            self._report.add(UnknownFunction(written.function.span, name="len", hint=hint))
+            return None
         if written.function.text != "count":
             return read_call(written, [self._number(argument) for argument in written.arguments], self._report)
         found = [self._read_condition(argument) for argument in written.arguments]
         terms = tuple(term for term in found if term is not None)
         return Call("count", terms, written.span) if len(terms) == len(found) else None
+
+    def _length(self, written: ast.FunctionCall) -> Expr | None:
+        """Return the length of the tuple that is the only argument of a call, or None after reporting a mistake."""
+        match written.arguments:
+            case (ast.DottedName() as name,):
+                found = self._names.tuple_named(name.text, self.scope)
+                if found is None and not self.is_known(name):
+                    self.read_name(name)
+                    return None
+            case _:
+                found = None
+        if found is None:
+            problem = f"`{written.arguments[0].span.text}` is not a tuple"
+            self.refuse(written, problem, "`length` takes the name of one parameter with the domain `tuple[…] of …`")
+            return None
+        whole = ast.DottedName(
+            (*name.words[:-1], replace(name.words[-1], text=length_name(name.words[-1].text))), written.span
+        )
+        read = self.read_name(whole)
+        assert not isinstance(read, Choice)
+        return read
 
     def read_sides(
         self, left: ast.Expression, right: ast.Expression
@@ -365,6 +432,7 @@ class OperandReader:
         """Return what a name stands for, or None after reporting an unknown one (not a damaged declaration)."""
         definition = self._names.definition(written.text, self.scope)
         if definition is not None:
+            self._names.record_definition(written, definition)
             return self._read_definition(definition, written)
         found = self._names.find(written, self.scope)
         if isinstance(found, Diagnostic):

@@ -5,13 +5,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeGuard
 
-from spacelang.analysis import alternatives, annotations, drafts, hyperparameter_defaults, parameter_checks
+from spacelang.analysis import alternatives, annotations, drafts, hyperparameter_defaults, parameter_checks, tuples
 from spacelang.analysis.alternatives import Alternative
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import DomainReader, domain_text, widest_domain
 from spacelang.analysis.groups import BodyMember, GroupReader
 from spacelang.analysis.modules import Module
 from spacelang.analysis.parameter_checks import ParameterChecker
+from spacelang.analysis.ranges import has_named_bounds
 from spacelang.analysis.values import InvalidValue, OperatorFinder, literal_value
 from spacelang.catalog.catalogue import (
     CatalogueEntry,
@@ -26,7 +27,7 @@ from spacelang.diagnostics.names import UnknownImported
 from spacelang.diagnostics.parameters import UnknownParameter, VarNamedLikeParameter
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir import space as ir
-from spacelang.ir.domain import BOOLEANS, Domain, parts, spell_parameter_name
+from spacelang.ir.domain import BOOLEANS, Domain, Grid, parts, spell_parameter_name
 from spacelang.ir.expr import Constant
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
@@ -126,7 +127,7 @@ class OperatorReader:
 
     def check_group_members(self, members: Sequence[BodyMember]) -> None:
         """Check the plain domains in a group: nothing else can be checked before an operator includes it."""
-        simple = [given for given in members if given.through is None and _has_plain_domain(given.member)]
+        simple = [given for given in members if given.through is None and _has_independent_domain(given.member)]
         BodyReader(self, None, drafts.AddressPrefix("", "")).read(simple)
 
     def _find(
@@ -159,8 +160,12 @@ def unknown_import_diagnostic(written: ast.DottedName, home: Module, word: str) 
     return UnknownImported(written.span, file=home.source.name, word=word, near=near, names=listed or None)
 
 
-def _has_plain_domain(member: ast.NamedMember | ast.ConstraintStatement) -> bool:
-    return isinstance(member, ast.Parameter) and not alternatives.is_decision(member.domain, lambda _: False)
+def _has_independent_domain(member: ast.NamedMember | ast.ConstraintStatement) -> bool:
+    return (
+        isinstance(member, ast.Parameter)
+        and not alternatives.is_decision(member.domain, lambda _: False)
+        and not has_named_bounds(member.domain)
+    )
 
 
 class BodyReader:
@@ -190,12 +195,12 @@ class BodyReader:
         self.children: list[ir.Hyperparameter | ir.Choice] = []
         self.fixed: list[tuple[str, ir.FixedValue]] = []
         self.computed: list[ir.ComputedParameter] = []
+        self.tuples: list[ir.TupleParameter] = []
 
     def operator(self, name: str, catalogue: str, span: Span) -> ir.Operator:
         """Return the operator with the members that were read."""
-        return ir.Operator(
-            name, catalogue, tuple(self.children), tuple(self.fixed), span, computed=tuple(self.computed)
-        )
+        computed, tuples = tuple(self.computed), tuple(self.tuples)
+        return ir.Operator(name, catalogue, tuple(self.children), tuple(self.fixed), span, computed, tuples)
 
     def read(self, members: Sequence[BodyMember]) -> None:
         """Read the members of the body, resolving the names in each by the module whose text it stands in."""
@@ -253,8 +258,11 @@ class BodyReader:
         if self._entry is not None and name in self._entry.parameters:
             operator = self._entry.name
             self._report.add(VarNamedLikeParameter(written.name.span, name=name, operator=operator))
-        if alternatives.is_decision(written.domain, lambda _: False):
+        several = tuples.tuple_parts(written.domain)
+        if several or alternatives.is_decision(written.domain, lambda _: False):
             hint = f"a decision between operators is a stage: `stage {name} = …`"
+            if several:
+                hint = "only parameters of operators are tuples: declare a `var` for each element"
             found, expected = f"`{written.domain.span.text}`", "a range or a set of values"
             self._report.add(UnexpectedText(written.domain.span, found=found, expected=expected, hint=hint))
             self.scope.dubious.add(name)
@@ -287,14 +295,51 @@ class BodyReader:
 
     def _parameter(self, written: ast.Parameter) -> None:
         judge = self._checker_of(written.name)
-        if alternatives.is_decision(written.domain, partial(self._is_operator, parameter=judge.parameter)):
+        is_decision = alternatives.is_decision(written.domain, partial(self._is_operator, parameter=judge.parameter))
+        several = tuples.tuple_parts(written.domain)
+        if is_decision and several:
+            self._report.add(tuples.misplaced_tuple_diagnostic(several[0]))
+            self.scope.dubious.add(written.name.text)
+            self._operators.draft.dubious.add(self._place.child(written.name.text).address)
+        elif several:
+            self._tuple(written, judge)
+        elif is_decision:
             self._nested_decision(written, judge)
         else:
             self._hyperparameter(written, judge)
 
+    def _tuple(self, written: ast.Parameter, judge: ParameterChecker) -> None:
+        reader = tuples.TupleReader(self._place, self.scope, self._operators.draft, self._report)
+        found = reader.read(written, judge)
+        if found is not None:
+            parameter, members = found
+            self.tuples.append(parameter)
+            self.children += members
+
     def _hyperparameter(self, written: ast.Parameter, judge: ParameterChecker) -> None:
-        place = self._place.child(written.name.text)
-        before = len(self._report.found)
+        place, draft = self._place.child(written.name.text), self._operators.draft
+        read = partial(
+            self._read_hyperparameter, judge=judge, place=place, scope=self.scope, has_columns=draft.columns != ()
+        )
+        if has_named_bounds(written.domain):
+            self.scope.addresses[written.name.text] = place.address
+            draft.ranges.append(drafts.PendingRange(place.address, written, self.scope, read))
+            found: ir.Hyperparameter | None = _stand_in(written, place, Grid(0, 1))
+        else:
+            found = read(written)
+        if found is not None:
+            self.children.append(found)
+
+    def _read_hyperparameter(
+        self,
+        written: ast.Parameter,
+        judge: ParameterChecker,
+        place: drafts.AddressPrefix,
+        scope: drafts.Scope,
+        *,
+        has_columns: bool,
+    ) -> ir.Hyperparameter | None:
+        before, draft = len(self._report.found), self._operators.draft
         domain = DomainReader(judge, self._report).read(written.domain)
         if self._report.symbols.unbound_in(written.domain.span):
             self._report.mark_data_dependent(before)
@@ -303,36 +348,31 @@ class BodyReader:
         self._report.symbols.record_domain(written.name.span, written.domain)
         advice = annotations.read_annotations(written.annotations, "hyperparameters", self._report)
         if written.condition is not None:
-            pending = drafts.PendingCondition(place.address, written.condition, self.scope)
-            self._operators.draft.conditions.append(pending)
-        if domain is None and self._operators.draft.columns == ():
+            draft.conditions.append(drafts.PendingCondition(place.address, written.condition, scope))
+        if domain is None and not has_columns:
             # The operator is in a part that receives no column, so only the kind of the domain matters.
             domain = widest_domain(written.domain)
         if domain is None:
-            self.scope.dubious.add(written.name.text)
-            self._operators.draft.dubious.add(place.address)
-            if self._report.symbols.mentioned_in(written.domain.span):
-                stand_in = ir.Hyperparameter(written.name.text, place.address, place.key, BOOLEANS, True)
-                self.children.append(stand_in)
-            return
-        self.scope.addresses[written.name.text] = place.address
-        self._operators.draft.domains[place.address] = domain_text(written.domain.span, domain)
-        self.children.append(
-            ir.Hyperparameter(
-                written.name.text,
-                place.address,
-                place.key,
-                domain,
-                hyperparameter_defaults.read_default(written, domain, judge.parameter, self._report),
-                named=_named_values(domain, judge.parameter),
-                prior=advice.prior,
-                split=advice.split,
-                span=written.name.span,
-                is_var=written.is_var,
-            )
+            scope.dubious.add(written.name.text)
+            draft.dubious.add(place.address)
+            return _stand_in(written, place) if self._report.symbols.mentioned_in(written.domain.span) else None
+        scope.addresses[written.name.text] = place.address
+        draft.domains[place.address] = domain_text(written.domain.span, domain)
+        found = ir.Hyperparameter(
+            written.name.text,
+            place.address,
+            place.key,
+            domain,
+            hyperparameter_defaults.read_default(written, domain, judge.parameter, self._report),
+            named=_named_values(domain, judge.parameter),
+            prior=advice.prior,
+            split=advice.split,
+            span=written.name.span,
+            is_var=written.is_var,
         )
         if self._report.symbols.mentioned_in(written.span):
             self._report.mark_possibly_caused_by_bindings(before)
+        return found
 
     def _fixed(self, written: ast.FixedParameter) -> None:
         before = len(self._report.found)
@@ -467,6 +507,12 @@ class BodyReader:
         """Return True if a word names a known operator and the parameter takes operators."""
         takes_operators = parameter is not None and parameter.takes_operators
         return isinstance(value, ast.DottedName) and takes_operators and self._operators.is_operator(value)
+
+
+def _stand_in(written: ast.Parameter, place: drafts.AddressPrefix, domain: Domain = BOOLEANS) -> ir.Hyperparameter:
+    """Return a placeholder for a hyperparameter whose domain is not known."""
+    name, value = written.name, domain.representative
+    return ir.Hyperparameter(name.text, place.address, place.key, domain, value, span=name.span, is_var=written.is_var)
 
 
 def _with_one_value(written: ast.FixedParameter, value: ast.Value, condition: ast.Expression) -> ast.Parameter:

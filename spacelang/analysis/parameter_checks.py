@@ -58,7 +58,7 @@ class ParameterChecker:
             return False
         expected = parameter.check_value(value)
         if expected is None:
-            return True
+            return self._check_elements(value, span)
         self._report.add(
             problems.RejectedValue(
                 span,
@@ -73,6 +73,55 @@ class ParameterChecker:
             )
         )
         return False
+
+    def _check_elements(self, value: Value, span: Span) -> bool:
+        """Return True if the parameter accepts each element of a tuple. Otherwise report the tuple."""
+        if self._known is None or not isinstance(value, tuple):
+            return True
+        entry, parameter = self._known
+        element = entry.element_of(parameter)
+        expected = next((found for each in value if (found := element.check_value(each)) is not None), None)
+        if expected is not None:
+            self._report.add(
+                problems.RejectedValue(
+                    span,
+                    operator=entry.name,
+                    parameter=parameter.name,
+                    value=literal(value),
+                    expected=f"expected elements: {expected}",
+                )
+            )
+        return expected is None
+
+    @property
+    def element_checker(self) -> "ParameterChecker":
+        """The checker of the elements of a tuple."""
+        if self._known is None:
+            return ParameterChecker(self._report)
+        entry, parameter = self._known
+        return ParameterChecker(self._report, entry, entry.element_of(parameter))
+
+    def check_tuple(self, least: int, greatest: int, span: Span) -> bool:
+        """Return True if the parameter accepts tuples of `least` to `greatest` elements. Otherwise report why not."""
+        if self._known is None:
+            return True
+        entry, parameter = self._known
+        if parameter.refusal_reason(()) is not None:
+            return self.check_value((), span)
+        expected, length = parameter.check_value(()), len(entry.elements_of(parameter.name))
+        if expected is None and length and (least, greatest) != (length, length):
+            expected = f"a tuple of {length} elements"
+        if expected is not None:
+            self._report.add(
+                problems.RejectedValue(
+                    span,
+                    operator=entry.name,
+                    parameter=parameter.name,
+                    value=" ".join(span.text.split()),
+                    expected=f"expected {expected}",
+                )
+            )
+        return expected is None
 
     def range_rejection(self, part: Grid | Real) -> tuple[CatalogueEntry, Parameter, str] | None:
         """Return the operator and parameter that reject a range and what they expect, or None if accepted."""

@@ -4,14 +4,20 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis.arithmetic import evaluate, find_infinite_constant, read_arithmetic, to_number
+from spacelang.analysis.arithmetic import (
+    INFINITY_NAMES,
+    evaluate,
+    find_infinite_constant,
+    read_arithmetic,
+    to_number,
+)
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.catalog.rules import NumberRange, spell_value
 from spacelang.diagnostics.conditions import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.frozen import frozen
-from spacelang.ir.domain import Grid, Real, grid, literal
+from spacelang.ir.domain import DATA_SIZE_NAMES, Grid, Real, grid, literal
 from spacelang.ir.expr import Expr
 from spacelang.ir.value import to_fraction
 from spacelang.syntax import ast
@@ -22,6 +28,29 @@ _BOUNDS: Final = "bounds may use only numbers and symbols of the data"
 _NO_STEP: Final = "a step is a number or arithmetic over numbers"
 LARGEST: Final = 8e307
 """The largest bound. Beyond it, the width of a range may be infinite, so values could not be drawn."""
+
+
+def has_named_bounds(domain: ast.Domain) -> bool:
+    """Return True if a bound of a range names something other than a symbol of the data."""
+    several = domain.parts if isinstance(domain, ast.UnionDomain) else (domain,)
+    return any(
+        is_named_bound(bound) for part in several if isinstance(part, ast.Range) for bound in (part.lower, part.upper)
+    )
+
+
+def is_named_bound(bound: ast.Expression) -> bool:
+    """Return True if a bound names something other than a symbol of the data."""
+    match bound:
+        case ast.DottedName():
+            return bound.text not in DATA_SIZE_NAMES and bound.text.lower() not in INFINITY_NAMES
+        case ast.Binary():
+            return is_named_bound(bound.left) or is_named_bound(bound.right)
+        case ast.Unary():
+            return is_named_bound(bound.term)
+        case ast.FunctionCall():
+            return any(map(is_named_bound, bound.arguments))
+        case _:
+            return False
 
 
 @frozen

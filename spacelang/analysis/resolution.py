@@ -1,10 +1,10 @@
 """Resolution of a draft to a space: read every expression, attach the conditions and find cycles among them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 
 from spacelang.analysis import arithmetic, drafts
+from spacelang.analysis.cycles import find_cycles
 from spacelang.analysis.data_pruning import prune_for_columns
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.expressions import ExpressionReader
@@ -12,6 +12,7 @@ from spacelang.analysis.operands import NameResolver
 from spacelang.diagnostics.conditions import ConditionCycle, TooComplexToDecide, WrongComparison
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnusedValue
+from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, Or, mentioned_addresses, references
 from spacelang.ir.partial_evaluation import assume_inactive
 from spacelang.ir.space import (
@@ -27,6 +28,7 @@ from spacelang.ir.space import (
     expressions_of,
     operators,
 )
+from spacelang.ir.tuple_parameters import member_conditions
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -37,13 +39,15 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
 
     Conditions and constraints in left-out stages are read only for mistakes.
     """
-    declared = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared))).variables
-    reached = {drafts.stage_of(address) for address in space.variables}
-    left_out = {drafts.stage_of(address) for address in declared} - reached if draft.is_whole else set()
-    names = NameResolver(declared, draft, frozenset(left_out), report.symbols)
-    reader = ExpressionReader(names, report)
+    space, used = _with_ranges(space, draft, report)
+    everything, left_out = _everything(space, draft)
+    declared = draft.variables = everything.variables
+    reader = ExpressionReader(NameResolver(everything, draft, left_out, report.symbols), report)
+    reader.used |= used
     read = {each.address: _read(each.expression, each.scope, reader, report) for each in draft.conditions}
     conditions = {address: expression for address, expression in read.items() if expression is not None}
+    if everything.tuples:
+        conditions |= _conditions_in_tuples(everything, conditions)
     draft.decision_conditions = _read_decision_conditions(draft, reader, report)
     _check_cycles(conditions | {d.address: d.condition for d in draft.decision_conditions.values()}, declared, report)
     constraints = _constraints(draft, reader, space, left_out, report)
@@ -57,11 +61,49 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
 
             written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
             computed_checks.check(found, written, report)
+        if draft.ranges:
+            from spacelang.analysis import bound_activity
+
+            bound_activity.check(found, report)
         _check_unused(found, draft, reader, report)
         found = _without_unused_imports(found, draft.imported)
     if draft.columns is not None and not report.has_errors:
         found = prune_for_columns(found, draft, draft.columns, report)
     return _with_decision_conditions(found, draft.decision_conditions.values(), report)
+
+
+def _everything(space: Space, draft: drafts.Draft) -> tuple[Space, frozenset[str]]:
+    """Return everything that expressions may name, and the stages that are not part of the pipeline."""
+    found = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared)))
+    reached = {drafts.stage_of(address) for address in space.variables}
+    left_out = {drafts.stage_of(address) for address in found.variables} - reached if draft.is_whole else set()
+    return found, frozenset(left_out)
+
+
+def _with_ranges(
+    space: Space, draft: drafts.Draft, report: DiagnosticCollector
+) -> tuple[Space, set[drafts.Definition]]:
+    """Return the space with the ranges whose bounds name hyperparameters, and the definitions that these use."""
+    if not draft.ranges:
+        return space, set()
+    # Most files have no such bounds: the reader is imported only if it is needed.
+    from spacelang.analysis import bounds
+
+    everything, left_out = _everything(space, draft)
+    names = NameResolver(everything, draft, left_out, report.symbols)
+    reader = ExpressionReader(names, report)
+    found = bounds.NamedBoundReader(everything.variables, draft, names, reader, report).read()
+    return bounds.with_ranges(space, draft, found), reader.used
+
+
+def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[str, Expr]:
+    """Return the conditions of the lengths and elements of tuples by address, given those of whole parameters."""
+    found: dict[str, Expr] = {}
+    for parameter in space.tuples.values():
+        lengths = space.variables[parameter.length].hyperparameter.domain
+        assert isinstance(lengths, Grid)
+        found |= member_conditions(parameter, int(lengths.least), conditions.get(parameter.members[0]))
+    return found
 
 
 def _computations(draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector) -> dict[str, Expr]:
@@ -117,7 +159,7 @@ def _check_unused(space: Space, draft: drafts.Draft, reader: ExpressionReader, r
 def _used_addresses(space: Space) -> set[str]:
     expressions = [*expressions_of(space.variables.values(), space.constraints)]
     expressions += [each.expression for each, _ in computed_parameters(space.root)]
-    return {address for each in expressions for address in references(each)}
+    return {*space.tuples, *(address for each in expressions for address in references(each))}
 
 
 def _without_unused_imports(space: Space, imported: Collection[str]) -> Space:
@@ -168,14 +210,14 @@ def _with_decision_conditions(
 
 
 def _constraints(
-    draft: drafts.Draft, reader: ExpressionReader, space: Space, left_out: set[str], report: DiagnosticCollector
+    draft: drafts.Draft, reader: ExpressionReader, space: Space, left_out: Collection[str], report: DiagnosticCollector
 ) -> tuple[Constraint, ...]:
     found: list[Constraint] = []
     for pending in draft.rules:
         rule, scope = pending.rule, pending.scope
         expression = _read(rule.expression, scope, reader, report)
         if expression is not None and drafts.stage_of(scope.place) not in left_out:
-            constraint = Constraint(expression, rule.forbidden, rule.span)
+            constraint = Constraint(expression, rule.forbidden, rule.span, pending.bound)
             # After an error, the space may lack the branch of the body, and its constraints are not used.
             constraint, said = (
                 (constraint, drafts.ConstraintWithBranches(expression))
@@ -218,22 +260,6 @@ def _check_cycles(
         )
         path = f"`{names[0]}` depends on " + ", which depends on ".join(f"`{name}`" for name in (*names[1:], names[0]))
         report.add(ConditionCycle(conditions[cycle[0]].span, parameter=names[0], path=path, related=related))
-
-
-def find_cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return cycles (not all, if some overlap) among conditions, which map addresses to those they name."""
-    left = {address: set(after) & conditions.keys() for address, after in conditions.items()}
-    found: list[tuple[str, ...]] = []
-    while True:
-        try:
-            TopologicalSorter(left).prepare()
-        except CycleError as error:
-            # The error lists the cycle against the direction of the graph, with the first node again at the end.
-            cycle = tuple(reversed(error.args[1][1:]))
-            found.append(cycle)
-            left = {address: after - set(cycle) for address, after in left.items() if address not in cycle}
-        else:
-            return found
 
 
 def restrict_to_branch(

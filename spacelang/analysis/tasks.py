@@ -67,8 +67,9 @@ class _TaskReader:
     def _setting(self, setting: ast.TaskSetting) -> None:
         match setting.keyword:
             case "minimize" | "maximize":
-                if self._is_first("goal", setting):
-                    self._task = replace(self._task, goal=self._goal(setting))
+                remedy = f"for several objectives write one goal: `minimize {self._example_loss}, {COSTS[0]}`"
+                if self._is_first("goal", setting, remedy):
+                    self._goals(setting)
             case "subject to":
                 self._bound(setting)
             case "validate":
@@ -82,21 +83,52 @@ class _TaskReader:
             case keyword:
                 raise AssertionError(f"the grammar has no setting `{keyword}`")
 
-    def _is_first(self, what: str, setting: ast.TaskSetting) -> bool:
+    def _is_first(self, what: str, setting: ast.TaskSetting, remedy: str | None = None) -> bool:
         place = _keyword_span(setting)
         if what in self._first:
             related = (Related(self._first[what], "the first one"),)
-            self._report.add(problems.RepeatedSetting(place, setting=what, related=related))
+            self._report.add(problems.RepeatedSetting(place, setting=what, remedy=remedy, related=related))
             return False
         self._first[what] = place
         return True
 
     # ---- the goal
 
-    def _goal(self, setting: ast.TaskSetting) -> ir_task.Goal | None:
-        (written,) = setting.arguments
+    def _goals(self, setting: ast.TaskSetting) -> None:
+        first, *others = setting.arguments
+        goal = self._goal(setting, first, setting.span if not others else first.span)
+        further = [self._goal(setting, each, each.span) for each in others]
+        if isinstance(goal, ir_task.CostGoal):
+            names = [each.formula for each in further if isinstance(each, ir_task.Goal)] or [self._example_loss]
+            remedy = f"write a score first: `minimize {names[0]}, {goal.formula}`"
+            self._report.add(problems.GoalForm(first.span, remedy=remedy))
+            return
+        seen: dict[str, Span] = {} if goal is None else {goal.formula: goal.span}
+        for each in further:
+            if each is None:
+                continue
+            if each.formula in seen:
+                related = (Related(seen[each.formula], "the first one"),)
+                setting_name = f"goal `{each.formula}`"
+                self._report.add(problems.RepeatedSetting(each.span, setting=setting_name, related=related))
+            seen[each.formula] = each.span
+        self._task = replace(self._task, goal=goal, further_goals=tuple(each for each in further if each is not None))
+
+    @property
+    def _example_loss(self) -> str:
+        return f"1 - {EXAMPLES[self._kind or 'classification']}"
+
+    def _goal(
+        self, setting: ast.TaskSetting, written: ast.Expression | ast.Word | ast.SplitOption, span: Span
+    ) -> ir_task.AnyGoal | None:
         direction = "minimize" if setting.keyword == "minimize" else "maximize"
         match written:
+            case ast.DottedName(text=cost) if cost in COSTS:
+                if direction == "minimize":
+                    return ir_task.CostGoal(ir_task.Cost(cost), span)
+                remedy = f"a cost is minimized: write `minimize {self._example_loss}, {cost}`"
+                self._report.add(problems.GoalForm(written.span, remedy=remedy))
+                return None
             case ast.DottedName():
                 name, from_one = written, False
             case ast.Binary("-", ast.Number(1), ast.DottedName() as name):
@@ -108,12 +140,12 @@ class _TaskReader:
             case _:
                 self._report.add(problems.GoalForm(written.span, remedy=self._scorer_remedy(written, direction)))
                 return None
-        scorer = self._scorers.read(name)
+        scorer = self._scorers.read(name, COSTS)
         if scorer is None:
             return None
-        goal = ir_task.Goal(direction, scorer, from_one, setting.span)  # type: ignore[arg-type]
+        goal = ir_task.Goal(direction, scorer, from_one, span)  # type: ignore[arg-type]
         if (direction == "maximize") == from_one:
-            self._report.add(problems.ReversedGoal(setting.span, scorer=scorer, remedy=_corrected_goal(goal)))
+            self._report.add(problems.ReversedGoal(span, scorer=scorer, remedy=_corrected_goal(goal)))
         return goal
 
     def _scorer_remedy(self, written: ast.Expression | ast.Word | ast.SplitOption, direction: str) -> str | None:
@@ -259,6 +291,7 @@ def _corrected_goal(goal: ir_task.Goal) -> str:
     return forward if goal.scorer.startswith("neg_") else f"`minimize 1 - {goal.scorer}` or {forward}"
 
 
+COSTS: Final = tuple(cost.value for cost in ir_task.Cost)
 EXAMPLES: Final = {"classification": "roc_auc", "regression": "r2"}
 SYNONYMS: Final[Mapping[str, str]] = {
     "loss": "neg_log_loss", "logloss": "neg_log_loss", "cross_entropy": "neg_log_loss", "brier": "neg_brier_score",
@@ -277,8 +310,11 @@ class ScorerReader:
         self._kind = kind
         self._report = report
 
-    def read(self, written: ast.DottedName) -> str | None:
-        """Return the scorer if it suits the task (or the catalogue lists none), or None after reporting it."""
+    def read(self, written: ast.DottedName, others: tuple[str, ...] = ()) -> str | None:
+        """Return the scorer if it suits the task (or the catalogue lists none), or None after reporting it.
+
+        `others` are further names that may be meant.
+        """
         name = written.text
         if not self._known:
             return name
@@ -286,7 +322,7 @@ class ScorerReader:
         if kind is None:
             hint = self._hint(name)
             plain = name.removesuffix("_score")
-            near = None if hint else plain if plain in self._known else nearest_name(name, self._known)
+            near = None if hint else plain if plain in self._known else nearest_name(name, (*self._known, *others))
             self._report.add(problems.UnknownScorer(written.span, name=name, near=near, hint=hint))
             return None
         if self._kind is not None and kind != self._kind:

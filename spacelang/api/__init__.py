@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from spacelang.api.final_fits import RefitError
     from spacelang.api.result import NoSuccessError, Result
     from spacelang.api.run_search import search
+    from spacelang.api.several_objectives import SeveralObjectivesError
     from spacelang.api.space import ImportedSpace, Space, SpaceError, import_space, load, load_for_data, parse
 
 _HOMES = {
@@ -17,6 +18,7 @@ _HOMES = {
     "RefitError": "final_fits",
     **dict.fromkeys(("NoSuccessError", "Result"), "result"),
     "search": "run_search",
+    "SeveralObjectivesError": "several_objectives",
 }
 __all__ = [
     "AskAndTell",
@@ -25,6 +27,7 @@ __all__ = [
     "NoSuccessError",
     "RefitError",
     "Result",
+    "SeveralObjectivesError",
     "Space",
     "SpaceError",
     "Suggestion",

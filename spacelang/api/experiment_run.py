@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.experiment import PreparedExperiment, check_rungs
+from spacelang.api.experiment import PreparedExperiment, check_objectives, check_rungs
 from spacelang.api.result import Result
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
@@ -20,6 +20,7 @@ from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.listeners import SilentListener
 from spacelang.runtime.loop import Steps, run_to_completion, steps
+from spacelang.runtime.objective import objective_names
 from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.run_logging import LoggingListener
 from spacelang.runtime.storage.header import PLAIN_LAW
@@ -106,6 +107,7 @@ def open_run_store(
     OptionError if the optimizer cannot start from the initial configurations.
     """
     check_rungs(prepared)
+    check_objectives(prepared)
     _ = prepared.search_coverage  # raises if the optimizer cannot search the space
     if (check := getattr(prepared.optimizer.plugin, "check_initial", None)) is not None and not resume:
         check(terms.initial or ())
@@ -145,7 +147,7 @@ def _run_loop(
     known: tuple[int, ...] = getattr(objective, "fidelities", ())
     fidelities = tuple(sorted({*known, size})) if known else ()
     of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault, fidelities)
-    problem = Problem(space, size, default_rng(seed), *of_run)
+    problem = Problem(space, size, default_rng(seed), *of_run, objectives=len(objective_names(objective)) or 1)
     return steps(
         with_initial_trials(optimizer, problem),
         executor,

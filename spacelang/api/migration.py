@@ -22,7 +22,7 @@ from spacelang.ir.value import Value
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.store import Store
-from spacelang.solver.adapted_configuration import without_dropped_keys
+from spacelang.solver.adapted_configuration import with_tuple_members, without_dropped_keys
 from spacelang.solver.nearest_configuration import nearest_member
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def migrate_trials(
     """Return the trials of a run as members of a space, at most `most` of them.
 
     A trial is valid if the space contains everything that it had, under its new name if `renames` has one. Only
-    hyperparameters that are new are filled in with their defaults; no value of the trial is changed or dropped.
+    hyperparameters that are new are filled in with their defaults; no value of the trial is changed or dropped. A value
+    that is a tuple may become the length and elements of a tuple parameter.
     Different configurations stay different.
 
     Raises StoreError for a damaged store, ValueError for an empty space, and InputError for impossible renames.
@@ -98,7 +99,7 @@ def migrate_trials(
     for number in run.ranked(run.count):
         trial = trials[number]
         assert trial.loss is not None
-        renamed = renames.apply(trial.request.configuration)
+        renamed = with_tuple_members(structures.space, renames.apply(trial.request.configuration))
         found = nearest_member(structures, without_dropped_keys(structures.space, renamed)[0])
         if all(change.given is None for change in found.changes):
             filled = {change.key: change.needed[0] for change in found.changes if change.needed is not None}

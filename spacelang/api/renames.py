@@ -73,4 +73,4 @@ class Renames:
 
 
 def _is_at_or_below(key: str, name: str) -> bool:
-    return key == name or key.startswith(f"{name}.")
+    return key == name or key.startswith((f"{name}.", f"{name}["))

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFits, RefitError, failures_text
+from spacelang.api.several_objectives import check_single_objective, front_of, record_of_trial
 from spacelang.deprecation import renamed_attributes
 from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.objective import HasPositiveClass, ObjectiveInfo
+from spacelang.runtime.objective import HasPositiveClass, ObjectiveInfo, objective_names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -89,13 +90,18 @@ class Result:
     assembled: "Ensemble | None" = None
 
     def __repr__(self) -> str:
-        from spacelang.report.reprs import result_text
+        from spacelang.report.reprs import front_text, result_text
 
+        if names := objective_names(self.objective):
+            order = [choice.key for choice in self.searched.space.decisions]
+            return front_text(front_of(self.outcome, self.objective), names, order, self._rows)
         return result_text(self.outcome, self.objective.metric, self._rows)
 
     def _repr_html_(self) -> str:
-        from spacelang.report.reprs import result_html
+        from spacelang.report.reprs import front_html, result_html
 
+        if objective_names(self.objective):
+            return front_html(repr(self))
         return result_html(self.outcome, self.objective.metric, self._rows)
 
     @property
@@ -112,8 +118,42 @@ class Result:
 
         It is the incumbent if there is one. Otherwise it is of a lower fidelity, or it violates a bound.
         """
+        check_single_objective(self.objective)
         best = self.outcome.best
         return None if best is None else best.trial.request.configuration
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """The names of the objectives; one name, that of the loss, unless there are several."""
+        names = objective_names(self.objective) or (self.objective.metric,)
+        return tuple(each.formula for each in names)
+
+    @property
+    def front(self) -> "pd.DataFrame":
+        """The Pareto front: a table of the trials that no other one dominates, indexed by `trial`, by the first score.
+
+        It has a column for each objective, with scores in their own direction (`roc_auc`, not `1 - roc_auc`), the
+        seconds of the trial (`cost`), and `param_KEY` for each decision and hyperparameter. Only trials on all training
+        rows that satisfy all constraints are considered. Raises ValueError if the run has one objective.
+        """
+        from spacelang.api.result_tables import front_table
+
+        return front_table(front_of(self.outcome, self.objective), objective_names(self.objective))
+
+    def pipeline_of(self, trial: int) -> Any:
+        """Return the pipeline of a trial, numbered from 1, fitted on all rows; it takes data as `best_pipeline` does.
+
+        Raises ValueError if there is no such trial or if it failed, RefitError if the pipeline cannot be fitted, and
+        the runtime's InputError without data.
+        """
+        chosen = record_of_trial(self.outcome, trial)
+        alone = replace(self.outcome, records=(chosen,), incumbent=chosen)
+        fits = FinalFits(alone, self.objective, self.experiment.workers, self.form, None)
+        with fits.new_executor() as executor:
+            found = fits.fit_best(executor)
+        if found.record is None:
+            raise RefitError(found.skipped)
+        return found.pipeline
 
     @property
     def hyperparameters(self) -> str:
@@ -137,12 +177,13 @@ class Result:
     @property
     def at_defaults(self) -> list[str]:
         """The keys of the best configuration whose values were not searched but kept at their defaults."""
-        best = self.best_configuration
+        best = None if objective_names(self.objective) else self.best_configuration
         return [] if best is None else self.searched.keys_at_default(best)
 
     @property
     def loss(self) -> float | None:
-        """The loss of the incumbent on the held-out rows."""
+        """The loss of the incumbent on the held-out rows. Raises SeveralObjectivesError if there are several."""
+        check_single_objective(self.objective)
         best = self.outcome.best
         return None if best is None else best.trial.loss
 
@@ -178,6 +219,7 @@ class Result:
         `passed_over` lists the others. None if no trial succeeded. Raises RefitError if five pipelines in a row cannot
         be fitted, and the runtime's InputError without data or if no worker can be started.
         """
+        check_single_objective(self.objective)
         return None if self.outcome.best is None else self._final_fit.pipeline
 
     @property
@@ -347,7 +389,10 @@ class Result:
 
         recorded = (name.removeprefix("metric.") for name in self.objective.recorded if name.startswith("metric."))
         return trials_frame(
-            self.outcome.records, bounds=[bound.name for bound in self.objective.bounds], metrics=recorded
+            self.outcome.records,
+            bounds=[bound.name for bound in self.objective.bounds],
+            metrics=recorded,
+            objectives=[each.formula for each in objective_names(self.objective)],
         )
 
     def leaderboard(self, n: int = 10, *, intervals: bool = True) -> "pd.DataFrame":
@@ -394,5 +439,6 @@ class Result:
         """A table of the incumbent over time: seconds, number of the trial as in `trials`, loss."""
         import pandas as pd
 
+        check_single_objective(self.objective)
         points = [(point.seconds, point.trial, point.loss) for point in self.outcome.curve]
         return pd.DataFrame(points, columns=["seconds", "trial", "loss"])

@@ -1,12 +1,13 @@
 """Tables of the result of a search: the best trials, and the members of the ensemble."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
 from spacelang.api.final_fits import FinalFits
+from spacelang.report.front_lines import score_names
 from spacelang.runtime.final_fit import rank_candidates
 from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo
 from spacelang.runtime.storage.trial_columns import trials_frame
@@ -14,6 +15,7 @@ from spacelang.runtime.storage.trial_columns import trials_frame
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from spacelang.ir.loss_name import LossName
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.history import Outcome, TrialRecord
 
@@ -41,6 +43,16 @@ def leaderboard(
     found = pd.concat([scored[["score", "low", "high", "loss"]], shown.reset_index()], axis=1)
     found.index = pd.RangeIndex(1, len(found) + 1, name="rank")
     return found[["trial", *found.columns.drop("trial")]].rename_axis(columns=score)
+
+
+def front_table(front: "Sequence[TrialRecord]", names: "Sequence[LossName]") -> pd.DataFrame:
+    """Return the table of `Result.front`."""
+    table, scores = trials_frame(front, objectives=[each.formula for each in names]), score_names(names)
+    columns = {
+        label: table[f"objective.{name.formula}"].map(name.score) for label, name in zip(scores, names, strict=True)
+    }
+    shown = table[["cost", *(name for name in table if str(name).startswith("param_"))]]
+    return pd.concat([pd.DataFrame(columns, index=table.index), shown], axis=1)
 
 
 def held_out_intervals(

@@ -1,7 +1,7 @@
 """Resuming a stored run: its space, its data and its options, all taken from its store."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -12,10 +12,12 @@ from spacelang.api.space import Space, SpaceError
 from spacelang.api.stored_spaces import stored_space
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.validation import KINDS
-from spacelang.report.next_steps import TABULATE, python_function, repeated_call, resume_command
+from spacelang.report.next_steps import LIMITS, TABULATE, is_exhausted, python_function, repeated_call, resume_command
 from spacelang.report.stored_runs import parse_options
+from spacelang.runtime.budget import parse_duration
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.executors import EXECUTORS
 from spacelang.runtime.storage.data_reference import (
     TABLE_PREFIX,
     has_test_file,
@@ -47,6 +49,7 @@ class ResumableRun:
     first_workers: int
     last_workers: int
     votes: int | None
+    is_exhausted: bool
 
     @property
     def is_table(self) -> bool:
@@ -106,24 +109,48 @@ class ResumableRun:
         return found
 
     def budget(self, given: ResumeOptions) -> dict[str, Any]:
-        """Return the options `time` and `trials`: the given ones, or what the run was started with.
+        """Return the options that limit the run: the given ones, and the others as the run was started with them.
 
-        They count from the start of the run. Raises StoreError if they are used up already, unless an ensemble is
+        They count from the start of the run. Raises StoreError if one of them is used up already, unless an ensemble is
         asked for.
         """
-        limits: dict[str, Any] = {"time": given["time"], "trials": given["trials"]}
-        if self.is_table or any(each is not None for each in limits.values()):
+        chosen: dict[str, Any] = {name: given[name] for name in LIMITS if given[name] is not None}
+        if self.is_table:  # it is complete without a limit
+            return dict.fromkeys(LIMITS) | chosen
+        limits = dict.fromkeys(LIMITS) | self._stored_limits(chosen) | chosen
+        if given["ensemble"] is not None:
             return limits
-        seconds, trials = self.header.budget.seconds, self.header.budget.trials
-        limits = {"time": None if seconds is None else seconds / self.first_workers, "trials": trials}
-        is_used_up = self.state is RunState.FINISHED or (
-            limits["time"] is not None and self.seconds >= limits["time"]
-        )  # fmt: skip
-        if is_used_up and given["ensemble"] is None:
+        if self.is_exhausted and not chosen:
+            what = f"`{self.store}` has tried its whole space: {count_with_noun(self.trials, 'trial')}"
+            raise StoreError(what, "its results are complete; look at them with `spacelang show`")
+        if used_up := self._used_up_limits(limits, chosen):
             used = f"{count_with_noun(self.trials, 'trial')} in {self.seconds:.1f} s"
-            what = f"`{self.store}` has used up its budget: {used}"
+            options = options_of(RunOptions)
+            flags = " and ".join(f"`{options[name].flag_of(name)}`" for name in used_up)
+            what = f"`{self.store}` has used up its budget of {flags}: {used}"
             raise StoreError(what, f"allow more: `{self.command}`")
         return limits
+
+    def _stored_limits(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the limits that the user gave the run; those of its budget if it had others and none is chosen now."""
+        stored = _stored_values(self.header)
+        found: dict[str, Any] = {name: stored[name] for name in LIMITS if name in stored and _is_limit(stored[name])}
+        if found or chosen:
+            return found
+        seconds, trials = self.header.budget.seconds, self.header.budget.trials
+        return {"time": None if seconds is None else seconds / self.first_workers, "trials": trials}
+
+    def _used_up_limits(self, limits: Mapping[str, Any], chosen: Mapping[str, Any]) -> list[str]:
+        """Return the names of the limits of the run that leave nothing to a resumed run, without the given ones."""
+        trials, budget = limits["trials"], self.header.budget
+        # A run ends before its time is up, because final fits follow; then the trials are fewer than allowed.
+        ended_by_time = self.state is RunState.FINISHED and not self.is_exhausted
+        ended_by_time &= budget.trials is None or self.trials < budget.trials
+        found = ["trials"] if trials is not None and self.trials >= trials else []
+        for name in ("time", "search_time"):
+            if (limit := limits[name]) is not None and (ended_by_time or self.seconds >= _seconds(limit)):
+                found.append(name)
+        return [name for name in found if name not in chosen]
 
     def options(self, given: ResumeOptions) -> RunOptions:
         """Return the values of all options of a run, by name: those of the store, and those that the user gives."""
@@ -146,13 +173,25 @@ class ResumableRun:
             "test": self.test_rows(given["test"]),
             "drop_columns": read.reading.drop_columns,
             **read.reading.non_default_text_file_options,
-            "workers": self.last_workers if given["workers"] is None else given["workers"],
-            "executor": given["executor"],
+            "workers": self._workers(stored) if given["workers"] is None else given["workers"],
+            "executor": self._executor(stored) if given["executor"] is None else given["executor"],
             "ensemble": self._votes,
             **self.budget(given),
         }
         found |= {name: given[name] for name in ("trial_limit", "ensemble") if given[name] is not None}
         return cast(RunOptions, found)
+
+    def _workers(self, stored: Mapping[str, Any]) -> int:
+        """Return the number of workers of the last session; 0 if trials ran in the process of the run."""
+        return 0 if stored.get("workers") == 0 and self.last_workers == 1 else self.last_workers
+
+    def _executor(self, stored: Mapping[str, Any]) -> str | None:
+        """Return the executor of the run. Raises InputError for an address, because the store may be foreign."""
+        name = stored.get("executor")
+        if name is None or name in EXECUTORS.names():
+            return name
+        what = f"the trials of `{self.store}` ran at `{name}`, to which a store alone does not connect"
+        raise InputError(what, f"if you trust it, add `--executor {shell_word(name)}`")
 
     @property
     def _votes(self) -> int | None:
@@ -198,6 +237,7 @@ def _resumable(store: Path, run: StoredRun) -> ResumableRun:
         first_workers=workers[0] if workers else 1,
         last_workers=workers[-1] if workers else 1,
         votes=run.requested_ensemble_votes,
+        is_exhausted=is_exhausted(run),
     )
 
 
@@ -211,10 +251,25 @@ def _stored_values(header: RunHeader) -> dict[str, Any]:
     for name, option in options_of(RunOptions).items():
         texts = (header.asked or {}).get(option.flag_of(name).removeprefix("--"))
         if option.is_stored and option.form == "text" and (texts or (texts is not None and option.default is False)):
-            value = texts[0] if texts else True
-            is_whole = option.check is not None and option.check[0] is INTEGER[0]
-            found[name] = int(value) if is_whole and str(value).isdecimal() else value
+            value: Any = texts[0] if texts else True
+            if option.check is not None and option.check[0] is INTEGER[0]:
+                if not str(value).isdecimal():
+                    continue  # the store may be a foreign file with any text in it
+                value = int(value)
+            found[name] = value
     return found
+
+
+def _seconds(limit: str | float) -> float:
+    return parse_duration(limit) if isinstance(limit, str) else limit
+
+
+def _is_limit(stored: str | float) -> bool:
+    """Return True if a stored limit is a number or a duration; the store may be a foreign file with any text in it."""
+    try:
+        return _seconds(stored) > 0
+    except ValueError:
+        return False
 
 
 def is_table_reference(header: RunHeader) -> bool:

@@ -112,11 +112,14 @@ Time = Annotated[str | float | None, RunOption(None, "The time until the answer,
     "this or `trials`, unless the task has a `limit run` or the space can be exhausted.",
     "tabulate": "Stop after this long, such as `30m` or `2h`; `--resume` continues.",
     "SpaceSearchCV": "The time of `fit`, with the final fit on all rows: `60s` or seconds. Without this, `search_time` "
-    "and `trials`, the limit of the task applies, or one minute."})]
+    "and `trials`, the limit of the task applies, or one minute.", "resume": "The time until the answer, from the "
+    "start of the run; by default as before."}, is_stored=True)]
 SearchTime = Annotated[str | float | None, RunOption(None, "The time of the search alone; final fits come after it.",
     "The search ends after this long: `60s` or seconds. Only `time` limits the work before and after the search, such "
-    "as final fits.", TIME_CHECK, command=str | None)]
-Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", check=checks.INTEGER, least=1, variants={
+    "as final fits.", TIME_CHECK, command=str | None, is_stored=True,
+    variants={"resume": "The time of the search alone; by default as before."})]
+Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", check=checks.INTEGER, least=1,
+    is_stored=True, variants={"resume": "Stop after this many trials of the whole run; by default as before.",
     "compare": "Stop each run after this many trials.", "ask_and_tell": "The search ends after this many trials. "
     "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
 Seed = Annotated[int, RunOption(0, "The seed of all random draws. Equal seeds give equal trials with one worker; "
@@ -220,7 +223,7 @@ class WorkerCountAndLimitOptions(TypedDict, total=False):
     """The number of trials at the same time, and their limits."""
 
     workers: Annotated[int, RunOption(1, "Number of trials at the same time, each in its own process; 0: in this "
-        "process, without limits.", check=checks.INTEGER, least=0)]
+        "process, without limits.", check=checks.INTEGER, least=0, is_stored=True)]
     trial_limit: Annotated[str | None, RunOption(None, "The limit of a trial: `300s`, `4GB` or both; by default the "
         "task's.", check=(checks.TEXT, 'takes a text such as `"300s 4GB"`'), metavar="LIMIT", is_stored=True,
         variants={
@@ -236,7 +239,8 @@ class ExecutorOptions(TypedDict, total=False):
     """The executor, which decides where the workers run."""
 
     executor: Annotated[str | None, RunOption(None, "`dask` starts a local cluster, `tcp://HOST:PORT` uses a running "
-        "one.", check=(checks.TEXT, "takes `dask` or the address of a scheduler"), metavar="WHERE", scope="workers")]
+        "one.", check=(checks.TEXT, "takes `dask` or the address of a scheduler"), metavar="WHERE", scope="workers",
+        is_stored=True)]
 
 # ---- the options of each function and command
 
@@ -265,6 +269,10 @@ class SearchOptions(RunOptions, total=False):
         'or returns nothing or a number that is not finite, the trial fails. It may also be `"artificial:SEED"`, a '
         'formula over any space for experiments (ADMM\'s appendix 15), or an `Objective` of your own (see '
         '`spacelang.contracts`).')]
+    objectives: Annotated[Iterable[str], RunOption((), doc="For a function: the names of several numbers to minimize, "
+        "which it returns by name or in this order, such as `(\"error\", \"seconds\")`. `Result.front` has the "
+        "configurations that no other one dominates. On data, `minimize 1 - roc_auc, predict_latency` in the task has "
+        "several objectives.", check=(checks.is_iterable_of_strings, 'takes names, such as `["error", "seconds"]`'))]
     fidelities: Fidelities
     scale: Scale
     groups: Annotated[Any, RunOption(None, doc="n values, such as subjects: rows with equal values are held out "
@@ -290,6 +298,7 @@ class ResumeOptions(TypedDict, total=False):
     """The options with which a stored run can be resumed; all others are as in the run."""
 
     time: Time
+    search_time: SearchTime
     trials: Trials
     allow: Allow
     test: Annotated[str | None, RunOption(None, "The file of test rows of the run; only needed if it is not in this "
@@ -298,7 +307,7 @@ class ResumeOptions(TypedDict, total=False):
     trial_limit: Annotated[str | None, RunOption(None, "The limit of a trial: `300s`, `4GB` or both; by default as "
         "before.", metavar="LIMIT")]
     executor: Annotated[str | None, RunOption(None, "`dask` starts a local cluster, `tcp://HOST:PORT` uses a running "
-        "one.", metavar="WHERE")]
+        "one; by default as before.", metavar="WHERE")]
     ensemble: Annotated[int | None, RunOption(None, "The number of votes of the ensemble; 0: none; by default as "
         "before.", metavar="N", least=0)]
 

@@ -87,7 +87,7 @@ def search(
     measured: tuple[Constraint, ...] = ()
     if objective is None:
         measured = _check_constraints(constraints)
-        _refuse_arguments({name: options[name] for name in ("fidelities", "scale")}, "data")
+        _refuse_arguments({name: options[name] for name in ("fidelities", "scale", "objectives")}, "data")
         data: EvaluationData = _rows(features, target, read_options_of(options), options)
     else:
         given: Mapping[str, object] = options
@@ -100,7 +100,8 @@ def search(
         }
         _refuse_arguments({**others, **refused}, "an objective")
         sizes = None if fidelities is None else tuple(fidelities)
-        data = BlackBoxData(objective, sizes, _limits_by_name(constraints), options["scale"])
+        names, limits = tuple(options["objectives"]), _limits_by_name(constraints)
+        data = BlackBoxData(objective, sizes, limits, options["scale"], names)
     loaded, chosen = _space_and_reason(space, data, allow, bind, store if options["resume"] else None)
     votes = ensemble_votes(options["ensemble"], chosen, store, resume=options["resume"])
     seconds, trials, of_search = run_time_limit(loaded, options["time"]), options["trials"], options["search_time"]

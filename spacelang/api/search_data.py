@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
+from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import Fidelity, Goal, Task
 from spacelang.ir.trial import LossScale
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation
@@ -133,6 +134,7 @@ class TabularData(EvaluationData):
         )
         recorded_settings: dict[str, Any] = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
         recorded_settings["scorer"] = None if isinstance(metric, str) else metric
+        recorded_settings["further_goals"] = task.further_goals if metric is None else ()
         settings = EvaluationSettings(goal, validation, task.bounds, seed, **recorded_settings)
         objective = DataObjective(space.checked, dataset, settings, tested=tested)
         if self.splitter is not None or (dataset.relations and not table.splits):
@@ -244,6 +246,7 @@ class BlackBoxData(EvaluationData):
     fidelities: tuple[int, ...] | None = None
     constraints: Mapping[str, float] = field(default_factory=dict)
     scale: float | None = None
+    objective_names: tuple[str, ...] = ()
 
     def bind_space(self, experiment: Experiment) -> tuple[Space, Objective]:
         """Return the space without data, and the objective that the black box defines on it.
@@ -255,14 +258,17 @@ class BlackBoxData(EvaluationData):
         from spacelang.runtime.black_box.function import make_function_objective
 
         space, box = bind_without_data(experiment.space), self.objective
-        given = {"fidelities": self.fidelities, "constraints": self.constraints or None, "scale": self.scale}
+        given: dict[str, object] = {"fidelities": self.fidelities, "constraints": self.constraints or None}
+        given |= {"scale": self.scale, "objectives": self.objective_names or None}
         said = [name for name, value in given.items() if value is not None]
         if isinstance(box, str):
             return space, _artificial_objective(space, box, said)
         if isinstance(box, Objective):
             return space, _check_own_objective(space, box, said)
         sizes, bounds = validate_fidelities(self.fidelities), constraint_bounds(space, self.constraints)
-        return space, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=loss_scale(self.scale))
+        names = tuple(map(LossName.of_formula, check_objective_names(self.objective_names)))
+        scale = loss_scale(self.scale)
+        return space, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=scale, objective_names=names)
 
     def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> Fidelity | None:
         """Return the grid of the fidelities if the black box has several, otherwise the fidelity of the task."""
@@ -316,6 +322,22 @@ def validate_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:
     if not (found and whole and all(one < other for one, other in pairwise(found))):
         raise ValueError(f"fidelities must be increasing positive integers such as (1, 3, 9), not {found}")
     return found
+
+
+RESERVED_NAMES: Final = ("loss", "cost", "constraints")  # The keys of an answer with more than a loss
+
+
+def check_objective_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of several objectives; raises ValueError unless they are different and at least two, or none."""
+    if not names:
+        return ()
+    if len(names) == 1:
+        raise ValueError(f"`objectives` names only `{names[0]}`: leave it out, and return the loss")
+    if len(set(names)) < len(names) or not all(each.strip() for each in names):
+        raise ValueError(f"`objectives` must be different names, such as `('error', 'seconds')`, not {names}")
+    if reserved := [name for name in names if name in RESERVED_NAMES]:
+        raise ValueError(f"`objectives` has `{reserved[0]}`, which has another meaning in answers: choose another name")
+    return names
 
 
 def fidelities_of(aim: ObjectiveInfo) -> tuple[int, ...] | None:

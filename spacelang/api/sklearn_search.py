@@ -197,6 +197,9 @@ class CrossValidatedSearch:
 def task_scorer(space: Space) -> str | None:
     """Return the scorer that the task maximises; None without a goal, or if it minimises a maximised score."""
     goal = None if space.task is None else space.task.goal
+    if space.task is not None and space.task.further_goals:
+        names = ", ".join(f"`{each.formula}`" for each in space.task.goals)
+        raise ValueError(f"the task has several objectives ({names}): pass `scoring`, or use `search`")
     return None if goal is None or (goal.direction == "maximize") == goal.from_one else goal.scorer
 
 

@@ -35,6 +35,7 @@ from spacelang.runtime.evaluation.related_rows import RELATION_NAMES
 from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
 from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
 from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord
+from spacelang.runtime.pareto import pareto_front
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
 from spacelang.runtime.pipelines.used_columns import used_columns
@@ -48,6 +49,7 @@ from spacelang.runtime.storage.header import (
     current_versions,
     version_changes,
 )
+from spacelang.runtime.storage.objective_names import stored_objective_names
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.stored_run import StoredRun
 
@@ -88,9 +90,19 @@ class ReopenedRun:
         """True if the metric has a name; False if it is a scorer of the program that made the run."""
         return self.objective.metric.formula == self.header.metric
 
-    def trial_of_rank(self, rank: int) -> TrialRecord:
-        """Return the trial of a rank, 1 being the best, in the order of `show`; raises InputError if there is none."""
-        found = [*rank_candidates(self.outcome, self.header.training_size)]
+    def trial_of_rank(self, rank: int | None = None) -> TrialRecord:
+        """Return the trial of a rank, by default the best, in the order of `show`; raises InputError if there is none.
+
+        The ranks of a run with several objectives are those of its Pareto front, of which no trial is the best.
+        """
+        if names := stored_objective_names(self.header):
+            found = [*pareto_front(self.outcome.records, self.header.training_size)]
+            if rank is None:
+                what = f"`{self.store}` has {len(names)} objectives, so that no pipeline is the best"
+                raise InputError(what, "name one of its Pareto front: `--rank 1` (see `spacelang show`)")
+        else:
+            found = [*rank_candidates(self.outcome, self.header.training_size)]
+            rank = rank or 1
         if rank > len(found):
             what = f"no trial of `{self.store}` succeeded, so there is no pipeline"
             if found:

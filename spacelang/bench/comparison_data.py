@@ -12,6 +12,7 @@ from spacelang.api.experiment import Experiment, PreparedExperiment, check_rungs
 from spacelang.api.experiment_run import run_experiment
 from spacelang.api.result import Result, positive_class_of
 from spacelang.api.search_data import TabularData, needs_training_loss
+from spacelang.api.several_objectives import refuse_several_objectives
 from spacelang.api.space import Space
 from spacelang.bench.table_search import data_of
 from spacelang.ir.configuration import Configuration
@@ -79,6 +80,7 @@ class ComparisonDataset:
         entered = sorted((each.optimizer for each in contestants), key=needs_training_loss, reverse=True)
         prepared, remarks = self._prepare(entered[0], seed), list[str]()
         space, objective = prepared.space, prepared.objective
+        refuse_several_objectives(objective, "a comparison")
         if (positive := positive_class_of(objective)) is not None:
             remarks.append(positive.description)
         for each in entered:

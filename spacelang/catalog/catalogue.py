@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from spacelang.catalog import rules
+from spacelang.catalog.parameter_restrictions import ELEMENT_RULES
 from spacelang.frozen import frozen
 from spacelang.ir.value import Value
 
@@ -236,6 +237,11 @@ class CatalogueEntry:
         strict = Role.CLASSIFIER in self.roles or parameter.takes_operator_list or parameter.name == "final_estimator"
         mine, its = self.roles & _PREDICTORS, operator.roles & _PREDICTORS
         return f"a {next(iter(mine))}" if strict and len(mine) == 1 and its and not mine & its else None
+
+    def element_of(self, parameter: Parameter) -> Parameter:
+        """Return the elements of a tuple parameter as a parameter of their own, whose rules may be unknown."""
+        accepts = ELEMENT_RULES.get((self.name, parameter.name))
+        return Parameter(parameter.name, NoDefault(), accepts, refused=parameter.refused)
 
     def elements_of(self, whole: str) -> tuple[Parameter, ...]:
         """Return the elements of a tuple parameter in order; empty if it can only be given as a whole."""

@@ -1,9 +1,10 @@
 """Parameters and values that a space may not set, so that none runs code or opens a file, and objects it may name."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Final
 
-from spacelang.catalog.rules import AllowedValues, Rule
+from spacelang.catalog.rules import AllowedValues, Interval, NumberKind, Rule
 
 REFUSED_PARAMETERS: Final[Mapping[str, str]] = {
     "memory": "it names a cache folder, whose pickles would be executed",
@@ -28,6 +29,20 @@ RULE_OVERRIDES: Final[Mapping[str, tuple[Rule, ...]]] = {
     "verbose_feature_names_out": (AllowedValues((True, False)),),
 }
 """Rules that are stricter than those of the library, by parameter."""
+_COUNTS: Final = (Interval(NumberKind.INTEGER, 1, inf, "left"),)
+_POSITIVE: Final = (Interval(NumberKind.REAL, 0, inf, "neither"),)
+ELEMENT_RULES: Final[Mapping[tuple[str, str], tuple[Rule, ...]]] = {
+    ("CountVectorizer", "ngram_range"): _COUNTS,
+    ("HashingVectorizer", "ngram_range"): _COUNTS,
+    ("KBinsDiscretizer", "n_bins"): (Interval(NumberKind.INTEGER, 2, inf, "left"),),
+    ("LogisticRegressionCV", "Cs"): _POSITIVE,
+    ("MLPClassifier", "hidden_layer_sizes"): _COUNTS,
+    ("MLPRegressor", "hidden_layer_sizes"): _COUNTS,
+    ("RidgeCV", "alphas"): _POSITIVE,
+    ("RidgeClassifierCV", "alphas"): _POSITIVE,
+    ("TfidfVectorizer", "ngram_range"): _COUNTS,
+}
+"""The rules for the elements of tuples, by operator and parameter; the library's own checks stop at the tuple."""
 HOLDS_OBJECTS: Final = frozenset(
     {"class_weight", "estimators", "param_distributions", "param_grid", "steps", "transformer_list", "transformers"}
 )

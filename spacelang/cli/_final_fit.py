@@ -58,7 +58,7 @@ class FinishedSearch:
             self._print_json(finale, ensemble)
             return status
         outcome = self.found.outcome
-        if finale is None and outcome.best is not None:
+        if finale is None and outcome.best is not None and not self.facts.objectives:
             notes = ("interrupted: the final fit was skipped", *notes)
         if ensemble is not None and ensemble.members and self.objective.bounds:
             notes = (*notes, "every member keeps to the bounds of the task, but the ensemble as a whole may not")
@@ -85,6 +85,8 @@ class FinishedSearch:
         outcome, limits = self.found.outcome, self.found.experiment.workers.limits
         if outcome.ended == "interrupted" or outcome.best is None:
             return None, INTERRUPTED if outcome.ended == "interrupted" else NOTHING_SUCCEEDED
+        if self.facts.objectives:
+            return None, 0
         try:
             finale = fit_best_pipeline(
                 outcome, self.objective, self.executor, limits=limits, answer_time=self.answer_time
@@ -118,6 +120,9 @@ class FinishedSearch:
         best = self.found.outcome.best
         shown = best if finale is None or finale.record is None else finale.record
         if shown is None:
+            return
+        if self.facts.objectives:
+            print_comments(f"the code of one of these pipelines: spacelang export {self.found.store} --rank 1 -o …")
             return
         print_comments(f"the pipeline of trial {shown.index}:")
         print()

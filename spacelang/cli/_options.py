@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -181,20 +182,25 @@ def refuse_shared_input(*references: str) -> None:
 
 HELP: Final = "write one JSON object, as `spacelang sample` prints it"
 ConfigurationArgument = Annotated[
-    str, typer.Argument(metavar="CONFIG.json", help="A file with one JSON object; `-` reads standard input.")
+    str,
+    typer.Argument(
+        metavar="CONFIG.json", help="A file with one JSON object, or the object itself; `-` reads standard input."
+    ),
 ]
 
 
 def read_configuration(path: str) -> dict[str, object]:
-    """Return the configuration in a file, or on standard input for `-`; ends the program if there is none."""
+    """Return the configuration in a file, on standard input (`-`) or in a text; ends the program if there is none."""
     from spacelang.ir.configuration import Configuration
 
+    is_text = path.lstrip().startswith("{")
     shown = "the standard input" if path == "-" else f"`{path}`"
-    if path != "-" and _is_special_file(Path(path)):
+    if path != "-" and not is_text and _is_special_file(Path(path)):
         remedy = "pipe the file into the command: the path `-` stands for the standard input"
         fail(f"cannot read {shown}: it is not a regular file", remedy, status=BAD_INPUT)
     try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
+        content = sys.stdin.read if path == "-" else partial(Path(path).read_text, encoding="utf-8-sig")
+        text = path if is_text else content()
         return dict(Configuration.from_json(text))
     except UnicodeDecodeError as error:
         fail(f"{shown} is not text in UTF-8 (byte {error.start + 1})", status=BAD_INPUT)

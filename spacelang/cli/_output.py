@@ -174,17 +174,24 @@ def configure_plugin(plugins: Any, name: str, pairs: list[str] | None) -> Any:
     return plugins.configure(plugins.load(name), parse_settings(pairs))
 
 
-def list_plugins(plugins: Any, *, as_json: bool) -> None:
-    """Print every plug-in with its options and their defaults, as text or as one JSON document."""
-    found = [(name, plugins.load(name)) for name in plugins.names()]
+def list_plugins(plugins: Any, chosen: str | None, *, command: str, as_json: bool) -> None:
+    """Print a line for each plug-in, or the chosen one with its options and defaults; as JSON, options of all.
+
+    Raises UnknownPluginError for an unknown name. `command` is the one that lists them.
+    """
+    found = [(name, plugins.load(name)) for name in ([chosen] if chosen else plugins.names())]
     if as_json:
         print_json([_plugin_document(plugins, name, plugin) for name, plugin in found])
         return
     from rich.console import Console
 
     console = Console(highlight=False)
+    width = max(len(name) for name, _ in found)
     for name, plugin in found:
-        console.print(f"[bold]{name}[/bold]  {_summary(plugin)}", markup=True, soft_wrap=True)
+        gap = " " * (width - len(name) + 2)
+        console.print(f"[bold]{name}[/bold]{gap}{_summary(plugin)}", markup=True, soft_wrap=True)
+        if chosen is None:
+            continue
         if paper := getattr(plugin, "paper", ""):
             console.print(f"    [dim]{paper}[/dim]", soft_wrap=True)
         for option in plugins.options(plugin):
@@ -195,6 +202,8 @@ def list_plugins(plugins: Any, *, as_json: bool) -> None:
         for preset, options in plugins.presets(plugin).items():
             said = ", ".join(f"{option}={text}" for option, text in options.items())
             console.print(f"    [cyan]preset={preset}[/cyan]  {said}", soft_wrap=True)
+    if chosen is None:
+        print(f"\nThe options of one of them: `spacelang {command} {found[0][0]}`")
 
 
 def _plugin_document(plugins: Any, name: str, plugin: Any) -> dict[str, object]:

@@ -81,7 +81,7 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
 
 def prepare(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
-    from spacelang.api.experiment import check_rungs
+    from spacelang.api.experiment import check_objectives, check_rungs
     from spacelang.api.result import positive_class_of
     from spacelang.api.search_data import split_warnings
 
@@ -90,6 +90,7 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
     for message in split_warnings(prepared):
         warn(make_visible(message))
     check_rungs(prepared)
+    check_objectives(prepared)
     if (positive := positive_class_of(prepared.objective)) is not None:
         print_note(
             positive.description,
@@ -191,6 +192,7 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
     from spacelang.optimizers import equal_seeds_sentence
     from spacelang.report.held_out_interval import summarize_held_out_rows
     from spacelang.report.run_facts import RunFacts
+    from spacelang.runtime.objective import objective_names
     from spacelang.runtime.storage.store import Store
     from spacelang.targets.mosaic import tree_order
 
@@ -209,10 +211,11 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
         validation=objective.validation,
         searched=found.searched,
         positive=positive_class_of(objective),
-        equal_seeds=equal_seeds_sentence(experiment.optimizer.plugin),
+        equal_seeds=equal_seeds_sentence(experiment.optimizer.plugin, found.objectives),
         learner_key=tree_order(experiment.space.checked)[0].key if experiment.space.checked.decisions else "",
         held_out=held_out,
         starting_points=_starting_points(found),
+        objectives=objective_names(objective),
     )
 
 
@@ -245,7 +248,8 @@ def print_answer(
     budget = "" if points is None else points.larger_budget(outcome)
     with Store.read(found.store) as run:
         has_best = outcome.best is not None
-        steps = [step.line for step in next_steps(run, has_best=has_best, budget=budget, data=data)]
+        trusted = found.experiment.space.surroundings.allowed
+        steps = [step.line for step in next_steps(run, has_best=has_best, budget=budget, data=data, trusted=trusted)]
     print_summary(outcome, facts, Console(highlight=False), after or NO_FINAL_WORK, steps)
 
 

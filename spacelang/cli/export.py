@@ -148,7 +148,7 @@ def check_single_or_ensemble(options: "StoredPipelineOptions") -> None:
 
 def select_trials(finished: "ReopenedRun", options: "StoredPipelineOptions") -> "TrialRecord | EnsembleSelection":
     """Return the trial of the given rank, or the trials of the ensemble. Raises InputError if the run has none."""
-    return finished.select_ensemble(options.votes) if options.ensemble else finished.trial_of_rank(options.rank or 1)
+    return finished.select_ensemble(options.votes) if options.ensemble else finished.trial_of_rank(options.rank)
 
 
 def provenance(

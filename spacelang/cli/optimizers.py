@@ -1,16 +1,26 @@
 """`spacelang optimizers`: list the optimizers."""
 
+from typing import Annotated
+
+import typer
+
 from spacelang.cli._options import JsonOption
 from spacelang.cli._output import list_plugins
 
 GROUP = ("Search a space", 1)
 
 
-def command(json: JsonOption = False) -> None:
-    """List the optimizers with their options and papers.
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this optimizer with its options.")] = None,
+    *,
+    json: JsonOption = False,
+) -> None:
+    """List the optimizers; with a name, show its options, presets and paper.
 
-    Example: `spacelang optimizers`
+    With --json, all of them have their options.
+
+    Example: `spacelang optimizers blds`
     """
     from spacelang.optimizers import OPTIMIZERS
 
-    list_plugins(OPTIMIZERS, as_json=json)
+    list_plugins(OPTIMIZERS, name, command="optimizers", as_json=json)

@@ -8,6 +8,7 @@ import typer
 from spacelang.api.run_options import ResumeOptions
 from spacelang.cli._options import CodeOption, JsonOption
 from spacelang.cli._output import fail
+from spacelang.cli._run_steps import parse_seconds
 from spacelang.cli._search import search
 from spacelang.cli.show import RunArgument
 
@@ -38,7 +39,8 @@ def command(
     """Continue a stored run with the data, the space and the options that are in its store.
 
     A run that was stopped continues with its budget. One that has used it up needs a larger --time or --trials, which
-    count from the start of the run. Options that are not given are as in the run.
+    count from the start of the run. Options that are not given are as in the run, also the other limits: a run with
+    --time and --trials that has used up both needs more of both.
 
     The store may come from someone else. Packages that its space uses must be allowed again, and data outside of this
     folder must be named. The message that asks for them, and `spacelang show`, have the complete command.
@@ -47,6 +49,8 @@ def command(
     """
     from spacelang.api.resuming import open_resumable_run
 
+    for name in ("time", "search_time"):
+        parse_seconds(options[name])
     found = open_resumable_run(run)
     if found.is_table:
         from spacelang.cli.tabulate import resume_table

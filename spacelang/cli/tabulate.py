@@ -117,6 +117,7 @@ def _tabulate(
     """
     from spacelang.api.experiment import Experiment, experiment_fields
     from spacelang.api.search_data import TabularData
+    from spacelang.api.several_objectives import refuse_several_objectives
     from spacelang.bench.tables.table_files import check_writable, write_table
     from spacelang.plugins import NestedPlugin
     from spacelang.runtime.budget import Budget
@@ -131,6 +132,7 @@ def _tabulate(
     experiment = Experiment(space=loaded, data=rows, workers=workers, **experiment_fields(options))
     # A table records the numbers of columns of each kind, not their names.
     bound, objective = replace(rows, matches_names=False).bind_space(experiment)
+    refuse_several_objectives(objective, "a table")
     print_diagnostics(bound.warnings)
     tabulate, number = make(bound, objective.training_size)
     budget = Budget(steps.parse_seconds(options["time"]), number)

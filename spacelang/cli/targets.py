@@ -1,16 +1,26 @@
 """`spacelang targets`: list the targets that a space can be compiled to."""
 
+from typing import Annotated
+
+import typer
+
 from spacelang.cli._options import JsonOption
 from spacelang.cli._output import list_plugins
 
 GROUP = ("Compile a space", 1)
 
 
-def command(json: JsonOption = False) -> None:
-    """List the targets with their options.
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this target with its options.")] = None,
+    *,
+    json: JsonOption = False,
+) -> None:
+    """List the targets; with a name, show its options.
 
-    Example: `spacelang targets`
+    With --json, all of them have their options.
+
+    Example: `spacelang targets boasf`
     """
     from spacelang.targets import TARGETS
 
-    list_plugins(TARGETS, as_json=json)
+    list_plugins(TARGETS, name, command="targets", as_json=json)

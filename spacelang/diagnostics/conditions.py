@@ -210,6 +210,10 @@ class EquationOfRanges(Diagnostic):
     ranges with a `step`, equations are drawn exactly:
 
         require w1 + w2 + w3 == 1                # with w1, w2, w3 : float[0, 1] step 0.05
+
+    Shares of a whole are a simplex, whose last member is computed from the others:
+
+        simplex w1, w2, w3
     """
 
     code = "SL510"
@@ -217,11 +221,31 @@ class EquationOfRanges(Diagnostic):
     MESSAGE = "no random draw satisfies this equation"
     LABEL = "{reason}"
     HELPS = (
+        "declare shares of a whole as a simplex: `simplex {shares}`",
         "give the ranges a `step`: then the equation is drawn exactly",
         "or remove one of the hyperparameters, compute it where it is used, and bound the others by an inequality",
     )
 
     reason: str
+    shares: str | None = None
+
+
+class ApproximateDraws(Diagnostic):
+    """Constraints tie so many continuous ranges that their random draws are only approximate.
+
+    Members, defaults and counts are exact all the same. Up to four tied ranges are drawn exactly, and so are more if at
+    least one in five independent draws satisfies the constraints, or if the only constraint bounds their sum, such as
+    `a + b + c + d + e <= 1`. Other draws take 25 steps of hit-and-run for each tied range.
+    """
+
+    code = "SL514"
+    severity = Severity.NOTE
+    MESSAGE = "random draws of {names} are approximate"
+    LABEL = "this ties {count} ranges"
+    HELPS = ("tie at most four ranges to each other to draw them exactly, or give them a `step`",)
+
+    names: str
+    count: int
 
 
 class DefaultOutside(Diagnostic):
@@ -301,6 +325,10 @@ class BadBound(Diagnostic):
     size of the data:
 
         n_components : int[2, min(50, n_features)]
+
+    The lengths of a tuple are whole numbers and depend on nothing:
+
+        hidden_layer_sizes : tuple[1, 3] of int[16, 512]
     """
 
     code = "SL405"
@@ -312,6 +340,53 @@ class BadBound(Diagnostic):
     domain: str
     expected: str
     remedy: str | None = None
+
+
+class BoundCycle(Diagnostic):
+    """The bounds of ranges need each other, so that no range can be read first.
+
+    Relate the hyperparameters in one direction only, or by a constraint:
+
+        stage estimator = abstract_model { lo : int[1, 100], hi : int[lo, 100] }
+    """
+
+    code = "SL408"
+    MESSAGE = "the bound of `{name}` depends on itself"
+    LABEL = "{path}"
+
+    name: str
+    path: str
+
+
+class InactiveBound(Diagnostic):
+    """A bound names a hyperparameter that does not always have a value where the range is active.
+
+    A bound needs a number. Hyperparameters of another alternative, and those whose condition does not hold, have none.
+    A constraint applies only where everything that it names is active:
+
+        require lo <= hi
+    """
+
+    code = "SL409"
+    MESSAGE = "this bound is not always known where `{parameter}` is active"
+    LABEL = "{reason}"
+    HELPS = ("write numbers as bounds and relate the two by `require`, which applies only where both are active",)
+
+    name: str
+    parameter: str
+    reason: str
+
+
+class ContradictoryBounds(Diagnostic):
+    """No numbers satisfy the bounds of these ranges together.
+
+    Each bound may be satisfied alone, but no choice of values satisfies all. Widen a range or remove a bound.
+    """
+
+    code = "SL410"
+    MESSAGE = "the bounds leave no value"
+    LABEL = "no number satisfies this bound"
+    HELPS = ("widen a range, or loosen a bound",)
 
 
 class UnboundSymbol(Diagnostic):

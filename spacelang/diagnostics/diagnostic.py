@@ -10,10 +10,11 @@ from spacelang.text import Span
 
 
 class Severity(StrEnum):
-    """The severity of a diagnostic: a space with errors cannot be used, a space with warnings can."""
+    """The severity of a diagnostic: a space with errors cannot be used; a warning may be a mistake, a note is none."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)

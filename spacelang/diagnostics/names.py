@@ -321,6 +321,37 @@ class UnusedAbstract(Diagnostic):
     word: str | None = None
 
 
+class SimplexOfOne(Diagnostic):
+    """A simplex declares shares of a whole, so it has at least two names.
+
+        simplex speed, accuracy, memory
+
+    These are three numbers in [0, 1] whose sum is 1.
+    """
+
+    code = "SL226"
+    MESSAGE = "a simplex of one name is always 1"
+    LABEL = "names one share"
+    HELPS = ("name at least two shares, as in `simplex {name}, other`, or write `{name} = 1`",)
+
+    name: str
+
+
+class SharesDoNotFit(Diagnostic):
+    """The default of a simplex has one share for each name, and the sum of the shares is 1.
+
+        simplex speed, accuracy, memory = (0.5, 0.3, 0.2)
+
+    Without a default, all shares are equal.
+    """
+
+    code = "SL227"
+    MESSAGE = "the default does not fit the simplex"
+    LABEL = "{reason}"
+
+    reason: str
+
+
 class UnusedImport(Diagnostic):
     """A file is imported, but nothing of it is used.
 

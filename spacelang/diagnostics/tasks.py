@@ -89,8 +89,9 @@ class ReversedGoal(Diagnostic):
 class GoalForm(Diagnostic):
     """A goal must be a scorer or 1 minus a scorer: `minimize 1 - roc_auc`, `maximize r2`.
 
-    Other formulas are not supported. Choose the scorer that is closest to the intended goal; `subject to` sets bounds
-    on other measures.
+    After a score, a task may also minimize costs, which are `predict_latency`, `pickled_size` and `fit_seconds`, as in
+    `minimize 1 - roc_auc, predict_latency`. Other formulas are not supported. Choose the scorer
+    that is closest to the intended goal; `subject to` sets bounds on other measures.
     """
 
     code = "SL806"
@@ -104,15 +105,17 @@ class GoalForm(Diagnostic):
 class RepeatedSetting(Diagnostic):
     """A task has one goal, one validation, one fidelity, one limit of each kind, and one bound for each measure.
 
-    Keep the intended line, and remove the others.
+    Keep the intended line, and remove the others. Several objectives are one goal: `minimize 1 - roc_auc,
+    predict_latency`.
     """
 
     code = "SL807"
     MESSAGE = "the task has a second {setting}"
     LABEL = "only one is allowed"
-    HELPS = ("keep one of the two settings",)
+    HELPS = ("{remedy}", "keep one of the two settings")
 
     setting: str
+    remedy: str | None = None
 
 
 class UnknownMeasure(Diagnostic):

@@ -38,7 +38,13 @@ class AnsiStyles:
 
     def style_of(self, severity: Severity) -> str:
         """Return the style of a severity."""
-        return self.error if severity is Severity.ERROR else self.warning
+        match severity:
+            case Severity.ERROR:
+                return self.error
+            case Severity.WARNING:
+                return self.warning
+            case Severity.NOTE:
+                return self.gutter
 
     def __call__(self, style: str, text: str) -> str:
         """Return the text in a style."""

@@ -389,13 +389,18 @@ def describe(domain: Domain) -> str:
                 return "bool"
             return "{" + ", ".join(map(literal, domain.values)) + "}"
         case Grid():
-            step = "" if domain.is_consecutive else f" step {literal(domain.step)}"
-            bounds = f"{literal(domain.lower)}, {literal(domain.upper)}"
-            return f"{'int' if domain.is_integral else 'float'}[{bounds}]{' log' if domain.log else ''}{step}"
+            return describe_range(domain, (literal(domain.lower), False), (literal(domain.upper), False))
         case Real():
-            opening, closing = "(" if domain.lower_open else "[", ")" if domain.upper_open else "]"
-            bounds = f"{literal(domain.lower)}, {literal(domain.upper)}"
-            return f"float{opening}{bounds}{closing}{' log' if domain.log else ''}"
+            ends = (literal(domain.lower), domain.lower_open), (literal(domain.upper), domain.upper_open)
+            return describe_range(domain, *ends)
+
+
+def describe_range(part: Grid | Real, lower: tuple[str, bool], upper: tuple[str, bool]) -> str:
+    """Return a range in the syntax of the language; each end has its text, and whether it is excluded."""
+    kind = "int" if isinstance(part, Grid) and part.is_integral else "float"
+    step = "" if isinstance(part, Real) or part.is_consecutive else f" step {literal(part.step)}"
+    opening, closing = "(" if lower[1] else "[", ")" if upper[1] else "]"
+    return f"{kind}{opening}{lower[0]}, {upper[0]}{closing}{' log' if part.log else ''}{step}"
 
 
 def literal(value: Value) -> str:
@@ -440,6 +445,11 @@ DATA_SIZE_NAMES: Final = (
 """Names that denote the size of the data in expressions, unless something else has the same name."""
 SIZES_FROM_ZERO: Final = frozenset({"n_categorical", "n_datetime", "n_missing", "n_numeric", "n_text"})
 """The names in `DATA_SIZE_NAMES` whose number may be 0; the others are at least 1."""
+
+
+def size_of_shape(name: str) -> str | None:
+    """Return the size of the data that the shape of an array stands for in other languages, such as `X.shape[1]`."""
+    return {"shape[0]": "n_samples", "shape[1]": "n_features"}.get(name.rpartition(".")[2])
 
 
 def minimum_data_size(name: str) -> int:

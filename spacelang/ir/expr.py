@@ -288,6 +288,20 @@ def logical_atoms(expression: Expr) -> Iterator[Expr]:
         yield from logical_atoms(term)
 
 
+def required_truths(expression: Expr, *, is_true: bool) -> Iterator[tuple[Expr, bool]]:
+    """Yield the atoms that must be true, and those that must be false, if an expression has a truth value."""
+    match expression:
+        case And() | Or() if isinstance(expression, And) is is_true or len(expression.terms) == 1:
+            for term in expression.terms:
+                yield from required_truths(term, is_true=is_true)
+        case Not():
+            yield from required_truths(expression.term, is_true=not is_true)
+        case And() | Or():
+            return
+        case _:
+            yield expression, is_true
+
+
 def with_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Return a copy of an expression with `change` applied to each direct subexpression."""
     match expression:

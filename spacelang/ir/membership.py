@@ -2,10 +2,20 @@
 
 from spacelang.frozen import frozen
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import NotFound, describe, literal
+from spacelang.ir.domain import NotFound, literal
 from spacelang.ir.expr import INACTIVE, Constant, ExpressionValue, is_true
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, partially_evaluate
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable, computed_parameters
+from spacelang.ir.space import (
+    Choice,
+    Constraint,
+    Context,
+    Hyperparameter,
+    Space,
+    Variable,
+    computed_parameters,
+    length_name,
+)
+from spacelang.ir.tuple_parameters import domain_text
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, activity_depths, structure_of, walk_reached
 from spacelang.spelling_suggestions import format_suggestion
@@ -50,7 +60,7 @@ def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusio
         if branch is not None or is_active is False or variable.address in known.values:
             continue
         if variable.key in configuration or (is_active and is_decided):
-            found = _value_or_exclusion(variable.hyperparameter, configuration)
+            found = _value_or_exclusion(space, variable.hyperparameter, configuration)
             if isinstance(found, ExclusionReason):  # not if only the condition depends on something invalid
                 wrong[variable.key] = found
     own = {variable.key for variable in space.variables.values()}
@@ -117,7 +127,7 @@ def member_or_exclusion(space: Space, configuration: Configuration) -> Configura
     outside: list[ExclusionReason] = []
 
     def value_of(node: Hyperparameter) -> Value:
-        found = _value_or_exclusion(node, configuration)
+        found = _value_or_exclusion(space, node, configuration)
         if isinstance(found, ExclusionReason):
             outside.append(found)
             return node.default
@@ -153,7 +163,9 @@ def _decision_exclusion(space: Space, configuration: Configuration) -> Exclusion
     while waiting:
         for variable in space.by_context.get(waiting.pop(), ()):
             if isinstance(variable.node, Hyperparameter):
-                value = _value_or_exclusion(variable.node, configuration) if variable.key in configuration else None
+                value = (
+                    _value_or_exclusion(space, variable.node, configuration) if variable.key in configuration else None
+                )
                 wrong.extend([value] if isinstance(value, ExclusionReason) else [])
             elif variable.key not in configuration:
                 undecided.append(variable.node)
@@ -177,13 +189,13 @@ def _branch_exclusion(choice: Choice, configuration: Configuration) -> Exclusion
     return ExclusionReason(choice.key, reason, choice.span)
 
 
-def _value_or_exclusion(node: Hyperparameter, configuration: Configuration) -> Value | ExclusionReason:
+def _value_or_exclusion(space: Space, node: Hyperparameter, configuration: Configuration) -> Value | ExclusionReason:
     if node.key not in configuration:
         return ExclusionReason(node.key, f"`{node.key}` is active but has no value", node.span)
     value = configuration[node.key]
     found = node.domain.find(value)
     if isinstance(found, NotFound):
-        reason = f"`{literal(value)}` is not a value of `{node.key}`: {describe(node.domain)}"
+        reason = f"`{literal(value)}` is not a value of `{node.key}`: {domain_text(node, space)}"
         return ExclusionReason(node.key, reason, node.span)
     return found
 
@@ -193,7 +205,10 @@ def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> Ex
         if variable.key != key:
             continue
         if all(structure.get(owner) == branch for owner, branch in variable.owners):
-            reason = f"`{key}` has a value but is not active here: its condition does not hold"
+            parameter = space.tuples.get(variable.address)
+            is_too_far = parameter is not None and variable.address in parameter.elements
+            why = "the tuple has fewer elements" if is_too_far else "its condition does not hold"
+            reason = f"`{key}` has a value but is not active here: {why}"
             return ExclusionReason(key, reason, variable.node.span)
     owned = [variable for variable in space.variables.values() if variable.key == key]
     if owned:
@@ -210,6 +225,12 @@ def _unknown_key_exclusion(space: Space, key: str) -> ExclusionReason:
             return ExclusionReason(
                 key, f"`{key}` is computed from other values, so it has no value of its own", computed.span
             )
+    for each in {id(each): each for each in space.tuples.values() if each.choice is None}.values():
+        length = space.variables[each.length].key
+        if key in (length.removesuffix(length_name("")), each.address):
+            first = space.variables[each.elements[0]].key
+            reason = f"`{key}` is a tuple: give its length as `{length}` and its elements as `{first}`, …"
+            return ExclusionReason(key, reason, each.span)
     meant = format_suggestion(key, {variable.key for variable in space.variables.values()})
     hint = f"; {meant}" if meant else ""
     return ExclusionReason(key, f"the space has no `{key}`{hint}", space.root.span)

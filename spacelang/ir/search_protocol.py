@@ -262,6 +262,8 @@ class Problem:
     fidelities
         The only fidelities that can be evaluated, ascending, with `size` as the last one; empty if every number of
         training rows can be.
+    objectives
+        The number of objectives. With several, each successful trial has its values in `Trial.objectives`.
     """
 
     space: Space
@@ -272,3 +274,4 @@ class Problem:
     bounds: tuple[AnyBound, ...] = ()
     remark: Callable[[str], None] = ignore_remark
     fidelities: tuple[int, ...] = ()
+    objectives: int = 1

@@ -5,12 +5,12 @@ expressions: each target decides how to represent them and says so in its report
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import permutations
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spacelang.frozen import CachedPropertyMixin, frozen
 from spacelang.grouping import group_by_key
@@ -69,6 +69,49 @@ class ComputedParameter:
 
 
 @frozen
+class TupleParameter:
+    """A parameter of an operator whose value is a tuple, made of hyperparameters that no operator takes by itself.
+
+    `length` and `elements` are the addresses of these hyperparameters; an element is active where the tuple is long
+    enough. If the parameter may also have other values, `choice` is the address of a hyperparameter with these values
+    and `TUPLE_NAME`, which stands for the tuple.
+    """
+
+    name: str
+    address: str
+    length: str
+    elements: tuple[str, ...]
+    choice: str | None = None
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The addresses of all hyperparameters that the value is made of."""
+        return (*(() if self.choice is None else (self.choice,)), self.length, *self.elements)
+
+    def remaining(self, addresses: Container[str]) -> "TupleParameter | None":
+        """Return the parameter with the members that are still there, or None if it never has a value."""
+        if self.members[0] not in addresses:
+            return None
+        elements = tuple(each for each in self.elements if each in addresses)
+        return self if elements == self.elements else replace(self, elements=elements)
+
+
+TUPLE_NAME: Final = "tuple"
+"""The value that stands for the tuple where a parameter may also have other values."""
+
+
+def length_name(tuple_name: str) -> str:
+    """Return the name of the hyperparameter for the length of a tuple."""
+    return f"{tuple_name}.length"
+
+
+def element_name(tuple_name: str, number: int) -> str:
+    """Return the name of the hyperparameter for an element of a tuple, counted from 1."""
+    return f"{tuple_name}[{number}]"
+
+
+@frozen
 class Operator:
     """A step that a library provides, with its hyperparameters, nested decisions, and fixed and computed values."""
 
@@ -78,6 +121,7 @@ class Operator:
     fixed: tuple[tuple[str, "FixedValue"], ...] = ()
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
     computed: tuple[ComputedParameter, ...] = ()
+    tuples: tuple[TupleParameter, ...] = ()
 
 
 ABSTRACT_CATALOGUE: Final = "abstract"
@@ -206,6 +250,8 @@ class Constraint(CachedPropertyMixin):
     expression: Expr
     forbidden: bool
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
+    bound: Literal["", "lower", "upper"] = field(default="", compare=False)
+    """The end of a range at which the constraint is written as a bound, or empty; see `ir.range_bounds`."""
 
     @cached_property
     def scope(self) -> tuple[str, ...]:
@@ -306,6 +352,12 @@ class Space(CachedPropertyMixin):
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """All hyperparameters in the order of the text."""
         return tuple(v.node for v in self.variables.values() if isinstance(v.node, Hyperparameter))
+
+    @cached_property
+    def tuples(self) -> dict[str, TupleParameter]:
+        """The tuple parameter of each hyperparameter that is a member of one, by the address of the member."""
+        found = (each for operator in operators(self.root) for each in operator.tuples)
+        return {member: each for each in found for member in each.members}
 
     @cached_property
     def conditions(self) -> dict[str, Expr]:

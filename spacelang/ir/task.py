@@ -34,6 +34,31 @@ class Goal:
         return f"1 - {self.scorer}" if self.from_one else self.scorer
 
 
+class Cost(StrEnum):
+    """A quantity of a pipeline that can be minimized beside scores."""
+
+    LATENCY = "predict_latency"  # The prediction time in seconds per row
+    SIZE = "pickled_size"  # The size of the pickled fitted pipeline in bytes
+    FIT = "fit_seconds"  # The seconds of a fit on the training rows of a split
+
+
+@dataclass(frozen=True, slots=True)
+class CostGoal:
+    """A cost to minimize beside the score of a task."""
+
+    measure: Cost
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
+    direction: ClassVar[Literal["minimize"]] = "minimize"
+
+    @property
+    def formula(self) -> str:
+        """The minimized expression in the syntax of the language."""
+        return self.measure.value
+
+
+AnyGoal: TypeAlias = Goal | CostGoal
+
+
 class Measure(StrEnum):
     """A quantity other than the loss that can be bounded."""
 
@@ -133,7 +158,10 @@ UNLIMITED: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A checked task block; parts that it does not state are None or empty and chosen by the caller of the search."""
+    """A checked task block; parts that it does not state are None or empty and chosen by the caller of the search.
+
+    `further_goals` are the objectives of a task with several, without the first one, which is `goal`.
+    """
 
     kind: Kind
     goal: Goal | None = None
@@ -141,7 +169,13 @@ class Task:
     validation: DeclaredValidation | None = None
     fidelity: Fidelity | None = None
     limits: Limits = UNLIMITED
+    further_goals: tuple[AnyGoal, ...] = ()
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
+
+    @property
+    def goals(self) -> tuple[AnyGoal, ...]:
+        """All goals in the order of the text; empty if the task states none."""
+        return () if self.goal is None else (self.goal, *self.further_goals)
 
 
 # ---- units and text
@@ -178,7 +212,7 @@ def format_quantity(value: float, units: Mapping[str, Fraction]) -> str:
 
 def task_lines(task: Task) -> tuple[str, ...]:
     """Return the statements of a task block in the syntax of the language."""
-    found = [] if task.goal is None else [f"{task.goal.direction} {task.goal.formula}"]
+    found = [] if task.goal is None else [f"{task.goal.direction} {', '.join(goal.formula for goal in task.goals)}"]
     found.extend(f"subject to {describe_bound(bound)}" for bound in task.bounds)
     if task.validation is not None:
         found.append(f"validate {describe_validation(task.validation)}")

@@ -197,6 +197,9 @@ class Trial:
     predictions
         Predictions for the held-out rows, fold after fold: class probabilities of shape (n, classes), or n numbers
         for a regression; None if they are not available.
+    objectives
+        The values of all objectives of a run with several, by name, each minimized; the first one is the loss. Empty
+        for one objective and for a failed trial.
     folds
         The number of evaluated folds if the others were left out because of `Request.stop_above`, else None. The
         results are then those of these folds, without predictions.
@@ -217,6 +220,7 @@ class Trial:
     predictions: Any = field(default=None, compare=False, repr=False)
     folds: int | None = None
     scale: LossScale = field(default=UNIT_SCALE, compare=False, repr=False)
+    objectives: tuple[tuple[str, float], ...] = ()
 
     def is_answer_to(self, request: Request) -> bool:
         """Return True if this trial is a valid answer to an equal request.

@@ -265,4 +265,6 @@ def _operator(
     )
     computed = tuple(each for each in map(compute, operator.computed) if each is not None)
     children = tuple(child for child in found if child is not None)
-    return replace(operator, children=children, fixed=fixed, computed=computed)
+    addresses = {child.address for child in children}
+    tuples = tuple(left for each in operator.tuples if (left := each.remaining(addresses)) is not None)
+    return replace(operator, children=children, fixed=fixed, computed=computed, tuples=tuples)

@@ -1,10 +1,12 @@
 """Optimizers: the plug-in protocol, the registry and the default. One module holds one algorithm."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
+from spacelang.ir.task import Cost
 from spacelang.plugins import PluginRegistry
 
 OPTIMIZERS = PluginRegistry("spacelang.optimizers", "spacelang.optimizers")
@@ -14,10 +16,12 @@ OPTIMIZERS = PluginRegistry("spacelang.optimizers", "spacelang.optimizers")
 class Optimizer(Protocol):
     """An optimizer: a frozen dataclass whose fields are its options.
 
-    An optimizer may declare three class variables. `needs_training_loss: ClassVar[bool]` requests the training loss of
+    An optimizer may declare four class variables. `needs_training_loss: ClassVar[bool]` requests the training loss of
     each trial, where it can be measured. `draws_configurations: ClassVar[bool]` says that `hyperparameters=sample`
     tries many values per pipeline, not one. `is_independent_of_workers: ClassVar[bool]` says that several workers
     evaluate the same trials as one, whichever ends first, apart from speculative ones that are not used.
+    `takes_several_objectives: ClassVar[bool]`, or a property, says that the optimizer searches for a Pareto front by
+    `Trial.objectives` if `Problem.objectives` is greater than 1; runs of others with several objectives are refused.
 
     An optimizer may have a method `form(structures)`. It returns the `LoweringResult` of compiling the space for the
     optimizer. Its report lists every approximation. It may raise RefusedError, OptionError or MissingLibraryError,
@@ -55,8 +59,11 @@ def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
     return HyperparameterMode.ONCE if rule == "sample" and not draws else HyperparameterMode.SEARCHED
 
 
-def equal_seeds_sentence(optimizer: Any) -> str:
-    """Return what two searches by an optimizer with the same seed have in common."""
+def equal_seeds_sentence(optimizer: Any, objectives: Iterable[str] = ()) -> str:
+    """Return what two searches by an optimizer with the same seed have in common; `objectives` if there are several."""
+    is_independent = getattr(optimizer, "is_independent_of_workers", False)
+    if not is_independent and {Cost.LATENCY.value, Cost.FIT.value}.intersection(objectives):
+        return "equal seeds give different trials, because measured times are objectives"
     if getattr(optimizer, "is_independent_of_workers", False):
         same = "equal seeds give the same trials with any number of workers (in the same order with one)"
         return f"{same}, unless a time limit decides"

@@ -21,7 +21,10 @@ REQUIRED_LIBRARIES: Final = {"CmaEsSampler": "cmaes", "GPSampler": "torch"}
 """The library that a sampler needs and that optuna does not install."""
 STATIC_SAMPLERS: Final = frozenset({"CmaEsSampler", "GPSampler", "QMCSampler"})
 """Samplers that search only the values asked of every trial; they draw conditional values at random."""
+MODEL_SAMPLERS: Final = frozenset({"GPSampler", "TPESampler"})
+"""Samplers that make a model of all trials for each proposal."""
 NUMERIC_SAMPLERS: Final = frozenset({"CmaEsSampler"})
+SINGLE_OBJECTIVE_SAMPLERS: Final = frozenset({"CmaEsSampler"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,15 @@ class Optuna:
         structures = Structures(problem.space)
         if structures.count:
             form = self.form(structures).form
-            yield from search_with_library(Study(form, self._create_sampler), problem, structures, TrialLog())
+            # Which trials are the best is known for one objective only.
+            forgets = self.sampler in MODEL_SAMPLERS and problem.objectives == 1
+            study = Study(form, self._create_sampler, problem.objectives, forgets=forgets)
+            yield from search_with_library(study, problem, structures, TrialLog())
+
+    @property
+    def takes_several_objectives(self) -> bool:
+        """True if the sampler can search for a Pareto front."""
+        return self.sampler not in SINGLE_OBJECTIVE_SAMPLERS
 
     def _create_sampler(self, seed: int) -> Any:
         return getattr(import_optional("optuna").samplers, self.sampler)(seed=seed)

@@ -21,6 +21,7 @@ class Random:
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
 
     draws_configurations: ClassVar[bool] = True
+    takes_several_objectives: ClassVar[bool] = True
 
     def search(self, problem: Problem) -> Search:
         """Evaluate configurations in random order, each once and on all rows.

@@ -315,7 +315,13 @@ def build(configuration: Mapping[str, Any], random_state: int | None = None) -> 
         raise ValueError("every step of the pipeline is left out")
     return pipeline(steps)
 '''
-USES: Final = {"chain": CHAIN, "union": UNION, "passed": PASSED, "ordered": ORDERED}
+TUPLE_OF: Final = '''\
+def tuple_of(given: Mapping[str, Any], key: str, kind: Any = lambda value: value) -> tuple[Any, ...]:
+    """Return the tuple of as many elements as its length says."""
+    numbers = range(1, int(given[f"{key}.length"]) + 1)
+    return tuple(kind(given[f"{key}[{number}]"]) for number in numbers)
+'''
+USES: Final = {"chain": CHAIN, "union": UNION, "passed": PASSED, "ordered": ORDERED, "tuple_of": TUPLE_OF}
 """The functions that a module has only if it calls them."""
 ESTIMATOR: Final = '''\
 class Estimator(ConfigurationEstimator):

@@ -1,6 +1,6 @@
 """The commands that use or continue a stored run, complete, so that they can be pasted into a shell."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -9,6 +9,7 @@ from spacelang.catalog.snapshot import BUNDLED
 from spacelang.ir.task import FunctionBound, parse_bound
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import round_duration
+from spacelang.runtime.executors import EXECUTORS
 from spacelang.runtime.storage.data_reference import (
     TABLE_PREFIX,
     has_test_file,
@@ -19,6 +20,7 @@ from spacelang.runtime.storage.data_reference import (
     stored_data_options,
 )
 from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, WEIGHTS_SETTING
+from spacelang.runtime.storage.objective_names import stored_objective_names
 from spacelang.runtime.storage.records import RunState
 from spacelang.shell import shell_word
 from spacelang.text import unique_name
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
 
 FILE: Final = "FILE"  # Stands for a file that the store does not know
 PACKAGE: Final = "PACKAGE"  # Stands for a package that the user has to know and to trust
+ADDRESS: Final = "ADDRESS"  # Stands for the address of a scheduler that the user has to know and to trust
 EXHAUSTED: Final = "exhausted"  # The ending of a session that had nothing left to try
 TABULATE: Final = "tabulate"  # The name of the optimizer in the stores of unfinished tables
+LIMITS: Final = ("time", "search_time", "trials")  # The options of a run that limit it
 TIMES: Final = 2  # The suggested budget is at least so many times what a finished run has used
 
 
@@ -42,26 +46,29 @@ class NextStep:
     line: str
 
 
-def next_steps(run: "StoredRun", *, has_best: bool, budget: str = "", data: str | None = None) -> Iterator[NextStep]:
+def next_steps(
+    run: "StoredRun", *, has_best: bool, budget: str = "", data: str | None = None, trusted: Collection[str] = ()
+) -> Iterator[NextStep]:
     """Yield the next steps for a run: to export, predict, report, and resume it.
 
     `budget` is the option with which a finished run is resumed, such as `--time 5m`; by default twice its budget.
-    `data` is the path by which the user has just given the data, if there is one.
+    `data` is the path by which the user has just given the data, if there is one. `trusted` are the packages that the
+    user has just allowed.
     """
     header, store = run.header, shell_word(str(run.path))
     if has_best and header.data.rows and not header.data.name.startswith(TABLE_PREFIX):
-        yield from _uses_of_pipeline(run, data)
+        yield from _uses_of_pipeline(run, data, trusted)
     if has_best:
         yield NextStep("report", f"spacelang report {store} -o {_new_file('report', '.html')}")
     if run.state is RunState.RUNNING:
         yield NextStep("watch", f"spacelang watch {store}")
     elif (function := "sl.search" if is_held_by_program(header) else python_function(header)) is not None:
         yield NextStep("continue", f"in Python: {repeated_call(function, run.path)}")
-    elif not _is_exhausted(run):
-        yield NextStep("continue", resume_command(run, budget, data))
+    elif not is_exhausted(run):
+        yield NextStep("continue", resume_command(run, budget, data, trusted))
 
 
-def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None) -> str:
+def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None, trusted: Collection[str] = ()) -> str:
     """Return the command that resumes a run: with a larger budget if the run has used up its own."""
     header = run.header
     output = " -o TABLE.npz" if header.optimizer == TABULATE else ""
@@ -71,16 +78,24 @@ def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None)
         test = f" --test {shell_word(stored_data_options(header).test_file or FILE)}"
     is_used_up = run.state is RunState.FINISHED and header.optimizer != TABULATE
     more = f" {budget or _doubled_budget(run)}" if is_used_up else ""
-    return f"spacelang resume {shell_word(str(run.path))}{data}{test}{allow_options(header)}{more}{output}"
+    trust = f"{allow_options(header, trusted)}{_executor_option(header)}"
+    return f"spacelang resume {shell_word(str(run.path))}{data}{test}{trust}{more}{output}"
 
 
-def allow_options(header: "RunHeader") -> str:
+def allow_options(header: "RunHeader", trusted: Collection[str] = ()) -> str:
     """Return the options `--allow` of a run, each with a space before it.
 
     The store may be foreign: it does not choose what a pasted line imports. Only packages that have a catalogue here
-    are named; for another one the user has to fill in its name.
+    and those in `trusted` are named; for another one the user has to fill in its name.
     """
-    return "".join(f" --allow {name if name in BUNDLED else PACKAGE}" for name in allowed_packages(header))
+    known = {*BUNDLED, *trusted}
+    return "".join(f" --allow {name if name in known else PACKAGE}" for name in allowed_packages(header))
+
+
+def _executor_option(header: "RunHeader") -> str:
+    """Return the option for the address of a scheduler, which only a user can trust, with a space before it."""
+    names = (header.asked or {}).get("executor", ())
+    return f" --executor {ADDRESS}" if names and names[0] not in EXECUTORS.names() else ""
 
 
 def allowed_packages(header: "RunHeader") -> list[str]:
@@ -105,19 +120,20 @@ def repeated_call(function: str, store: Path) -> str:
     return f"the same call of `{function}` with `store={str(store)!r}, resume=True`"
 
 
-def _uses_of_pipeline(run: "StoredRun", moved: str | None) -> Iterator[NextStep]:
+def _uses_of_pipeline(run: "StoredRun", moved: str | None, trusted: Collection[str]) -> Iterator[NextStep]:
     header, store = run.header, shell_word(str(run.path))
     if WEIGHTS_SETTING in header.settings:
         return  # only the program has the weights with which pipelines are fitted
+    ranked = " --rank 1" if stored_objective_names(header) else ""
     on, fitted = (_data_option(header, option, moved) for option in ("--data", "--fitted-on"))
-    allowed = allow_options(header)
-    yield NextStep("export", f"spacelang export {store}{on}{allowed} -o {_new_file('pipeline', '.py')}")
+    allowed = allow_options(header, trusted)
+    yield NextStep("export", f"spacelang export {store}{on}{allowed}{ranked} -o {_new_file('pipeline', '.py')}")
     if run.requested_ensemble_votes:
         file = _new_file("ensemble", ".py")
         yield NextStep("export the ensemble", f"spacelang export {store}{on}{allowed} --ensemble -o {file}")
     rows = shell_word(stored_data_options(header).test_file or _data(header, moved))
     file = _new_file("predictions", ".csv")
-    yield NextStep("predict", f"spacelang predict {store} --data {rows}{fitted}{allowed} -o {file}")
+    yield NextStep("predict", f"spacelang predict {store} --data {rows}{fitted}{allowed}{ranked} -o {file}")
 
 
 def _data(header: "RunHeader", moved: str | None) -> str:
@@ -139,18 +155,25 @@ def _new_file(stem: str, suffix: str) -> str:
     return f"{unique_name(stem, taken)}{suffix}"
 
 
-def _is_exhausted(run: "StoredRun") -> bool:
+def is_exhausted(run: "StoredRun") -> bool:
+    """Return True if the run has tried its whole space."""
     sessions = run.sessions
     return bool(sessions) and sessions[-1].ending == EXHAUSTED and run.header.optimizer != TABULATE
 
 
 def _doubled_budget(run: "StoredRun") -> str:
-    """Return the option for at least twice the budget that a finished run has used up."""
-    budget, sessions = run.header.budget, run.sessions
+    """Return the options for at least twice the limits that a finished run has used up."""
+    budget, sessions, given = run.header.budget, run.sessions, run.header.asked or {}
+    used_up = []
     if budget.trials is not None and run.count >= budget.trials:
-        return f"--trials {TIMES * max(budget.trials, run.count)}"
+        used_up.append(f"--trials {TIMES * max(budget.trials, run.count)}")
     workers = (sessions[0].workers if sessions else None) or 1
-    return f"--time {round_duration(TIMES * max(run.seconds, (budget.seconds or 0.0) / workers))}"
+    seconds = (budget.seconds or 0.0) / workers
+    if not used_up or (budget.seconds is not None and run.seconds >= seconds):
+        time = round_duration(TIMES * max(run.seconds, seconds))
+        flags = [flag for name in LIMITS if (flag := name.replace("_", "-")) in given and name != "trials"]
+        used_up += [f"--{flag} {time}" for flag in flags or ["time"]]
+    return " ".join(used_up)
 
 
 def _is_function_bound(bound: str) -> bool:

@@ -223,6 +223,8 @@ class PipelineCode(PipelineWalk):
                     usual_arguments = expression_source(DictNode(((computed.name, usual_value),)))
                     found_arguments = f"({usual_arguments} | {found_arguments})"
                 conditional.append(NameNode(f"**{found_arguments}"))
+        for parameter in operator.tuples:
+            arguments |= self._tuple_argument(operator, parameter, conditional)
         whole = _assemble_tuples(operator, arguments)
         return CallNode(self.writer.import_name(found.__name__, found), tuple(conditional), tuple(whole.items()))
 
@@ -245,9 +247,47 @@ class PipelineCode(PipelineWalk):
 
     def conditional_argument(self, operator: ir.Operator, child: ir.Hyperparameter, usual: Code | None) -> Code:
         """Return a keyword argument that is given if the configuration has it; otherwise `usual`, if any, is given."""
-        said = expression_source(DictNode(((child.name, self._hyperparameter_value(operator, child)),)))
-        other = expression_source(DictNode(() if usual is None else ((child.name, usual),)))
-        return NameNode(f"**({said} if {literal_source(child.key)} in {GIVEN} else {other})")
+        return _argument_if_active(child.name, self._hyperparameter_value(operator, child), child.key, usual)
+
+    def _tuple_argument(
+        self, operator: ir.Operator, parameter: ir.TupleParameter, conditional: list[Code]
+    ) -> dict[str, Code]:
+        """Return the argument for a tuple parameter, unless it has a condition: then it is added to `conditional`."""
+        value, main = self._tuple(operator, parameter), self._node(parameter.members[0])
+        if main.condition is None:
+            return {parameter.name: value}
+        conditional.append(_argument_if_active(parameter.name, value, main.key, None))
+        return {}
+
+    def _tuple(self, operator: ir.Operator, parameter: ir.TupleParameter) -> Code:
+        """Return the value of a tuple parameter: the first elements, or one of its other values."""
+        other = None
+        if parameter.choice is not None:
+            node = replace(self._node(parameter.choice), name=parameter.name)
+            other = self.converted_value(operator, node, _configuration_item(node.key))
+            if not parameter.elements:
+                return other
+        kind: tuple[Code, ...] = ()
+        match self._node(parameter.elements[0]).domain:
+            case Real() | Grid(is_integral=False):
+                kind = (NameNode("float"),)
+            case Grid():
+                kind = (NameNode("int"),)
+            case _:
+                pass
+        key = self._node(parameter.length).key.removesuffix(ir.length_name(""))
+        known = catalogue_entry(operator).parameters.get(parameter.name)
+        found: Code = self.call_helper("tuple_of", NameNode(GIVEN), LiteralNode(key), *kind)
+        if known is not None and isinstance(known.to_python(()), list):
+            found = CallNode("list", (found,))
+        if other is None:
+            return found
+        item = expression_source(_configuration_item(key))
+        is_tuple = f"{item} == {literal_source(ir.TUPLE_NAME)}"
+        return NameNode(f"({expression_source(found)} if {is_tuple} else {expression_source(other)})")
+
+    def _node(self, address: str) -> ir.Hyperparameter:
+        return self.space.variables[address].hyperparameter
 
     def _hyperparameter_value(self, operator: ir.Operator, node: ir.Hyperparameter) -> Code:
         """Return the value of a hyperparameter in the configuration, converted to what the library takes."""
@@ -298,6 +338,13 @@ def _random_state(found: type) -> Code:
     usual = inspect.signature(found).parameters.get(SEED)
     default = None if usual is None or usual.default is usual.empty else usual.default
     return NameNode(SEED if default is None else f"{default!r} if {SEED} is None else {SEED}")
+
+
+def _argument_if_active(name: str, value: Code, key: str, usual: Code | None) -> Code:
+    """Return a keyword argument that is given if a key is in the configuration; otherwise `usual`, if any, is given."""
+    said = expression_source(DictNode(((name, value),)))
+    other = expression_source(DictNode(() if usual is None else ((name, usual),)))
+    return NameNode(f"**({said} if {literal_source(key)} in {GIVEN} else {other})")
 
 
 def _configuration_item(key: str) -> Code:

@@ -1,6 +1,6 @@
 """Short representations of a space or a result: text for a prompt, and HTML for a notebook."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -8,13 +8,27 @@ from typing import TYPE_CHECKING, Final
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.loss_name import LossName
-from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
-from spacelang.serialization.syntax_nodes import show_expression, with_spelled_names
+from spacelang.ir.range_bounds import describe_with_bounds, range_bounds
+from spacelang.ir.space import (
+    Branch,
+    Choice,
+    Hyperparameter,
+    Node,
+    Operator,
+    Product,
+    Space,
+    children_of,
+    fixed_operators,
+    subtree,
+)
+from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
+from spacelang.report.front_lines import front_lines
+from spacelang.serialization.syntax_nodes import expression_speller, show_expression, with_spelled_names
 from spacelang.text import pad_columns
 
 if TYPE_CHECKING:
     from spacelang.report.search_coverage import SearchCoverage
-    from spacelang.runtime.history import Improvement, Outcome
+    from spacelang.runtime.history import Improvement, Outcome, TrialRecord
     from spacelang.runtime.objective import PositiveClass
 
 WIDTH: Final = 100  # The maximum length of a line; longer lines are cut
@@ -48,6 +62,20 @@ def result_text(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> st
     return "\n".join(
         (f"Result: {head}", *_table(table, most=len(table)), *(_cut(f"  {name}: {said}") for name, said in rows))
     )
+
+
+def front_text(
+    front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], rows: Sequence[Row]
+) -> str:
+    """Return the lines about the result of several objectives: the front, and the `rows` about the search."""
+    lines = (line for line in front_lines(front, names, order) if line)
+    shown = [_cut(make_visible(line)) for line in lines]
+    return "\n".join((f"Result: {shown[0].strip()}", *shown[1:], *(_cut(f"  {name}: {said}") for name, said in rows)))
+
+
+def front_html(text: str) -> str:
+    """Return the text of a front in HTML."""
+    return f"<pre>{_safe(text)}</pre>"
 
 
 def result_rows(
@@ -129,14 +157,23 @@ def _cut(line: str) -> str:
 def space_html(space: Space, structures: int, configurations: int | None) -> str:
     """Return a space as a collapsible tree in HTML. All texts are escaped."""
     title = f" — {_safe(space.title)}" if space.title else ""
-    shown = with_spelled_names(space)
+    shown, bounds = with_spelled_names(space), range_bounds(space)
+    in_ranges = {id(bound.constraint) for several in bounds.values() for bound in several}
     constraints = [
         f"<code>{'forbid' if each.forbidden else 'require'} {_safe(show_expression(each.expression))}</code>"
-        for each in shown.constraints
+        for own, each in zip(space.constraints, shown.constraints, strict=True)
+        if id(own) not in in_ranges
     ]
+    spell = expression_speller(space)
+    domains = {
+        address: describe_with_bounds(
+            space.variables[address].hyperparameter.domain, several, lambda limit: show_expression(spell(limit))
+        )
+        for address, several in bounds.items()
+    }
     return (
         f"<div><b>{_safe(space.name)}</b>{title}<br>{_safe(_counts(space, structures, configurations))}"
-        f"{_list(_node_html(shown.root))}{_list(constraints)}</div>"
+        f"{_list(_node_html(shown.root, domains))}{_list(constraints)}</div>"
     )
 
 
@@ -179,23 +216,35 @@ def curve_svg(curve: "Sequence[Improvement]", seconds: float, size: tuple[int, i
     )
 
 
-def _node_html(node: Node) -> list[str]:
+def _node_html(node: Node | TupleDescription, domains: Mapping[str, str]) -> list[str]:
+    """Return the lines of a node; `domains` has the texts of domains with named bounds, by address."""
     match node:
+        case Operator() if node.tuples:
+            parts = (*children_with_tuples(node), *fixed_operators(node))
+            return [line for part in parts for line in _node_html(part, domains)]
+        case TupleDescription():
+            return [_leaf_html(node.parameter.name, node.domain, node)]
         case Hyperparameter():
-            active = "" if node.condition is None else f" when {show_expression(node.condition)}"
-            said = f"{describe(node.domain)} = {literal(node.default)}{active}"
-            return [f"{_safe(spell_parameter_name(node.name))} : <code>{_safe(said)}</code>"]
+            return [_leaf_html(node.name, domains.get(node.address) or describe(node.domain), node)]
         case Choice():
-            several = [_branch_html(each, is_default=at == node.default) for at, each in enumerate(node.branches)]
+            several = [
+                _branch_html(each, domains, is_default=at == node.default) for at, each in enumerate(node.branches)
+            ]
             head = f"{spell_parameter_name(node.name)}: {_alternatives(node, WIDTH)}"
             return [f"<details><summary>{_safe(head)}</summary>{_list(several)}</details>"]
         case _:
-            return [line for child in children_of(node) for line in _node_html(child)]
+            return [line for child in children_of(node) for line in _node_html(child, domains)]
 
 
-def _branch_html(branch: Branch, *, is_default: bool) -> str:
+def _leaf_html(name: str, domain: str, node: Hyperparameter | TupleDescription) -> str:
+    active = "" if node.condition is None else f" when {show_expression(node.condition)}"
+    said = f"{domain} = {literal(node.default)}{active}"
+    return f"{_safe(spell_parameter_name(name))} : <code>{_safe(said)}</code>"
+
+
+def _branch_html(branch: Branch, domains: Mapping[str, str], *, is_default: bool) -> str:
     name = f"<b>{_safe(branch.name)}</b> (default)" if is_default else _safe(branch.name)
-    inside = _node_html(branch.node)
+    inside = _node_html(branch.node, domains)
     return f"<details><summary>{name}</summary>{_list(inside)}</details>" if inside else name
 
 

@@ -8,6 +8,7 @@ from spacelang.ir.loss_name import LossName
 from spacelang.ir.trial import Measurement
 from spacelang.ir.validation import describe_validation
 from spacelang.report.effort import effort_by_learner, effort_by_part
+from spacelang.report.front_lines import front_document
 from spacelang.report.run_facts import RunFacts
 from spacelang.report.trial_results import (
     count_failures_by_reason,
@@ -16,6 +17,7 @@ from spacelang.report.trial_results import (
     sum_by_reason,
 )
 from spacelang.runtime.history import Outcome, TrialRecord
+from spacelang.runtime.pareto import pareto_front
 from spacelang.runtime.storage.trial_columns import finite_or_none
 
 if TYPE_CHECKING:
@@ -57,9 +59,12 @@ def document(
     - `lost`: features of the space that the optimizer's compiled space cannot represent.
     - `overhead`: the `seconds` that the optimizer itself took in the latest session, for how many `trials`, and the
       `share` of a median trial that this is per trial; None without trials.
+    - `front`, only with several objectives: the trials that no other one dominates, each with its `objectives` (all
+      minimized) and `scores`. Then no trial is the best: `loss`, `score` and `configuration` are None.
     - `positive_class`: the label that metrics such as `f1` are about; None if no metric is about one class.
     """
-    best, scale = outcome.best, outcome.scale
+    best, scale = None if run.objectives else outcome.best, outcome.scale
+    front = pareto_front(outcome.records, run.training_size) if run.objectives else ()
     measured = () if best is None else best.trial.constraints
     kept = []
     if run.searched is not None and best is not None:
@@ -74,7 +79,7 @@ def document(
         "fidelity": best.trial.request.fidelity if best is not None and outcome.incumbent is None else None,
         "positive_class": None if run.positive is None else run.positive.json_label,
         "validation": None if run.validation is None else describe_validation(run.validation),
-        "feasible": best is not None and best.trial.is_feasible,
+        "feasible": bool(front) or (best is not None and best.trial.is_feasible),
         "infeasible": outcome.infeasible,
         "feasible_share": outcome.feasible_share,
         "excess": None if best is None else finite_or_none(best.trial.excess),
@@ -88,7 +93,9 @@ def document(
         "seed": run.seed,
         "equal_seeds": run.equal_seeds,
         "store": run.store,
-        "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
+        "incumbent": []
+        if run.objectives
+        else [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
         "ended": outcome.ended.value,
         "preparation": run.preparation,
         "failures": {kind.value: count for kind, count in count_failures_by_status(outcome.records).items()},
@@ -113,6 +120,7 @@ def document(
         "overhead": None
         if (own := outcome.overhead) is None
         else {**_attributes(own, "seconds", "trials"), "share": own.ratio_to_median_trial},
+        **({"front": front_document(front, run.objectives)} if run.objectives else {}),
     }
 
 

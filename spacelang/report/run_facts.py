@@ -31,6 +31,7 @@ class RunFacts:
     equal_seeds: str = ""  # What runs with the same seed have in common
     held_out: HeldOutSummary | None = None
     starting_points: StartingPoints | None = None
+    objectives: tuple[LossName, ...] = ()  # The names of several objectives
 
     def interval(self, loss: float) -> tuple[float | None, float | None]:
         """Return the ends of the 95 % interval of a loss on held-out rows; two Nones if it is unknown."""

@@ -17,6 +17,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Status
+from spacelang.report.front_lines import front_document, front_lines
 from spacelang.report.held_out_interval import summarize_held_out_rows
 from spacelang.report.next_steps import allowed_packages, next_steps
 from spacelang.report.pipeline_lines import pipeline_lines
@@ -30,6 +31,9 @@ from spacelang.report.trial_results import (
     sum_by_reason,
     value_text,
 )
+from spacelang.runtime.pareto import pareto_front
+from spacelang.runtime.storage.header import OBJECTIVES_SETTING
+from spacelang.runtime.storage.objective_names import stored_objective_names
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.runtime.storage.trial_columns import trial_document
 from spacelang.serialization.json_documents import decision_keys
@@ -79,9 +83,11 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
     first. `configuration`, `trial` and `loss` are those of the first. `budget` is the budget with which the run was
     started: `seconds` summed over all workers. `ensemble` is its number of votes, or None if the store has none.
     `time_note` is a sentence on what did not fit into the time of the run, otherwise empty.
-    `failures` counts failed trials by status, `reasons` by reason.
+    `failures` counts failed trials by status, `reasons` by reason. A run with several objectives has its `front`, as in
+    `run --json`, and `best`, `loss` and `score` are those of its first objective.
     """
     header, failures, test, best = run.header, run.failures, run.test, best_records(run, count)
+    names = stored_objective_names(header)
     return {
         **run_summary_document(summarize_run(run)),
         "rows": header.data.rows,
@@ -106,6 +112,7 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
         "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
         "best": [*map(trial_document, best)],
         "tested": None if test is None else test.trial,
+        **({"front": front_document(stored_front(run), names)} if names else {}),
     }
 
 
@@ -133,14 +140,15 @@ def count_failures_by_status(failures: Counter[tuple[Status, str]]) -> Counter[S
 def text(run: "StoredRun", count: int = SHOWN_TRIALS) -> str:
     """Return what `show` prints: settings, incumbent, the best `count` trials, failures, and next steps."""
     found, best = summarize_run(run), best_records(run, count)
+    names = stored_objective_names(run.header)
     steps = [_line(f"  {step.line}", MAX_COMMAND_LENGTH) for step in next_steps(run, has_best=bool(best))]
     if packages := ", ".join(f"`{name}`" for name in allowed_packages(run.header) if name not in BUNDLED):
         steps.insert(0, f"(PACKAGE: the run was allowed to import {packages}; allow only packages that you trust)")
     parts = [
         [_line(f"{found.space} on {found.data.name} by {found.optimizer}: {found.state.value}")],
         [*_table(setting_rows(run, found))],
-        [*_incumbent_lines(run, best)],
-        [*_ranking_lines(run, best)],
+        *([[*_front_lines(run, count)]] if names and best else []),
+        *([] if names and best else [[*_incumbent_lines(run, best)], [*_ranking_lines(run, best)]]),
         [*_failure_lines(run.failures)],
         ["Next:", *steps] if steps else [],
     ]
@@ -158,8 +166,10 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     metric = LossName.of_formula(header.metric)
     name = metric.score_name if metric.is_score else f"{metric.score_name} (loss {metric.formula})"
     yield "scored by", f"{name}, {header.validation}, at most {header.training_size:,} training rows"
+    if names := stored_objective_names(header):
+        yield "objectives", f"minimize {', '.join(each.formula for each in names)}"
     yield from (("subject to", each) for each in header.bounds)
-    yield from header.settings.items()
+    yield from ((name, said) for name, said in header.settings.items() if name != OBJECTIVES_SETTING)
     if header.initial:
         yield "started from", count_with_noun(len(header.initial), "given configuration")
     seconds, trials = header.budget.seconds, header.budget.trials
@@ -220,6 +230,20 @@ def describe_measurement(each: "Measurement") -> str:
 def _rows(trial: "Trial", training_size: int) -> str:
     rows = trial.request.fidelity
     return "" if rows is None or rows >= training_size else f", on {rows:,} of {training_size:,} training rows"
+
+
+def _front_lines(run: "StoredRun", count: int) -> Iterator[str]:
+    names, front = stored_objective_names(run.header), stored_front(run)
+    yield from map(_line, front_lines(front, names, decision_keys(run.header.definition), count))
+
+
+def stored_front(run: "StoredRun") -> "tuple[TrialRecord, ...]":
+    """Return the Pareto front of a run with several objectives; otherwise an empty tuple."""
+    names = [each.formula for each in stored_objective_names(run.header)]
+    if not names:
+        return ()
+    whole = (each for each in run.records() if [name for name, _ in each.trial.objectives] == names)
+    return pareto_front(whole, run.header.training_size)
 
 
 def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[str]:

@@ -13,6 +13,7 @@ from spacelang.ir.trial import Measurement, sort_key
 from spacelang.ir.validation import describe_validation_rows
 from spacelang.report.effort import describe_learner_seconds, describe_parts, effort_by_learner, effort_by_part
 from spacelang.report.final_work_result import NO_FINAL_WORK, FinalWorkResult
+from spacelang.report.front_lines import front_lines
 from spacelang.report.pipeline_lines import pipeline_lines
 from spacelang.report.run_facts import RunFacts
 from spacelang.report.search_coverage import ENDINGS
@@ -27,6 +28,7 @@ from spacelang.report.trial_results import (
     most_frequent,
 )
 from spacelang.runtime.history import Outcome, TrialRecord
+from spacelang.runtime.pareto import pareto_front
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
@@ -54,8 +56,13 @@ def summary_lines(
     next_steps: Sequence[str] = (),
 ) -> Iterator[Text]:
     """Yield the lines of the summary: scores, the pipeline, the trials and their time, the store, and next steps."""
-    best = outcome.best
-    yield from _headline(outcome, run)
+    best = None if run.objectives else outcome.best
+    if run.objectives and outcome.best is not None:
+        front = pareto_front(outcome.records, run.training_size)
+        yield from map(Text, front_lines(front, run.objectives, _decision_order(run)))
+        yield Text()
+    else:
+        yield from _headline(outcome, run)
     yield from map(Text, _lines_after_search(run, after))
     shown = best if after.finale is None or after.finale.record is None else after.finale.record
     if shown is not None and len(configuration := _configuration_of(shown)) > 0:
@@ -144,12 +151,16 @@ def _configuration_of(record: TrialRecord) -> Configuration:
 
 
 def _pipeline(configuration: Configuration, run: RunFacts) -> Iterator[Text]:
-    order = () if run.searched is None else [choice.key for choice in run.searched.space.decisions]
+    order = _decision_order(run)
     marks = {} if run.searched is None else run.searched.value_remarks(configuration)
     lines = pipeline_lines(configuration, order, marks)
     yield from map(Text, lines[:MAX_STEPS])
     if len(lines) > MAX_STEPS:
         yield Text(f"  and {len(lines) - MAX_STEPS} more, which `spacelang show` lists")
+
+
+def _decision_order(run: RunFacts) -> list[str]:
+    return [] if run.searched is None else [choice.key for choice in run.searched.space.decisions]
 
 
 def _initial_line(outcome: Outcome, run: RunFacts) -> Iterator[str]:

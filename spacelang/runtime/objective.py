@@ -105,6 +105,20 @@ class HasPositiveClass(Protocol):
 
 
 @runtime_checkable
+class HasSeveralObjectives(Protocol):
+    """A protocol for objectives that may have several values to minimize, of which the loss is the first."""
+
+    @property
+    def objective_names(self) -> tuple[LossName, ...]:
+        """The names of all values to minimize, as in `Trial.objectives`; empty if the loss is the only one."""
+
+
+def objective_names(objective: ObjectiveInfo) -> tuple[LossName, ...]:
+    """Return the names of the values to minimize if there are several; otherwise an empty tuple."""
+    return objective.objective_names if isinstance(objective, HasSeveralObjectives) else ()
+
+
+@runtime_checkable
 class Evaluator(Protocol):
     """A protocol for evaluators of trials. cloudpickle serializes `evaluate` for other processes."""
 

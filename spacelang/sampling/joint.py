@@ -1,6 +1,6 @@
 """Joint sampling of hyperparameters that constraints connect: draw their cells by probability, then values inside."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,8 +10,10 @@ from spacelang.ir.domain import Domain, SimpleDomain
 from spacelang.ir.expr import references
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
+from spacelang.sampling.box_region import MIN_ACCEPTED, PILOT_DRAWS
 from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import CellSampler
+from spacelang.sampling.joint_regions import JointRegions
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
@@ -59,6 +61,7 @@ class JointSampler:
     A state of the network says which cell each hyperparameter is in, and which comparisons between ranges are true.
     Values are drawn inside the cells and rejected unless the comparisons are true or false as the state says. Both
     truth values of a comparison have the same weight, so the accepted values have exactly the conditional distribution.
+    If fewer than one draw in five would be accepted, values are drawn from regions of the cells (see `regions.py`).
     """
 
     def __init__(
@@ -67,7 +70,8 @@ class JointSampler:
         """Compile the samplers; `constraints` are reported in `SamplingFailedError` if values are too rare."""
         self._ranges = network.ranges
         self._constraints = constraints
-        self._state_sampler = JointWeightedSampler(Solver(model, ProbabilityWeights(advised=advised)).solve(network))
+        solver = Solver(model, ProbabilityWeights(advised=advised))
+        self._state_sampler = JointWeightedSampler(solver.solve(network))
         nodes = {member.address: member.node for member in network.members if isinstance(member.node, Hyperparameter)}
         self._domains: dict[str, Domain] = {address: node.domain for address, node in nodes.items()}
         self._cells = {
@@ -75,17 +79,35 @@ class JointSampler:
             for address, mine in network.cells.items()
         }
         self._numeric = {a: np.array([is_number(c.representative) for c in mine]) for a, mine in network.cells.items()}
+        self._regions: JointRegions | None = None
+        if self._ranges and self._accepted_part() < MIN_ACCEPTED:
+            self._regions = JointRegions(network, advised=advised)
+            self._state_sampler = JointWeightedSampler(solver.solve(self._regions.network))
+
+    @property
+    def approximate_addresses(self) -> Sequence[tuple[str, ...]]:
+        """The addresses of tied ranges whose draws are approximate, because boxes cannot cover so many ranges."""
+        return () if self._regions is None else self._regions.approximate_addresses
+
+    def _accepted_part(self) -> float:
+        """Return which part of a few draws is accepted; they do not depend on the draws of the user."""
+        states, codes, accepted = self._draw_once(PILOT_DRAWS, np.random.default_rng(0))
+        return float((accepted & self._is_consistent(states, codes, PILOT_DRAWS)).mean())
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield each address with its active entries and values. Raise SamplingFailedError if too few draws fit."""
-        states, codes = self._draw_once(count, rng) if not self._ranges else self._draw_with_rejection(count, rng)
+        states, codes = self._draw_once(count, rng)[:2] if not self._ranges else self._draw_with_rejection(count, rng)
         for address, values in codes.items():
             active = np.flatnonzero(states[address] >= 0)
             yield address, active, values if len(active) == count else values.take(active)
 
-    def _draw_once(self, count: int, rng: Generator) -> tuple[dict[str, Array], dict[str, ValueCodes]]:
+    def _draw_once(self, count: int, rng: Generator) -> tuple[dict[str, Array], dict[str, ValueCodes], Array]:
+        """Return states, values in their cells, and True for the rows that the regions accept."""
         states = self._state_sampler.draw(count, rng)
-        return states, {address: cells.draw(states[address], rng) for address, cells in self._cells.items()}
+        codes = {address: cells.draw(states[address], rng) for address, cells in self._cells.items()}
+        if self._regions is None:
+            return states, codes, np.ones(count, bool)
+        return states, *self._regions.draw(states, codes, count, rng)
 
     def _draw_with_rejection(self, count: int, rng: Generator) -> tuple[dict[str, Array], dict[str, ValueCodes]]:
         kept: list[tuple[dict[str, Array], dict[str, ValueCodes]]] = []
@@ -93,8 +115,8 @@ class JointSampler:
         while found < count:
             if tried >= MAX_ATTEMPTS * (found + 1):
                 raise SamplingFailedError(self._constraints)
-            states, codes = self._draw_once(size, rng)
-            good = np.flatnonzero(self._is_consistent(states, codes, size))[: count - found]
+            states, codes, accepted = self._draw_once(size, rng)
+            good = np.flatnonzero(accepted & self._is_consistent(states, codes, size))[: count - found]
             kept.append(({a: s[good] for a, s in states.items()}, {a: v.take(good) for a, v in codes.items()}))
             found, tried = found + len(good), tried + size
             size = min(MAX_BATCH, max(2 * size, (count - found) * tried // max(found, 1)))

@@ -88,6 +88,15 @@ class Sampler:
         self._decision_sampler = lru_cache(maxsize=8192)(self._make_decision_sampler)
         self._component_sampler = lru_cache(maxsize=8192)(self._make_component_sampler)
 
+    def approximate_addresses(self, count: int) -> Iterator[tuple[str, ...]]:
+        """Yield the addresses of hyperparameters that are drawn together and approximately, in `count` structures."""
+        rng, decisions = np.random.default_rng(0), _BranchColumns(count)
+        for context, rows in list(self._draw_decisions(decisions, rng, {})):
+            for component in self._conditioning.by_context.get(context, ()):
+                for situation, _ in () if component.is_free else decisions.group_by_situation(component, rows):
+                    for tied in self._component_sampler(component, situation).tied:
+                        yield from tied.approximate_addresses
+
     def structure(self, rng: Generator) -> dict[str, str]:
         """Return one admissible structure, drawn by the law of the sampler: the branch names by decision address."""
         decisions = _BranchColumns(1)

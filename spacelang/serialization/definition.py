@@ -88,6 +88,30 @@ _GOAL: Final[JsonCodec[task.Goal]] = UnionCodec(
 )
 
 
+def _task(parts: codec.Parts, path: str, context: ReadingContext) -> task.Task:
+    if parts["further_goals"] and parts["goal"] is None:
+        raise DefinitionError(f"{path}.further_goals", "needs a `goal`, which is the first objective")
+    return task.Task(**parts, span=context.span())
+
+
+_COST: Final = ObjectCodec(
+    "A cost to minimise.",
+    (ObjectKey("measure", codec.one_of_words(*(each.value for each in task.Cost))),),
+    lambda parts, _, context: task.CostGoal(task.Cost(parts["measure"]), context.span()),
+    has_span=True,
+)
+_FURTHER_GOAL: Final[JsonCodec[task.AnyGoal]] = UnionCodec(
+    "A further objective of a task with several.",
+    "a goal",
+    {
+        "minimize": _goal("minimize", "A scorer to minimise."),
+        "maximize": _goal("maximize", "A scorer to maximise."),
+        "measure": _COST,
+    },
+    lambda goal: "measure" if isinstance(goal, task.CostGoal) else goal.direction,
+)
+
+
 def _share(value: object, path: str) -> float:
     share = json_documents.expect_positive_float(value, path)
     if share >= 1:
@@ -179,12 +203,13 @@ TASK: Final[JsonCodec[task.Task]] = codec.named_object(
     (
         ObjectKey("kind", codec.one_of_words("classification", "regression")),
         ObjectKey("goal", _GOAL, default=None),
+        ObjectKey("further_goals", ArrayCodec(_FURTHER_GOAL), default=()),
         ObjectKey("bounds", ArrayCodec(_BOUND), default=()),
         ObjectKey("validation", _VALIDATION, default=None),
         ObjectKey("fidelity", _FIDELITY, default=None),
         ObjectKey("limits", _LIMITS, default=task.UNLIMITED),
     ),
-    codec.from_parts_with_span(task.Task),
+    _task,
     has_span=True,
 )
 
@@ -245,11 +270,17 @@ def _constraint(kind: str, about: str) -> ObjectCodec[Constraint]:
     def make(parts: codec.Parts, path: str, context: ReadingContext) -> Constraint:
         context.paths.expressions.append((f"{path}.{kind}", parts["expression"]))
         span = context.span(parts["said"])
-        return Constraint(replace(parts["expression"], span=span), kind == "forbid", span)
+        return Constraint(replace(parts["expression"], span=span), kind == "forbid", span, parts["bound"])
 
     keys = (
         ObjectKey(kind, EXPRESSION, part="expression"),
         ObjectKey("text", codec.TEXT, "The source text of the constraint.", "", "said"),
+        ObjectKey(
+            "bound",
+            codec.one_of_words("lower", "upper"),
+            "The end of a range at which the constraint is written as a bound, as in `hi : int[lo, 100]`.",
+            "",
+        ),
     )
     return ObjectCodec(about, keys, make, lambda constraint: {"said": _constraint_text(constraint)}, has_span=True)
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, assert_never
 from spacelang.ir import expr
 from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Ordinal, Real, Union, contains, describe, grid
 from spacelang.ir.prior import PRIORS, Prior, expected_arguments, name_and_parameters, parameter_names
-from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter
+from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter, TupleParameter
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, Value, identity_key
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import (
@@ -338,6 +338,33 @@ COMPUTED: Final[JsonCodec[ComputedParameter]] = codec.named_object(
 )
 
 
+def _tuple(parts: codec.Parts, path: str, context: ReadingContext) -> TupleParameter:
+    if parts["choice"] != parts["address"]:
+        context.paths.add(parts["address"], path)
+    return TupleParameter(**parts, span=context.span(parts["name"]))
+
+
+TUPLE: Final[JsonCodec[TupleParameter]] = codec.named_object(
+    "tuple",
+    "A parameter of an operator whose value is a tuple of variable length, made of hyperparameters of the operator.",
+    (
+        ObjectKey("tuple", codec.PARAMETER_NAME, "The name of the parameter.", part="name"),
+        ObjectKey("address", codec.NAME, "Its address; unique in the space."),
+        ObjectKey("length", codec.NAME, "The address of the hyperparameter for the length."),
+        ObjectKey("elements", ArrayCodec(codec.NAME), "The addresses of those for the elements, in order."),
+        ObjectKey(
+            "choice",
+            codec.NAME,
+            "The address of the hyperparameter for other values of the parameter, which has the value `tuple` where "
+            "the value is a tuple; left out if there are no other values.",
+            None,
+        ),
+    ),
+    _tuple,
+    has_span=True,
+)
+
+
 def _hyperparameter(parts: codec.Parts, path: str, context: ReadingContext) -> Hyperparameter:
     domain = parts["domain"]
     parts["default"] = domain.find(parts["default"])
@@ -354,7 +381,7 @@ HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = codec.named_object(
     "hyperparameter",
     "One parameter of an operator; active if its operator is reached and its condition holds.",
     (
-        *naming_keys("hyperparameter", codec.PARAMETER_NAME, "The name of the parameter."),
+        *naming_keys("hyperparameter", codec.HYPERPARAMETER_NAME, "The name of the parameter."),
         ObjectKey("domain", DOMAIN),
         ObjectKey("default", codec.VALUE, "The default value, a member of the domain."),
         ObjectKey("condition", _CONDITION, default=None),
@@ -364,7 +391,7 @@ HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = codec.named_object(
         ObjectKey("prior", PRIOR, default=None),
         ObjectKey("split", codec.integer_from(1), "The number of parts into which the domain may be split.", None),
         ObjectKey(
-            "var", codec.BOOLEAN, "True if no operator takes it: only expressions use its value.", False, "is_var"
+            "var", codec.BOOLEAN, "True if no operator takes it: only expressions and tuples use it.", False, "is_var"
         ),
     ),
     _hyperparameter,

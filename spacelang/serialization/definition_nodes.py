@@ -1,7 +1,7 @@
 """JSON codecs of nodes: steps, decisions, permutations and operators."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from math import factorial
@@ -9,11 +9,13 @@ from operator import attrgetter
 from typing import Any, Final, assert_never
 
 from spacelang.ir import space as ir
+from spacelang.ir.domain import Grid, Union, contains, describe
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ArrayCodec, JsonCodec, NamedCodec, ObjectCodec, ObjectKey, UnionCodec
 from spacelang.serialization.definition_hyperparameters import (
     COMPUTED,
     HYPERPARAMETER,
+    TUPLE,
     key_if_not_address,
     naming_keys,
     register_address,
@@ -47,6 +49,7 @@ def _product(kind: ir.ProductKind, about: str, *keys: ObjectKey) -> JsonCodec[ir
     def make(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Product:
         if kind is ir.ProductKind.COLUMNS:
             _check_same_length(parts, "selectors", path)
+        _check_undotted(parts["children"], (), f"{path}.{kind.value}")
         return ir.Product(kind, **parts, span=context.span())
 
     children = ObjectKey(kind.value, ArrayCodec(NODE), part="children")
@@ -237,12 +240,46 @@ _PERMUTATION: Final[JsonCodec[ir.Product]] = codec.named_object(
 def _operator(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Operator:
     fixed, children = parts["fixed"], parts["children"]
     names = [*(name for name, _ in fixed), *(child.name for child in (*children, *parts["computed"]))]
+    for place, each in enumerate(parts["tuples"]):
+        _check_tuple(each, children, f"{path}.tuples[{place}]")
+    _check_undotted(children, {each.length for each in parts["tuples"]}, f"{path}.parameters")
     again = json_documents.first_duplicate(names)
     if again is not None:
         place = again - len(fixed)
         at = f"{path}.parameters[{place}]" if place < len(children) else f"{path}.computed[{place - len(children)}]"
         raise DefinitionError(at, f"is a second parameter with the name `{names[again]}`")
     return ir.Operator(**parts, span=context.span(parts["name"]))
+
+
+def _check_tuple(parameter: ir.TupleParameter, children: Sequence[ir.Node], path: str) -> None:
+    """Raise DefinitionError unless the members of a tuple are hyperparameters of the operator that have its names."""
+    known = {child.address: child for child in children if isinstance(child, ir.Hyperparameter) and child.is_var}
+    numbers = range(1, len(parameter.elements) + 1)
+    names = (ir.length_name(parameter.name), *(ir.element_name(parameter.name, number) for number in numbers))
+    names = names if parameter.choice is None else (parameter.name, *names)
+    # A restricted space that excludes all tuples has only the hyperparameter for the other values.
+    is_excluded = parameter.choice is not None and not parameter.elements and parameter.length not in known
+    for name, address in [*zip(names, parameter.members, strict=True)][: 1 if is_excluded else None]:
+        if address not in known or known[address].name != name:
+            raise DefinitionError(path, f"names `{address}`, which is no hyperparameter `{name}` of the operator")
+        if known[address].key.removesuffix(name) != known[parameter.members[0]].key.removesuffix(names[0]):
+            raise DefinitionError(path, f"has the key `{known[address].key}`, which does not fit those of the others")
+    if is_excluded:
+        return
+    lengths = known[parameter.length].domain
+    if not isinstance(lengths, Grid) or not lengths.is_consecutive or lengths.lower < 0:
+        raise DefinitionError(path, f"has the lengths `{describe(lengths)}`", "give a range of integers from 0")
+    if any(isinstance(known[address].domain, Union) for address in parameter.elements):
+        raise DefinitionError(path, "has elements whose domain is a union")
+    if parameter.choice is not None and not contains(known[parameter.choice].domain, ir.TUPLE_NAME):
+        raise DefinitionError(path, f"names the choice `{parameter.choice}`, which has no value `{ir.TUPLE_NAME}`")
+
+
+def _check_undotted(nodes: Sequence[ir.Node], lengths: Collection[str], path: str) -> None:
+    """Raise DefinitionError for a hyperparameter with the name of a length that is not the length of a tuple."""
+    for place, each in enumerate(nodes):
+        if isinstance(each, ir.Hyperparameter) and "." in each.name and each.address not in lengths:
+            raise DefinitionError(f"{path}[{place}]", f"is `{each.name}`, which is not the length of a tuple")
 
 
 _OPERATOR: Final[JsonCodec[ir.Operator]] = NamedCodec("operator", lambda: _OPERATOR_OBJECT)
@@ -284,6 +321,7 @@ _OPERATOR_OBJECT: Final[JsonCodec[ir.Operator]] = ObjectCodec(
             "children",
         ),
         ObjectKey("computed", ArrayCodec(COMPUTED), "Parameters whose values are computed.", ()),
+        ObjectKey("tuples", ArrayCodec(TUPLE), "Parameters whose values are tuples of variable length.", ()),
     ),
     _operator,
     has_span=True,

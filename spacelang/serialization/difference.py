@@ -10,6 +10,7 @@ from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.expr import BranchTest, rename_addresses
 from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.task import task_lines as describe_task
+from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
 from spacelang.serialization.number_spellings import NumberSpellings, respell_numbers
 from spacelang.serialization.syntax_nodes import show_expression
 from spacelang.solver.counting import Structures
@@ -175,8 +176,11 @@ def _facts_of(node: ir.Node, inside: str) -> Iterator[tuple[_FactKey, str]]:
 
 def _facts_of_operator(node: ir.Operator, inside: str) -> Iterator[tuple[_FactKey, str]]:
     yield (inside or node.name, Aspect.OPERATOR), f"{node.catalogue}.{node.name}"
-    for part in node.children:
-        yield from _facts_of(part, inside)
+    for part in children_with_tuples(node):
+        if isinstance(part, TupleDescription):
+            yield from _facts_of_parameter(part.parameter.address, part.domain, part)
+        else:
+            yield from _facts_of(part, inside)
     for name, value in node.fixed:
         yield from _facts_of_fixed(value, f"{inside}.{name}" if inside else name)
     for each in node.computed:
@@ -189,20 +193,25 @@ def quote_if_list(name: str) -> str:
 
 
 def _facts_of_hyperparameter(node: ir.Hyperparameter) -> Iterator[tuple[_FactKey, str]]:
-    domain, default = describe(node.domain), literal(node.default)
+    yield from _facts_of_parameter(node.address, describe(node.domain), node, var="var " if node.is_var else "")
+
+
+def _facts_of_parameter(
+    address: str, domain: str, node: ir.Hyperparameter | TupleDescription, *, var: str = ""
+) -> Iterator[tuple[_FactKey, str]]:
+    default = literal(node.default)
     condition = show_expression(node.condition) if node.condition is not None else None
-    var = "var " if node.is_var else ""
     whole = f"{var}{domain} = {default}" + (f" when {condition}" if condition is not None else "")
-    yield (node.address, Aspect.HYPERPARAMETER), whole
-    yield (node.address, Aspect.DOMAIN), domain
-    yield (node.address, Aspect.DEFAULT), default
+    yield (address, Aspect.HYPERPARAMETER), whole
+    yield (address, Aspect.DOMAIN), domain
+    yield (address, Aspect.DEFAULT), default
     if condition is not None:
-        yield (node.address, Aspect.CONDITION), condition
+        yield (address, Aspect.CONDITION), condition
     annotations = [f"@split({node.split})"] if node.split is not None else []
     if node.prior is not None:
         annotations.append(describe_prior(node.prior))
     if annotations:
-        yield (node.address, Aspect.ANNOTATION), " ".join(annotations)
+        yield (address, Aspect.ANNOTATION), " ".join(annotations)
 
 
 def _facts_of_branch(branch: ir.Branch, address: str) -> Iterator[tuple[_FactKey, str]]:

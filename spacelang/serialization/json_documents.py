@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from spacelang.ir.expr import Active, BranchTest, Expr, Reference, mentioned_addresses, nodes
-from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
+from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, length_name, subtree
 from spacelang.ir.value import Value
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import NO_SPAN, Source, Span, forbidden_character, parameter_name_problem
@@ -106,6 +106,13 @@ def expect_parameter_name(value: object, path: str) -> str:
     found = expect_string(value, path)
     if (reason := parameter_name_problem(found)) is not None:
         raise DefinitionError(path, f"is `{found}`, which {reason}" if found else f"{reason}, expected a name")
+    return found
+
+
+def expect_hyperparameter_name(value: object, path: str) -> str:
+    """Return a value that must be a name of a parameter, or that of the length of a tuple parameter."""
+    found = expect_string(value, path)
+    expect_parameter_name(found.removesuffix(length_name("")) or found, path)
     return found
 
 

@@ -5,6 +5,7 @@ alternative whose name equals its own printed text is written without it; any ot
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby, permutations
 from typing import Final, Literal, TypeAlias
 
@@ -13,7 +14,14 @@ from spacelang.ir.domain import is_bare_word
 from spacelang.ir.expr import Expr
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
+from spacelang.ir.range_bounds import range_bounds
 from spacelang.ir.task import Task, describe_bound, describe_limits
+from spacelang.ir.tuple_parameters import (
+    TupleDescription,
+    children_with_tuples,
+    member_conditions,
+    restriction_to,
+)
 from spacelang.ir.validation import WordOption, kind_and_number, options_of
 from spacelang.ir.walk import PIPELINE_GROUP, group_name_per_step, is_sequence, join_address, operator_address
 from spacelang.serialization.syntax_nodes import ExpressionNames, domain_node
@@ -58,6 +66,10 @@ class _SpaceWriter:
         self._stages: dict[str, list[ast.Item]] = {}
         """The items of each stage by its name; an empty list while the alternatives of the stage are being written."""
         self._forbidden: list[ast.Item] = []
+        self._bounds = range_bounds(space)
+        self._rules_as_bounds: set[int] = set()
+        """The constraints, by id, that were written as bounds of ranges."""
+        self._narrowing: list[Expr] = []  # What the elements of tuples must satisfy
         self._used_names: dict[str, set[str]] = {}  # The names already taken, by the address of the place
         self._required_names: dict[str, set[str]] = {}  # The names that addresses require, by the address of the place
         for variable in space.variables.values():
@@ -86,6 +98,10 @@ class _SpaceWriter:
         rules = [
             ast.ConstraintStatement(rule.forbidden, self._wording.expression_node(rule.expression), NO_SPAN)
             for rule in space.constraints
+            if id(rule) not in self._rules_as_bounds
+        ]
+        rules += [
+            ast.ConstraintStatement(False, self._wording.expression_node(each), NO_SPAN) for each in self._narrowing
         ]
         task = [] if space.task is None else [_task_block(space.task)]
         return ast.File((*head, *values, *stages, pipeline, *self._forbidden, *rules, *task), NO_SPAN)
@@ -275,7 +291,12 @@ class _SpaceWriter:
         siblings = {child.name for child in operator.children if isinstance(child, ir.Hyperparameter)}
         shadowing = siblings | {child.name for child in (*operator.children, *operator.computed)}
         shadowing |= {name for name, _ in operator.fixed}
-        members: list[ast.Member] = [self._member(child, siblings, shadowing) for child in operator.children]
+        members: list[ast.Member] = [
+            self._tuple(child, siblings, shadowing)
+            if isinstance(child, TupleDescription)
+            else self._member(child, siblings, shadowing)
+            for child in children_with_tuples(operator)
+        ]
         for name, fixed in operator.fixed:
             members.append(synthetic_nodes.make_fixed_parameter(name, self._fixed(fixed, join_address(base, name))))
         for computed in operator.computed:
@@ -302,8 +323,54 @@ class _SpaceWriter:
                 child.condition, f"a condition of `{child.key}`", around, siblings, shadowing
             )
         marks = _annotations(prior=child.prior, split=child.split)
-        domain, default = domain_node(child.domain), make_value(child.default)
+        domain, default = self._bounded_domain(child, siblings, shadowing), make_value(child.default)
         return ast.Parameter(name, domain, default, condition, marks, NO_SPAN, child.is_var)
+
+    def _bounded_domain(self, child: ir.Hyperparameter, siblings: set[str], shadowing: set[str]) -> ast.Domain:
+        """Return the domain of a hyperparameter with its bounds as they were written."""
+        found = domain_node(child.domain)
+        several = list(found.parts) if isinstance(found, ast.UnionDomain) else [found]
+        around = child.address.removesuffix(child.name).removesuffix(".")
+        # Priors and splits refer to the whole range, which bounds that name hyperparameters do not state.
+        is_plain = child.prior is None and child.split is None
+        for bound in self._bounds.get(child.address, ()) if is_plain else ():
+            part = several[bound.part]
+            if not isinstance(part, ast.Range) or (part.step is not None and bound.is_lower):
+                continue  # steps count from the least number that the bound may be, which a restriction changes
+            if self._wording.find_shadowed(bound.limit, shadowing) is None:
+                limit = self._wording.expression_node(bound.limit, around, siblings)
+                several[bound.part] = (
+                    replace(part, lower=limit, lower_open=bound.is_open)
+                    if bound.is_lower
+                    else replace(part, upper=limit, upper_open=bound.is_open)
+                )
+                self._rules_as_bounds.add(id(bound.constraint))
+        return replace(found, parts=tuple(several)) if isinstance(found, ast.UnionDomain) else several[0]
+
+    def _tuple(self, written: TupleDescription, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
+        """Return a tuple parameter. Elements whose domains are smaller than those of others get constraints."""
+        parameter = written.parameter
+        parts: list[ast.Domain] = [domain_node(part) for part in written.others]
+        if written.lengths is not None:
+            element, nodes = written.element, [self._space.variables[each] for each in parameter.elements]
+            expected = dict(member_conditions(parameter, written.lengths[0], written.condition))
+            is_usual = all(node.condition in (None, expected.get(node.address)) for node in nodes)
+            advice = {(node.hyperparameter.prior, node.hyperparameter.split) for node in nodes}
+            if element is None or not is_usual or len(advice) > 1:
+                raise UnwritableSpaceError(f"the language cannot express the tuple `{parameter.address}`")
+            least, greatest = (ast.Number(end, NO_SPAN) for end in written.lengths)
+            parts.append(ast.TupleDomain(least, greatest, domain_node(element), NO_SPAN))
+            narrower = (restriction_to(node.address, node.hyperparameter.domain, element) for node in nodes)
+            self._narrowing += [each for each in narrower if each is not None]
+        domain = parts[0] if len(parts) == 1 else ast.UnionDomain(tuple(parts), NO_SPAN)
+        condition = None
+        if written.condition is not None:
+            around = parameter.address.removesuffix(f".{parameter.name}")
+            what = f"a condition of `{parameter.address}`"
+            condition = self._expression_in(written.condition, what, around, siblings, shadowing)
+        marks = _annotations(prior=written.prior, split=written.split)
+        default = make_value(written.default)
+        return ast.Parameter(make_word(parameter.name), domain, default, condition, marks, NO_SPAN)
 
     def _expression_in(
         self, expression: Expr, what: str, around: str, siblings: set[str], shadowing: set[str]
@@ -387,7 +454,7 @@ def _task_block(task: Task) -> ast.Task:
     """Return the task block; the functions of `ir.task` format quantities with their units."""
     found: list[tuple[str, tuple[str | ast.SplitOption, ...]]] = []
     if task.goal is not None:
-        found.append((task.goal.direction, (task.goal.formula,)))
+        found.append((task.goal.direction, tuple(goal.formula for goal in task.goals)))
     found += [("subject to", (describe_bound(bound),)) for bound in task.bounds]
     if task.validation is not None:
         kind, number = kind_and_number(task.validation)

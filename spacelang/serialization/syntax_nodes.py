@@ -19,11 +19,11 @@ from spacelang.ir.domain import (
     parts,
     quoted,
 )
-from spacelang.ir.space import ComputedParameter, Hyperparameter, Space
+from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter, Space, TupleParameter, length_name
 from spacelang.ir.value import are_same
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
-from spacelang.syntax.inline_printer import spell_reference
+from spacelang.syntax.inline_printer import spell_expression, spell_reference
 from spacelang.syntax.synthetic_nodes import make_choice_test, make_value, make_word
 from spacelang.text import NO_SPAN
 
@@ -69,16 +69,28 @@ class ExpressionNames:
                 if address.startswith(f"{owner}.{branch}."):
                     before, path = f"{owner}.{branch}", (*self._paths[owner], ast.Word(branch, NO_SPAN))
                     break
-            own = tuple(address[len(before) + bool(before) :].split("."))
-            self._paths[address], self._places[address] = (*path, *map(make_word, own)), (before, own)
+            own = _own_words(address[len(before) + bool(before) :], variable.node)
+            words = [*map(make_word, own)]
+            if (parameter := space.tuples.get(address)) is not None:
+                # In backticks, an index or the word `length` would be a part of the name.
+                words[-1] = ast.Word(own[-1], NO_SPAN, ticked=not is_bare_word(parameter.name))
+            self._paths[address], self._places[address] = (*path, *words), (before, own)
 
     def split_address(self, address: str) -> tuple[str, tuple[str, ...]]:
         """Return the address of the enclosing alternative (empty for none) and the remaining words of the address."""
         return self._places[address]
 
     def path_of(self, address: str) -> ast.DottedName:
-        """Return the name of an address in expressions."""
+        """Return the name of a decision in expressions."""
         return _dotted(self._paths[address])
+
+    def spelling_of(self, address: str) -> str:
+        """Return the text that refers to a decision or hyperparameter in expressions."""
+        return spell_expression(_reference_node(self._paths[address]))
+
+    def spelling_of_tuple(self, parameter: TupleParameter) -> str:
+        """Return the text that refers to a tuple parameter in messages."""
+        return spell_reference(_tuple_name(self._paths[parameter.length]))
 
     def find_shadowed(self, expression: expr.Expr, siblings: Collection[str]) -> str | None:
         """Return the first address in an expression that would mean a sibling inside the operator, or None."""
@@ -96,9 +108,9 @@ class ExpressionNames:
         if around:
             words = {*DATA_SIZE_NAMES, *self._string_values(names)}
             for address in names:
-                before, _, own = address.rpartition(".")
-                if before == around and own in siblings and own not in words:
-                    names[address] = (make_word(own),)
+                own = names[address][-1]
+                if address == f"{around}.{own.text}" and own.text in siblings and own.text not in words:
+                    names[address] = (own,)
         return _logical_node(expression, names, self._paths)
 
     def _string_values(self, addresses: Iterable[str]) -> Iterable[str]:
@@ -135,7 +147,7 @@ def _logical_node(expression: expr.Expr, names: Mapping[str, Path], paths: Mappi
         case expr.BranchTest(address, branches):
             return make_choice_test(_dotted(names[address]), branches)
         case expr.Active(address):
-            return ast.Binary("==", _dotted(names[address]), _dotted(names[address]), NO_SPAN)
+            return ast.Binary("==", _reference_node(names[address]), _reference_node(names[address]), NO_SPAN)
         case expr.Constant() | expr.Reference() | expr.Arithmetic() | expr.Call():
             return _arithmetic_node(expression, names)
         case _:
@@ -153,12 +165,33 @@ def _dotted(path: Path) -> ast.DottedName:
     return ast.DottedName(path, NO_SPAN)
 
 
+def _own_words(name: str, node: Hyperparameter | Choice) -> tuple[str, ...]:
+    """Return the words of a dotted name; the name of a hyperparameter is one word, even for the length of a tuple."""
+    if not isinstance(node, Hyperparameter) or not name.endswith(node.name):
+        return tuple(name.split("."))
+    before = name.removesuffix(node.name).removesuffix(".")
+    return (*before.split("."), node.name) if before else (node.name,)
+
+
+def _reference_node(path: Path) -> ast.Expression:
+    """Return the node that refers to a hyperparameter: `length(…)` for the length of a tuple, else its name."""
+    if not path[-1].text.endswith(length_name("")):
+        return _dotted(path)
+    return ast.FunctionCall(make_word("length"), (_tuple_name(path),), NO_SPAN)
+
+
+def _tuple_name(path: Path) -> ast.DottedName:
+    """Return the name of a tuple, given the path of its length."""
+    *before, last = path
+    return _dotted((*before, replace(last, text=last.text.removesuffix(length_name("")))))
+
+
 def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Expression:
     match expression:
         case expr.Constant():
             return make_value(expression.value)
         case expr.Reference(address):
-            return _dotted(names[address])
+            return _reference_node(names[address])
         case expr.Arithmetic(operation, left, right):
             return ast.Binary(operation, _arithmetic_node(left, names), _arithmetic_node(right, names), NO_SPAN)
         case expr.Call(function, arguments):
@@ -169,9 +202,11 @@ def _arithmetic_node(expression: expr.Expr, names: Mapping[str, Path]) -> ast.Ex
 
 
 def spelled_names(space: Space) -> dict[str, str]:
-    """Return the names of all decisions and hyperparameters as texts write them, by address."""
+    """Return the names of all decisions, hyperparameters and tuple parameters as texts write them, by address."""
     wording = ExpressionNames(space)
-    return {address: spell_reference(wording.path_of(address)) for address in space.variables}
+    tuples = {each.address: each for each in space.tuples.values() if each.length in space.variables}
+    found = {address: wording.spelling_of_tuple(each) for address, each in tuples.items()}
+    return found | {address: wording.spelling_of(address) for address in space.variables}
 
 
 def expression_speller(space: Space) -> Callable[[expr.Expr], expr.Expr]:

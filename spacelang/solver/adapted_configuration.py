@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from spacelang.frozen import frozen
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import contains
 from spacelang.ir.membership import ExclusionReason, member_or_exclusion
-from spacelang.ir.space import Choice, Context, Space
+from spacelang.ir.space import TUPLE_NAME, Choice, Context, Space, Variable, element_name, length_name
 from spacelang.solver.counting import Structures
 from spacelang.solver.nearest_configuration import KeyChange, nearest_member
 
@@ -39,6 +40,33 @@ def keys_without_meaning(space: Space, configuration: Configuration) -> tuple[st
         and all(configuration.view.get(keys[address]) == branch for address, branch in each.owners)
     }
     return tuple(sorted(lost & _inactive_keys(space, configuration)))
+
+
+def with_tuple_members(space: Space, configuration: Configuration) -> Configuration:
+    """Return a configuration with the length and elements of each tuple that it has as a plain value.
+
+    An earlier space may have had a set of tuples where this one has `tuple[…] of …`.
+    """
+    values = dict(configuration.items())
+    for parameter in {each.address: each for each in space.tuples.values()}.values():
+        length = space.variables.get(parameter.length)
+        if length is None or not _is_reached(space, length, configuration):
+            continue
+        whole = length.key.removesuffix(length_name(""))
+        value = values.get(whole)
+        choice = None if parameter.choice is None else space.variables[parameter.choice].hyperparameter
+        if not isinstance(value, tuple) or (choice is not None and contains(choice.domain, value)):
+            continue
+        del values[whole]
+        values |= {} if choice is None else {whole: TUPLE_NAME}
+        values[length.key] = len(value)
+        values |= {element_name(whole, number): each for number, each in enumerate(value, start=1)}
+    return Configuration(values)
+
+
+def _is_reached(space: Space, variable: Variable, configuration: Configuration) -> bool:
+    taken = ((space.variables[decision].key, branch) for decision, branch in variable.owners)
+    return all(configuration.view.get(key) == branch for key, branch in taken)
 
 
 def dropped_keys_sentence(keys: Iterable[str]) -> str:

@@ -41,6 +41,18 @@ class DiscrepancyWeights(Weights):
         return self.polynomials.pack_monomial(_is_changed(choice, place, self.reference))
 
 
+class BranchIndexWeights(Weights):
+    """Weights that give a structure the monomial x^(k + 1) if it takes branch k of one decision."""
+
+    def __init__(self, choice: Choice, polynomials: PackedPolynomials) -> None:
+        self.choice = choice
+        self.polynomials = polynomials
+
+    def branch_weight(self, choice: Choice, place: int) -> float:
+        """Return the monomial for a branch of the decision, and 1 for any other."""
+        return self.polynomials.pack_monomial(place + 1) if choice.address == self.choice.address else 1
+
+
 class ChangeWeights(Weights):
     """Weights that give a structure 2^k, where k is the cost of changing a reference structure into it."""
 
@@ -146,6 +158,13 @@ class Structures:
         return polynomials.unpack_coefficients(
             int(Solver(self.model, DiscrepancyWeights(reference, polynomials)).total_weight())
         )
+
+    def count_by_branch(self, choice: Choice) -> dict[str, int]:
+        """Return the number of structures that take each branch of a decision, by the name of the branch."""
+        polynomials = PackedPolynomials(self.count.bit_length())
+        weights = BranchIndexWeights(choice, polynomials)
+        found = polynomials.unpack_coefficients(int(Solver(self.structure_model, weights).total_weight()))
+        return {branch.name: sum(found[place + 1 : place + 2]) for place, branch in enumerate(choice.branches)}
 
     def nearest_structure(self, taken: Structure) -> Structure:
         """Return the structure with the given branches that is nearest to the default structure.

@@ -21,6 +21,8 @@ MAX_DIRECT_BRANCHES: Final = 8
 """A decision with more branches than this is tested through one truth variable per branch."""
 MAX_TABLE: Final = 4_096
 """The maximum number of joint states in one table for an expression; larger expressions are halved."""
+MAX_EXACT_RANGES: Final = 4
+"""The largest number of tied ranges that are always drawn exactly; with more, the boxes that cover them explode."""
 MAX_PAIR_TABLE: Final = 50_000
 """The same limit for expressions over two variables, where halving would not reduce the number of states."""
 
@@ -63,7 +65,7 @@ class _NetworkCompiler:
         for member in self.members.values():
             self._add_activity(member)
         self._add_constraints()
-        self.factors.extend(self._feasibility_factor(names) for names in _connected_comparisons(self.ranges))
+        self.factors.extend(self._feasibility_factor(names) for names in connected_comparisons(self.ranges))
         found = self.cells, tuple(self.truths), dict(self.ranges)
         return network.Network(self.states, tuple(self.factors), *self.tied, *found)
 
@@ -246,6 +248,7 @@ class _NetworkCompiler:
     def _feasibility_factor(self, truths: Sequence[str]) -> Factor:
         """Return a factor of the joint states of cells and truths for which some values in the cells exist."""
         addresses = tuple(dict.fromkeys(address for name in truths for address in expr.references(self.ranges[name])))
+        required = {atom: truth for constraint in self.tied.constraints for atom, truth in self._required(constraint)}
         table: Table = {}
         for states, worths in self._joint_states(addresses):
             inside = {
@@ -253,7 +256,7 @@ class _NetworkCompiler:
                 for address, state in zip(addresses, states, strict=True)
                 if is_number(worths[address])
             }
-            for values in product(*(self._possible_truths(self.ranges[name], worths) for name in truths)):
+            for values in product(*(self._possible_truths(self.ranges[name], worths, required) for name in truths)):
                 needed = [
                     network.alternative_systems(self.ranges[name], bool(value))
                     for name, value in zip(truths, values, strict=True)
@@ -263,10 +266,22 @@ class _NetworkCompiler:
                     table[*states, *values] = 1
         return Factor((*addresses, *truths), table)
 
-    def _possible_truths(self, atom: expr.Compare, worths: Mapping[str, expr.ExpressionValue]) -> tuple[State, ...]:
-        """Return the possible truths of a comparison: both if it compares numbers, else the one that is known."""
+    def _required(self, constraint: Constraint) -> Iterator[tuple[expr.Expr, bool]]:
+        """Yield the comparisons of ranges to which a constraint gives a truth wherever they compare numbers."""
+        conditional = {address for address in constraint.scope if network.UNREACHED in self.states[address]}
+        for atom, truth in expr.required_truths(constraint.expression, is_true=not constraint.forbidden):
+            if conditional <= set(expr.references(atom)):
+                yield atom, truth
+
+    def _possible_truths(
+        self,
+        atom: expr.Compare,
+        worths: Mapping[str, expr.ExpressionValue],
+        required: Mapping[expr.Expr, bool],
+    ) -> tuple[State, ...]:
+        """Return the possible truths of a comparison: both if it compares numbers and nothing requires one of them."""
         if all(is_number(worths[address]) for address in expr.references(atom)):
-            return (0, 1)
+            return (int(required[atom]),) if atom in required else (0, 1)
         return (int(expr.is_true(atom, worths.__getitem__)),)
 
     def _is_feasible(
@@ -303,7 +318,7 @@ def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[expr.Expr], *, comp
     return domain_cells.distinguished_cells(domain, atoms, by_value=compared)
 
 
-def _connected_comparisons(ranges: Mapping[str, expr.Compare]) -> Iterable[Sequence[str]]:
+def connected_comparisons(ranges: Mapping[str, expr.Compare]) -> Iterable[Sequence[str]]:
     """Return the names of the comparisons, grouped by shared hyperparameters (directly or through others)."""
     ties = UnionFind(address for atom in ranges.values() for address in expr.references(atom))
     for atom in ranges.values():

@@ -9,7 +9,10 @@ from spacelang.text import Span
 
 @frozen
 class Word:
-    """A single name: an identifier, a name in quotes, or a name in backticks (`ticked`)."""
+    """A single name: an identifier, a name in quotes, or a name in backticks (`ticked`).
+
+    In expressions, an index belongs to the name: `hidden_layer_sizes[1]`.
+    """
 
     text: str
     span: Span = field(compare=False, repr=False)
@@ -276,6 +279,16 @@ class ValueSet:
 
 
 @frozen
+class TupleDomain:
+    """Tuples of variable length: `tuple[least, greatest] of element`. The tree has what the parser accepts."""
+
+    least: Expression
+    greatest: Expression
+    element: "Domain"
+    span: Span = field(compare=False, repr=False)
+
+
+@frozen
 class UnionDomain:
     """Domains joined by `|`."""
 
@@ -283,7 +296,9 @@ class UnionDomain:
     span: Span = field(compare=False, repr=False)
 
 
-Domain: TypeAlias = Range | BooleanDomain | ValueSet | UnionDomain | NoneStep | OperatorReference | Parenthesised
+Domain: TypeAlias = (
+    Range | BooleanDomain | ValueSet | TupleDomain | UnionDomain | NoneStep | OperatorReference | Parenthesised
+)
 """A domain. The last three are structures as values, that is, a nested decision."""
 
 
@@ -332,6 +347,15 @@ class Let:
 
 
 @frozen
+class Simplex:
+    """Shares of a whole, numbers in [0, 1] whose sum is 1: `simplex a, b, c = (0.5, 0.3, 0.2)`."""
+
+    names: tuple[Word, ...]
+    default: Tuple | None
+    span: Span = field(compare=False, repr=False)
+
+
+@frozen
 class ParameterGroupInclusion:
     """An inclusion of a parameter group: `include name`."""
 
@@ -349,7 +373,7 @@ class ConstraintStatement:
 
 
 NamedMember: TypeAlias = Parameter | FixedParameter | ParameterFormula | Let
-Member: TypeAlias = NamedMember | ParameterGroupInclusion | ConstraintStatement
+Member: TypeAlias = NamedMember | Simplex | ParameterGroupInclusion | ConstraintStatement
 
 
 @frozen

@@ -150,6 +150,11 @@ class Builder:
     def include(self, children: list[Child]) -> ast.ParameterGroupInclusion:
         return ast.ParameterGroupInclusion(children[1], self._span(children))
 
+    def simplex(self, children: list[Child]) -> ast.Simplex:
+        default = next(iter(_of_type(children, ast.Tuple)), None)
+        names = children[1::2] if default is None else children[1:-2:2]
+        return ast.Simplex(tuple(map(self._word, names)), default, self._span(children))
+
     def when(self, children: list[Child]) -> list[ast.Expression]:
         return [children[1]]
 
@@ -163,6 +168,10 @@ class Builder:
         span = self._span(children)
         name: Literal["float", "int"] = "float" if kind.type == "FLOAT" else "int"
         return ast.Range(name, lower, upper, opening == "(", closing == ")", log, step, span)
+
+    def tuple_domain(self, children: list[Child]) -> ast.TupleDomain:
+        _, _, least, _, greatest, _, _, element = children
+        return ast.TupleDomain(least, greatest, element, self._span(children))
 
     def boolean(self, children: list[Child]) -> ast.BooleanDomain:
         return ast.BooleanDomain(self._span(children))
@@ -212,7 +221,16 @@ class Builder:
         return ast.DottedName(words, words[0].span.extended_to(words[-1].span) if len(words) > 1 else words[0].span)
 
     def path(self, children: list[Child]) -> ast.DottedName:
-        return children[0] if isinstance(children[0], ast.DottedName) else self.dotted(children)
+        words: list[ast.Word] = []
+        for child in children:
+            if isinstance(child, ast.DottedName):
+                words += child.words
+            elif _is_terminal(child, "INDEX"):
+                text = f"{words[-1].text}[{int(child[1:-1])}]"
+                words[-1] = replace(words[-1], text=text, span=words[-1].span.extended_to(self._span([child])))
+            elif not _is_terminal(child, "DOT"):
+                words.append(self._name_of(child))
+        return ast.DottedName(tuple(words), words[0].span.extended_to(words[-1].span))
 
     words = dotted
 

@@ -11,6 +11,7 @@ RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "N
 """Words that are not strings where a value is expected: constants, and their Python spellings, which are errors."""
 _NO_REFERENCES: Final = RESERVED_VALUES | {"not"}
 _WORD: Final = r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_]*"
+_INDEXED_WORD: Final = rf"{_WORD}(?:\[\d+\])*"
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _IMPLIES, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _POWER, _ATOM = range(10)
 _GROUPED_ITEMS: Final = (
@@ -75,6 +76,8 @@ def spell_setting(setting: ast.TaskSetting) -> str:
             if isinstance(constraint, ast.Word | ast.SplitOption):
                 return f"subject to {first}"
             return f"subject to {spell_expression(constraint)}"
+        case "minimize" | "maximize":
+            return f"{setting.keyword} {', '.join((first, *rest))}"
         case keyword:
             return " ".join((keyword, first, *rest))
 
@@ -126,12 +129,17 @@ def spell_reference(dotted: ast.DottedName) -> str:
     """Return the text of a dotted name in an expression, in backticks if written so or if its first word needs them."""
     first, *rest = dotted.words
     start = f"`{first.text}`" if first.text in _NO_REFERENCES else _spell_parameter(first)
-    return ".".join((start, *(_spell_parameter(word) if word.ticked else spell_name(word) for word in rest)))
+    return ".".join((start, *(_spell_parameter(word) if word.ticked else _spell_called(word) for word in rest)))
+
+
+def _spell_called(name: ast.Word) -> str:
+    """Return a later word of a name in an expression, which may have an index."""
+    return name.text if re.fullmatch(_INDEXED_WORD, name.text) else spell_text(name.text)
 
 
 def _spell_parameter(name: ast.Word) -> str:
-    """Return the name of a parameter, in backticks if it was written so or is not a plain word."""
-    return name.text if re.fullmatch(_WORD, name.text) and not name.ticked else f"`{name.text}`"
+    """Return the name of a parameter, in backticks if it was written so or is no word with or without an index."""
+    return name.text if re.fullmatch(_INDEXED_WORD, name.text) and not name.ticked else f"`{name.text}`"
 
 
 def _spell_tested(operator: ast.DottedName | None) -> str:
@@ -298,8 +306,10 @@ def _spell_arguments(arguments: Sequence[ast.Value]) -> str:
 
 
 def spell_body(body: ast.Body) -> str:
-    """Return a body with commas between its members."""
-    return f"{{ {', '.join(map(spell_member, body.members))} }}" if body.members else "{}"
+    """Return a body with commas between its members; a line ends after a simplex, whose names have commas."""
+    ends = ["\n" if isinstance(member, ast.Simplex) else ", " for member in body.members[:-1]]
+    inside = "".join(map("".join, zip(map(spell_member, body.members), [*ends, ""], strict=True)))
+    return f"{{ {inside} }}" if body.members else "{}"
 
 
 def spell_member(member: ast.Member) -> str:
@@ -314,6 +324,9 @@ def spell_member(member: ast.Member) -> str:
             return f"{_spell_parameter(name)} := {spell_expression(expression)}"
         case ast.Let(name=name, expression=expression):
             return f"let {name.text} := {spell_expression(expression)}"
+        case ast.Simplex(names=names, default=default):
+            shares = "" if default is None else f" = {spell_value(default)}"
+            return f"simplex {', '.join(map(_spell_parameter, names))}{shares}"
         case ast.ParameterGroupInclusion(name=name):
             return f"include {name.text}"
         case ast.ConstraintStatement(forbidden=forbidden, expression=expression):
@@ -344,6 +357,8 @@ def spell_condition(condition: ast.Expression | None) -> str:
 def is_last_part_annotatable(domain: ast.Domain) -> bool:
     """Return True if an annotation directly after a domain belongs to the last part of the domain."""
     last = domain.parts[-1] if isinstance(domain, ast.UnionDomain) else domain
+    while isinstance(last, ast.TupleDomain):
+        last = last.element
     return isinstance(last, ast.OperatorReference | ast.NoneStep | ast.Parenthesised)
 
 
@@ -358,6 +373,8 @@ def spell_domain(domain: ast.Domain) -> str:
             return f"{'ordered ' if ordered else ''}{{{', '.join(map(spell_value, values))}}}"
         case ast.UnionDomain(parts=parts):
             return " | ".join(map(spell_domain, parts))
+        case ast.TupleDomain(least=least, greatest=greatest, element=element):
+            return f"tuple[{spell_arithmetic(least)}, {spell_arithmetic(greatest)}] of {spell_domain(element)}"
         case ast.NoneStep() | ast.OperatorReference() | ast.Parenthesised():
             return spell_structure(domain)
         case _:

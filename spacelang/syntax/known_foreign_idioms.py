@@ -23,6 +23,7 @@ from spacelang.syntax.foreign_idiom import (
     suggest_union_with_ranges,
     suggest_valid_name,
 )
+from spacelang.syntax.tuple_idioms import TUPLE_IDIOMS
 
 _SEARCHED_CHARACTERS: Final = 400
 
@@ -110,6 +111,13 @@ _ITEMS: Final = (
     ),
     make_idiom(r"^task[ \t]*\{", "give the kind of task: `task classification { … }`"),
     make_idiom(r"^task[ \t]*[:=][ \t]*(\w+)", r"write `task \1 { … }`"),
+    *(
+        make_idiom(
+            before + r"(?P<next>maximi[sz]e|minimi[sz]e|subject|validate|limit|fidelity)\b[ \t]*\w*)",
+            "lines of a task are not separated by commas",
+        )
+        for before in (r"(?<=[\w)])[ \t]*(?P<at>,[ \t]*", r"(?<=,\n)[ \t]*(?P<at>")
+    ),
     make_idiom(
         r"^(?:maximi[sz]e|minimi[sz]e|subject|validate)\b[^\n]*",
         "write goals in a task block: `task classification { … }`",
@@ -221,10 +229,6 @@ _DOMAINS: Final = (
     make_idiom(
         r":[ \t]*(?P<at>[\[(][ \t]*(?P<low>" + _NUMBER + r")[ \t]*,[ \t]*(?P<high>" + _NUMBER + r")[ \t]*[\])])",
         suggest_range_or_set,
-    ),
-    make_idiom(
-        r"\b[A-Za-z_]\w*\.shape[ \t]*\[[ \t]*(?P<axis>[01])[ \t]*\]",
-        lambda match: f"write `{('n_samples', 'n_features')[int(match['axis'])]}`",
     ),
     make_idiom(r"\b(?P<number>\d+\.?\d*)[fFdDlL]\b", r"write numbers without a letter: `\g<number>`", r"\g<number>"),
     make_idiom(
@@ -397,11 +401,36 @@ _MEMBERS: Final = (
         r"(?P<at>\b(?:if|where|provided|given)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"
     ),
 )
+_BOUND_TEXT: Final = r"[^\[\]{}:=|,\n]*?[\w)]"
+_RELATIONS: Final = (
+    make_idiom(
+        r"\b(?P<kind>int|float)(?P<open>[\[(])(?P<low>"
+        + _BOUND_TEXT
+        + r")[ \t]*(?P<at>\.\.+)[ \t]*(?P<high>"
+        + _BOUND_TEXT
+        + r")(?P<close>[\])])",
+        r"separate the bounds by a comma: write `\g<kind>\g<open>\g<low>, \g<high>\g<close>`",
+        ",",
+    ),
+    make_idiom(
+        r"\b(?P<kind>int|float)\[(?P<low>" + _BOUND_TEXT + r")[ \t]*(?P<at>\])",
+        r"a range has two bounds: write `\g<kind>[\g<low>, …]`",
+    ),
+    make_idiom(
+        _MEMBER_START + r"(?P<at>(?P<test>[a-z][\w.]*[ \t]*(?:<=?|>=?|!=)(?!=)[^,{}:\n]*?))(?=[ \t]*(?:[,}#]|$))",
+        r"write `require \g<test>`",
+    ),
+)
 _NOT_NEXT_SETTING: Final = r"(?!subject|validate|limit|fidelity|maximi|minimi)"
 """A lookahead that excludes the keywords at which the next line of a task begins."""
 _CONSTRAINT_KEYWORD: Final = r"\b(?:forbid|require|when)\b"
 _EXPRESSIONS: Final = (
     make_idiom(r"<>|≠|=/=|=!=|!==", "write `!=`", "!="),
+    make_idiom(
+        r"(?P<left>[A-Za-z_][\w.]*)[ \t]+is[ \t]+not[ \t]+(?P<right>[A-Za-z_][\w.]*|\"[^\"\n]*\")",
+        r"write `not \g<left> is \g<right>`",
+        r"not \g<left> is \g<right>",
+    ),
     make_idiom(r"≤|=<", "write `<=`"),
     make_idiom(r"≥", "write `>=`"),
     make_idiom(r"===", "write `==`", "=="),
@@ -445,11 +474,6 @@ _TASKS: Final = (
         r"\g<one>_\g<two>",
     ),
     make_idiom(
-        r"(?<=[\w)])[ \t]*(?P<at>,)(?=[ \t]*(?:maximi|minimi|subject|validate|limit|fidelity))",
-        "lines of a task are not separated by commas",
-        " ",
-    ),
-    make_idiom(
         r"\blimit[ \t]+\w+[ \t]+(?P<at>(?P<number>\d[\d.]*)[ \t]*"
         r"(?P<unit>hours?|minutes?|mins?|seconds?|secs?|[GMk]i?B))(?=[ \t]*(?:[},\n]|$))",
         lambda match: f"write the unit directly after the number: `{shorten_unit(match['number'], match['unit'])}`",
@@ -459,6 +483,7 @@ _TASKS: Final = (
     make_idiom(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"name what is limited: `limit trial \g<at>`"),
 )
 IDIOMS: Final[Sequence[ForeignIdiom]] = (
-    *_COMMENTS, *_QUOTES, *_ITEMS, *_STRUCTURES, *_MEMBERS, *_TASKS, *_EXPRESSIONS, *_DOMAINS,
+    *_COMMENTS, *_QUOTES, *_ITEMS, *TUPLE_IDIOMS, *_STRUCTURES, *_MEMBERS, *_TASKS, *_EXPRESSIONS, *_DOMAINS,
+    *_RELATIONS,
 )  # fmt: skip
 """All idioms, the most certain ones first."""

@@ -76,6 +76,21 @@ class LrDriver:
                 return ParseOutcome(whole, UnexpectedToken(token, self._acceptable_terminals(states)))
         return ParseOutcome(values[0], None)
 
+    def read_beginning(self, text: str) -> tuple[tuple[Token, ...], frozenset[str], int | None]:
+        """Return the tokens of the beginning of a text, the terminals that may follow, and the place of a mistake.
+
+        Nothing is built. The place is None if the text has no mistake; the tokens are then those of the whole text.
+        """
+        states, tokens = [0], list[Token]()
+        for token in self._lexer.tokens(text, states):
+            if token.type == END:
+                return tuple(tokens), self._acceptable_terminals(states), None
+            if not self._can_follow(states, token.type):
+                return tuple(tokens), self._acceptable_terminals(states), token.start_pos
+            states.append(self._states[states[-1]][token.type])
+            tokens.append(token)
+        return tuple(tokens), self._acceptable_terminals(states), None
+
     def _acceptable_terminals(self, states: Sequence[int]) -> frozenset[str]:
         known = (name for name in self._states[states[-1]] if name.isupper())
         return frozenset(name for name in known if self._can_follow(list(states), name))

@@ -78,6 +78,8 @@ def _first_word(member: ast.Member) -> Span:
             return name.span
         case ast.ParameterGroupInclusion(span=span):
             return Span(span.source, span.start, span.start + len("include"))
+        case ast.Simplex(span=span):
+            return Span(span.source, span.start, span.start + len("simplex"))
         case ast.ConstraintStatement(forbidden=forbidden, span=span):
             return Span(span.source, span.start, span.start + len("forbid" if forbidden else "require"))
         case _:

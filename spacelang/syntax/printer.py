@@ -242,7 +242,8 @@ class _Layout(Cursor):
             isinstance(member, ast.Parameter | ast.ConstraintStatement | ast.ParameterFormula | ast.Let)
             for member in body.members
         )
-        return self._braced([start], inside, long=long or searched > 1)
+        has_simplex = any(isinstance(member, ast.Simplex) for member in body.members)
+        return self._braced([start], inside, long=long or searched > 1 or has_simplex)
 
     def _braced(self, head: list[Document], inside: list[Document], *, long: bool) -> list[Document]:
         end = self.take()
@@ -284,7 +285,7 @@ class _Layout(Cursor):
                 return [*start, *self._expression(expression)]
             case ast.Let():
                 return self._let(member)
-            case ast.ParameterGroupInclusion():
+            case ast.ParameterGroupInclusion() | ast.Simplex():
                 return self.take_until_offset(member.span.end)
             case ast.ConstraintStatement():
                 return self._constraint(member)
@@ -314,6 +315,10 @@ class _Layout(Cursor):
                 for part in parts[1:]:
                     inside += [Indented((Break(), self.take(), Spaces(), *self._domain(part)))]
                 return [grouped(inside, broken=is_broken(inside))]
+            case ast.TupleDomain(least=least, greatest=greatest, element=element):
+                ends = [*self.take_until_offset(least.span.start), *self._expression(least)]
+                ends += [*self.take_until_offset(greatest.span.start), *self._expression(greatest)]
+                return [*ends, *self.take_until_offset(element.span.start), Spaces(), *self._domain(element)]
             case ast.Range(lower=lower, upper=upper):
                 bounds = [*self.take_until_offset(lower.span.start), *self._expression(lower)]
                 bounds += [*self.take_until_offset(upper.span.start), *self._expression(upper)]

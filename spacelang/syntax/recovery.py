@@ -52,7 +52,7 @@ def recover(
     start = reading.items[-1].span.end if reading.items else 0
     progress = _Progress(source, [reading])
     first = locate(error, text)
-    for begin, end in _split_items(text, start):
+    for begin, end in split_items(text, start):
         if len(progress.mistakes) >= MAX_MISTAKES:
             break
         here = begin == start and (first.place < end or (first.is_at_end and end == len(text)))
@@ -73,7 +73,7 @@ def _blank_out_comments(text: str) -> str:
     return _LEXEME.sub(lambda found: " " * len(found[0]) if found[0].startswith("#") else found[0], text)
 
 
-def _split_items(text: str, start: int) -> Iterator[tuple[int, int]]:
+def split_items(text: str, start: int) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each piece of text that is an item, complete or not."""
     depth = 0
     begin = start

@@ -212,13 +212,15 @@ def _hint(mistake: SyntaxMistake) -> str | None:
     last = previous[0] if previous else ""
     if "VBAR" in expected and "RBRACE" not in expected and re.match(r"\w+[ \t]*[:=]", mistake.text[mistake.place :]):
         return "write hyperparameters in braces after their operator: `Operator { … }`"
+    if re.search(r"\bsimplex\b[\w \t,`]+=?$", before):
+        return "`simplex` takes names with commas (numbers in [0, 1] with sum 1), and defaults: `= (0.5, 0.3, 0.2)`"
     if "QUANTITY" in expected and "NUMBER" not in expected and found[0].isdigit():
         return f"write a unit directly after the number, such as `{found}s`"
     return (
         _hint_by_text(found, before, expected)
         or _hint_on_domain(found, last, expected)
         or _hint_by_pattern(found, before, expected)
-        or _hint_by_place(found, last, before, expected)
+        or _hint_by_place(found, last, expected)
     )
 
 
@@ -257,6 +259,9 @@ def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | No
 
 
 _FOREIGN_NOTATIONS: Final = (
+    ("(", r"\bsimplex$", set[str](), "write the names without brackets: `simplex a, b, c`"),
+    ("[", r":\s*simplex$", set[str](), "write `simplex a, b, c`: it declares numbers in [0, 1] whose sum is 1"),
+    ("simplex", r"", {"$END"}, "`simplex` stands in the body of an operator or a group"),
     ("->", r"", {"AND", "OR"}, "write implication as `… implies …`"),
     ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "write parameters in braces: `{ … }`"),
     ("{", r"(?:[=!]=|\bis)\s*[\w.]+$", {"OR"}, "conditions refer to operators by name: remove the body"),
@@ -283,13 +288,13 @@ def _hint_by_pattern(found: str, before: str, expected: frozenset[str]) -> str |
     return None
 
 
-def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str]) -> str | None:
+def _hint_by_place(found: str, last: str, expected: frozenset[str]) -> str | None:
     if found == "=" and "COMPARE" in expected:
         return "compare with `==`"
     if found in ("<", "<=", ">", ">=", "==", "!=") and {"AND", "OR"} <= expected:
         return "join comparisons with `and`"
-    if last == "not" and (found == "in" or re.search(r"\bis\s+not$", before)):
-        return f"write `not … {'in' if found == 'in' else 'is'} …`"
+    if last == "not" and found == "in":
+        return "write `not … in …`"
     if last == "is" and re.match(r"[-.\d]", found):
         return "`is` tests for an alternative: compare values with `==`"
     if found == last and found in ("=", "|", "&"):
@@ -320,8 +325,8 @@ _ITEMS = {
 }  # fmt: skip
 _ARITHMETIC_SIGNS = {"PLUS", "MINUS", "STAR", "SLASH", "POWER"}
 _VALUES = {"TRUE", "FALSE", "NONE", "STRING", "NUMBER", "NAME"}
-_DOMAINS = {"FLOAT", "INT", "BOOL", "ORDERED"}
-_GROUPS = ((_DOMAINS, "a domain (`float int bool {…} ordered`)"), (_VALUES, "a value"), (_ITEMS, "a new item"))
+_DOMAINS = {"FLOAT", "INT", "BOOL", "ORDERED", "TUPLE"}
+_GROUPS = ((_DOMAINS, "a domain (`float int bool {…} ordered tuple`)"), (_VALUES, "a value"), (_ITEMS, "a new item"))
 _MOST = 7
 _TOKEN = re.compile(
     r"'[^'\r\n]*'|" r'"(?:[^"\\\r\n]|\\[^\r\n])*"|`[^`\r\n]*`|@?[^\W\d]\w*|\d[\w.]*|->|[:=!<>]=|&&|\|\||\*\*|.',
@@ -343,7 +348,8 @@ def keywords(terminals: Set[str]) -> list[str]:
 
 def expectation(terminals: Set[str]) -> str:
     """Return the possible terminals in words, the likely ones first, groups such as values as one name."""
-    left = set(terminals) - {"TICKED"}  # A plain name is allowed wherever a name in backticks is.
+    # A plain name is allowed wherever a name in backticks is, and most names have no index.
+    left = set(terminals) - {"TICKED", "INDEX"}
     words: list[str] = []
     for group, name in _GROUPS:
         if group <= left:

@@ -14,7 +14,7 @@ from spacelang.errors import PicklableError
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
-from spacelang.ir.space import Space, computed_parameters
+from spacelang.ir.space import Space, computed_parameters, operators
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
 from spacelang.targets._checked_decoding import checked_decoder
@@ -45,6 +45,7 @@ class Construct(StrEnum):
     SPLITS = "`@split`"
     BOUNDS = "bounds on trials"
     COMPUTED = "computed values"
+    TUPLES = "tuples"
 
 
 class Preservation(StrEnum):
@@ -111,6 +112,7 @@ GUIDANCE: Final[PreservationTable] = {
 
 ALWAYS: Final[PreservationTable] = {
     Construct.COMPUTED: (rewritten("computed from the configuration when its pipeline is built"),),
+    Construct.TUPLES: (rewritten("a length and elements, of which the tuple is made when the pipeline is built"),),
 }
 """The verdicts on what is part of no configuration and therefore the same for every target, unless it has its own."""
 
@@ -378,6 +380,7 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
     for rule in space.constraints:
         found[Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS].append(rule.span)
     found[Construct.COMPUTED].extend(computed.span for computed, _ in computed_parameters(space.root))
+    found[Construct.TUPLES].extend(each.span for operator in operators(space.root) for each in operator.tuples)
     found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
     return {construct: tuple(spans) for construct, spans in found.items() if spans}
 

@@ -44,16 +44,16 @@ class Spread:
         told, out, best = (yield Ask()), 0, inf
         again: list[Request] = []
         while True:
-            begin = again[: told.room]
-            again = again[told.room :]
-            while len(begin) < told.room and (each := next(new, None)) is not None:
+            begin = again[: told.idle_workers]
+            again = again[told.idle_workers :]
+            while len(begin) < told.idle_workers and (each := next(new, None)) is not None:
                 begin.append(Request(each, few))
             out += len(begin)
             if not out:
                 return
             told = yield Ask(tuple(begin))
-            out -= told.ended is not None
-            trial = told.ended
+            out -= told.finished is not None
+            trial = told.finished
             if trial is not None and trial.loss is not None and trial.request.fidelity == few and trial.loss < best:
                 best = trial.loss
                 again.append(Request(trial.request.configuration))

@@ -135,6 +135,14 @@ def test_what_there_is_comes_with_options(command: str, folder: Path) -> None:
     ended = spacelang(command, folder=folder)
     assert ended.returncode == 0
     assert all(entry["name"] in ended.stdout and entry["description"] in ended.stdout for entry in found)
+    assert len(ended.stdout.splitlines()) == len(found) + 2
+    (alone,) = document(spacelang(command, "blds", "--json", folder=folder))
+    assert alone in found
+    shown = spacelang(command, "blds", folder=folder).stdout
+    assert all(f"    {option['name']} = " in shown for option in alone["options"])
+    unknown = spacelang(command, "bldss", folder=folder)
+    assert unknown.returncode == 2
+    assert "did you mean `blds`?" in unknown.stderr
 
 
 def test_options_of_optimizers_are_those_of_the_interface(folder: Path) -> None:

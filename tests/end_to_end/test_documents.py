@@ -66,6 +66,7 @@ EXCLUDED: Final = {
         ("examples/default/benchmark.py", "examples/default/analysis.py", "examples/default/peers/"),
         "hours, and other tools; tests/end_to_end/test_default_benchmark.py runs the scripts on less",
     ),
+    "examples/documentation/build.py": "tests/end_to_end/test_documentation_site.py builds the site",
     "python examples/default/portfolio.py": "hours; tests/end_to_end/test_default_benchmark.py runs parts on less",
 }
 """The commands of `sh` blocks that are not run, by what stands in them, and why."""
@@ -292,7 +293,7 @@ def parse_only(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         case ["for", "name", "in", *names]:
             assert all((ROOT / f"examples/default/peers/{name}.txt").is_file() for name in names)
         case _:
-            assert arguments[0] in {"do", "done", "python3", "python3.11"}, arguments
+            assert arguments[0] in {"do", "done", "npm", "python3", "python3.11"}, arguments
 
 
 class RefusedProcess:
@@ -346,7 +347,7 @@ PLACES: Final = {
 """What stands for the words of the documents that a user replaces."""
 
 
-SCRIPTS: Final = {"--full", "--table", "--archive", "--part", "--jobs"}
+SCRIPTS: Final = {"--full", "--table", "--archive", "--part", "--jobs", "--pyodide"}
 """The options of `tests/run.py` and of the scripts in `examples`."""
 
 

@@ -26,6 +26,7 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.space import (
     SKIPPED_STEP,
+    TUPLE_NAME,
     Branch,
     Choice,
     Constraint,
@@ -34,7 +35,9 @@ from spacelang.ir.space import (
     Product,
     ProductKind,
     Space,
+    TupleParameter,
 )
+from spacelang.ir.tuple_parameters import member_conditions
 from spacelang.ir.value import Value, is_number
 from spacelang.testing.draw_functions import BOOLEAN_STRATEGY, draw_integer, draw_one
 
@@ -155,7 +158,31 @@ def _operator(draw: st.DrawFn, draft: _Draft, name: str, path: str, key: str, de
     if depth == 0 and draw_integer(draw, 0, 3) == 0:
         place = draw_integer(draw, 0, len(children))
         children.insert(place, _choice(draw, draft, "inner", f"{path}.inner", f"{key}.inner", depth + 1))
-    return Operator(name, "made", tuple(children))
+    tuples: tuple[TupleParameter, ...] = ()
+    if draft.left >= 2 and draw_integer(draw, 0, 3) == 0:
+        parameter, members = _tuple(draw, draft, path, key)
+        tuples, children = (parameter,), [*children, *members]
+    return Operator(name, "made", tuple(children), tuples=tuples)
+
+
+def _tuple(draw: st.DrawFn, draft: _Draft, path: str, key: str) -> tuple[TupleParameter, list[Hyperparameter]]:
+    """A tuple of one or two elements, or of none, perhaps beside another value; its members have no conditions yet."""
+    least, greatest = draw_integer(draw, 0, 1), draw_integer(draw, 1, 2)
+    draft.left -= greatest
+    element = _numbers(draw, draft.finite) if draw(BOOLEAN_STRATEGY) else _set(draw)
+    usual = _member(draw, element)
+    domains: dict[str, tuple[Domain, Value]] = {}
+    if draw(BOOLEAN_STRATEGY):
+        domains["t"] = Union((Categorical((None,)), Categorical((TUPLE_NAME,)))), draw_one(draw, (None, TUPLE_NAME))
+    domains["t.length"] = Grid(least, greatest), draw_integer(draw, least, greatest)
+    domains |= {f"t[{number}]": (element, usual) for number in range(1, greatest + 1)}
+    members = [
+        Hyperparameter(name, f"{path}.{name}", f"{key}.{name}", *each, is_var=True) for name, each in domains.items()
+    ]
+    addresses = tuple(each.address for each in members)
+    choice = f"{path}.t" if "t" in domains else None
+    parameter = TupleParameter("t", f"{path}.t", f"{path}.t.length", addresses[-greatest:], choice)
+    return parameter, members
 
 
 def _choice(draw: st.DrawFn, draft: _Draft, name: str, address: str, key: str, depth: int) -> Choice:
@@ -259,12 +286,17 @@ def spaces(draw: st.DrawFn, finite: bool) -> Space:
     root = Product(ProductKind.SEQUENCE, tuple(_choice(draw, draft, s, s, s, 0) for s in STAGES[:count]))
     bare = Space("random", root)
     nodes = {node.address: node for node in bare.hyperparameters}
-    ranks = draw(st.permutations(list(nodes)))
+    inner = {address for each in bare.tuples.values() for address in each.members[1:]}
+    order = draw(st.permutations([address for address in nodes if address not in inner]))
+    ranks = [member for each in order for member in (bare.tuples[each].members if each in bare.tuples else (each,))]
     conditions: dict[str, Expr] = {}
     for rank, address in enumerate(ranks):
-        if draw_integer(draw, 0, 2) == 0:
+        if address not in inner and draw_integer(draw, 0, 2) == 0:
             earlier = tuple(nodes[other] for other in ranks[:rank])
             conditions[address] = _expression(draw, _Names(bare.decisions, earlier, finite))
+    for each in bare.tuples.values():
+        least = nodes[each.length].domain.least
+        conditions |= member_conditions(each, least, conditions.get(each.members[0]))
     names = _Names(bare.decisions, bare.hyperparameters, finite)
     rules = tuple(Constraint(_expression(draw, names), draw(BOOLEAN_STRATEGY)) for _ in range(draw_integer(draw, 0, 3)))
     space = Space("random", _conditioned(root, conditions), rules)

@@ -176,7 +176,7 @@ BEYOND = re.compile(
     r"|^has no (members|`scorer`|`column`)|^is logarithmic |^is a (line of|bound that)|^is not a finite number"
     r"|^is not (a line number|a valid regular expression|an order )|^is more than one line|^has more than .* lines"
     r"|^is too large for a float|^has \d+ members for |which only `disparity` takes$|^is nested "
-    r"|orders of steps in total$",
+    r"|orders of steps in total$|^names |^has the (lengths|key) |^has elements whose ",
     re.DOTALL,
 )
 """Problems that no schema can tell."""

@@ -10,6 +10,8 @@ from spacelang.ir.task import (
     BYTES,
     SECONDS,
     Bound,
+    Cost,
+    CostGoal,
     Fidelity,
     FunctionBound,
     Goal,
@@ -88,14 +90,19 @@ def test_an_option_is_read_as_the_language_is(validation: DeclaredValidation) ->
 def made(draw: st.DrawFn) -> Task:
     kind = draw(st.sampled_from(tasks.KINDS))
     growth = st.floats(1, 100, exclude_min=True)
-    goals = st.builds(Goal, st.sampled_from(["minimize", "maximize"]), scorers(kind), st.booleans())
+    direction = draw(st.sampled_from(["minimize", "maximize"]))
+    scores = st.builds(Goal, st.just(direction), scorers(kind), st.booleans())
+    goals = scores if direction == "maximize" else scores | st.builds(CostGoal, st.sampled_from(Cost))
+    goal = draw(st.none() | scores)
+    others = () if goal is None else draw(st.lists(goals.filter(lambda each: each != goal), max_size=3, unique=True))
     return Task(
         kind,  # type: ignore[arg-type]
-        draw(st.none() | goals),
+        goal,
         tuple({bound.name: bound for bound in draw(st.lists(bounds(kind), max_size=4))}.values()),
         draw(st.none() | validations),
         draw(st.none() | st.builds(Fidelity, st.integers(1, 10**9), growth)),
         draw(st.builds(Limits, st.none() | durations, st.none() | sizes, st.none() | durations)),
+        tuple(others),
     )
 
 

@@ -219,7 +219,7 @@ def test_the_documentation_has_every_column_with_its_meaning() -> None:
     text = (Path(sl.__file__).parent / "api" / "README.md").read_text(encoding="utf-8")
     section = text.partition("\n## Trials\n")[2].partition("\n## ")[0]
     found = dict(re.findall(r"^\| `(.+?)` \| (.+) \|$", section, re.MULTILINE))
-    more = {name: found.pop(name) for name in ("constraint.NAME", "metric.NAME", "param_KEY")}
+    more = {name: found.pop(name) for name in ("objective.NAME", "constraint.NAME", "metric.NAME", "param_KEY")}
     assert [*found.items()] == [(each.name, each.meaning) for each in TABLE_COLUMNS]
     hidden = [each.meaning for each in TRIAL_COLUMNS if not each.dtype]
     assert all(any(f"in tables one column `{name}`" in meaning for meaning in hidden) for name in more)

@@ -57,6 +57,7 @@ ticked = st.builds(
     ast.Word, st.text(max_size=8).filter(lambda text: not set(text) & set("`\r\n")), nowhere, st.just(True)
 )
 parameter_names = words() | ticked
+indexed = words(NOT_REFERENCES).map(lambda word: ast.Word(f"{word.text}[2]", NO_SPAN))
 plain_values = st.one_of(numbers, texts, keywords, dotted())
 
 
@@ -78,8 +79,8 @@ positive = st.floats(0, 1e12, allow_subnormal=False)
 quantities = st.builds(ast.NumberWithUnit, positive.map(abs), st.sampled_from(UNITS), nowhere)
 paths = st.builds(
     lambda first, more: ast.DottedName((first, *more), NO_SPAN),
-    words(NOT_REFERENCES) | ticked,
-    st.lists(words() | quoted | ticked, max_size=2),
+    words(NOT_REFERENCES) | ticked | indexed,
+    st.lists(words() | quoted | ticked | indexed, max_size=2),
 )
 tuples_of_values = st.builds(ast.Tuple, tuples(plain_values), nowhere)
 atoms = st.one_of(numbers, texts, keywords, paths, quantities, tuples_of_values)
@@ -168,9 +169,12 @@ ranges = st.builds(
 
 @st.composite
 def domains(draw: st.DrawFn, depth: int) -> ast.Domain:
-    match draw(st.integers(0, 6 if depth else 4)):
+    match draw(st.integers(0, 7 if depth else 4)):
         case 0:
             return draw(ranges)
+        case 7:
+            element = draw(domains(depth - 1).filter(lambda part: not isinstance(part, ast.UnionDomain)))
+            return ast.TupleDomain(draw(expressions), draw(expressions), element, NO_SPAN)
         case 1:
             return ast.BooleanDomain(NO_SPAN)
         case 2:

@@ -115,6 +115,29 @@ def test_names_can_be_swapped_and_include_what_is_below() -> None:
     assert dict(swapped) == {"b": "X", "b.p": 1, "a": "Y", "a.r": 2, "ab": 3}
 
 
+@pytest.mark.parametrize("others", ["", "{none} | "])
+def test_values_of_a_set_become_tuples(tmp_path: Path, others: str) -> None:
+    old = "abstract Net\nstage e = Net { t : {(1,), (2, 3), (9, 9)} }\n"
+    new = f"abstract Net\nstage e = Net {{ units : {others}tuple[1, 2] of int[1, 5] = (4,) }}\n"
+    path = tmp_path / "old.db"
+    sl.search(
+        sl.parse(old), objective=lambda given: given["e.t"][0], optimizer="random", trials=3, workers=0, store=path
+    )
+    with Store.read(path) as run:
+        found = migrate_trials(run, sl.parse(new).counted, renames=Renames({"e.t": "e.units"}))
+    first, second = (dict(each.configuration) for each in found.migrated)
+    assert first.items() >= {"e.units.length": 1, "e.units[1]": 1}.items()
+    assert second.items() >= {"e.units.length": 2, "e.units[1]": 2, "e.units[2]": 3}.items()
+    assert [each.filled for each in found.migrated] == [{}, {}]
+    assert [each.loss for each in found.dropped] == [9.0]
+
+
+def test_a_tuple_with_another_name_keeps_its_elements() -> None:
+    given = sl.Configuration({"e": "Net", "e.t.length": 1, "e.t[1]": 4, "e.tt": 3})
+    renamed = Renames({"e.t": "e.units"}).apply(given)
+    assert dict(renamed) == {"e": "Net", "e.units.length": 1, "e.units[1]": 4, "e.tt": 3}
+
+
 def test_what_is_no_store_is_said(tmp_path: Path) -> None:
     (tmp_path / "new.space").write_text(NEW, encoding="utf-8")
     (tmp_path / "no.db").write_text("nothing", encoding="utf-8")

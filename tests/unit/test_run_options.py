@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,8 @@ from goldens import ROOT, UPDATE
 
 import spacelang as sl
 from spacelang.api.argument_checks import INTEGER
+from spacelang.api.experiment import Experiment
+from spacelang.api.experiment_run import run_experiment
 from spacelang.api.resuming import open_resumable_run
 from spacelang.api.run_options import (
     AskOptions,
@@ -25,8 +28,13 @@ from spacelang.api.run_options import (
     accept_options,
     options_of,
 )
+from spacelang.api.search_data import BlackBoxData
 from spacelang.bench.run_comparison import ComparisonOptions
 from spacelang.cli._app import _build_app, run
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.executors import WorkerSettings
+from spacelang.runtime.storage.store_errors import StoreError
 
 README = ROOT / "spacelang" / "api" / "README.md"
 FUNCTIONS: dict[Any, Any] = {
@@ -128,3 +136,99 @@ def table_of_options() -> str:
         default = "" if option.default in (None, ()) else f"`{option.default}`"
         rows.append(f"| `{name}` | {flag} | {default} | {meaning} |")
     return "\n" + "\n".join(rows) + "\n\n"
+
+
+OPTIONS: dict[str, Any] = {
+    "sep": ";",
+    "encoding": "cp1252",
+    "decimal": ",",
+    "drop_columns": ("number",),
+    "optimizer": "hyperband",
+    "optimizer_options": {"b": "10"},
+    "metric": "accuracy",
+    "validate": "holdout(0.4)",
+    "test": 0.25,
+    "time": "7m",
+    "trials": 1,
+    "seed": 3,
+    "initial": "default",
+    "archive": None,  # what it suggests is stored as initial configurations
+    "archive_norm": "l2",  # only for `archive`
+    "allow": ("lightgbm",),  # asked for again
+    "bind": {"n_text": "0"},  # the stored space is bound
+    "store": "run.db",
+    "resume": False,
+    "workers": 0,
+    "trial_limit": "50s",
+    "isolate": True,
+    "executor": "dask",
+    "search_time": "6m",
+    "metrics": ("f1_macro",),
+    "training_score": True,
+    "predictions": True,
+    "ensemble": 5,
+}
+"""A value of each option, which is not its default."""
+SETTLED = {
+    "initial": None,
+    "archive_norm": "l1",
+    "allow": (),
+    "bind": None,
+    "resume": True,
+}
+"""The values of options that a resumed run has not to repeat, because the store has what they led to."""
+APART = {"isolate", "executor"}
+"""Options that `--workers 0` excludes."""
+
+
+def resumed_options(store: Path, **given: Any) -> Any:
+    options: Any = dict.fromkeys(options_of(ResumeOptions)) | {"allow": ()} | given
+    return open_resumable_run(store).options(options)
+
+
+def test_every_option_survives_a_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert OPTIONS.keys() == options_of(RunOptions).keys()
+    rows = "".join(f"{row};{row % 7},5;{'ab'[row % 2]}\n" for row in range(60))
+    Path("rows.csv").write_text(f"number;size;label\n{rows}", encoding="cp1252")
+    Path("own.space").write_text(SPACE, encoding="utf-8")
+    words = ["run", "own.space", "--data", "rows.csv"]
+    for name, option in options_of(RunOptions).items():
+        value = OPTIONS[name]
+        if name in APART or value is None or value is False:
+            continue
+        flag = option.flag_of(name)
+        texts = [f"{key}={each}" for key, each in value.items()] if isinstance(value, dict) else value
+        texts = texts if isinstance(texts, list | tuple) else [texts]
+        words += [flag] if value is True else [word for text in texts for word in (flag, str(text))]
+    assert run(words) == 0
+    found = resumed_options(Path("run.db"), trials=2)
+    wanted = OPTIONS | SETTLED | {"trials": 2, "store": Path("run.db")}
+    assert {name: found[name] for name in wanted.keys() - APART} == {
+        name: wanted[name] for name in wanted.keys() - APART
+    }
+    with pytest.raises(StoreError, match="has used up its budget of `--trials`: 1 trial in"):
+        resumed_options(Path("run.db"), time="20m")
+
+
+def test_options_of_processes_survive_a_resume(tmp_path: Path) -> None:
+    options = {name: OPTIONS[name] for name in APART}
+    header = stored_header_of(tmp_path / "run.db", options)
+    found = resumed_options(header, trials=9)
+    assert {name: found[name] for name in APART} == options
+    away = stored_header_of(tmp_path / "away.db", {"executor": "tcp://10.0.0.1:80"})
+    with pytest.raises(InputError, match=r"ran at `tcp://10\.0\.0\.1:80`, to which a store alone does not connect"):
+        resumed_options(away, trials=9)
+    assert resumed_options(away, trials=9, executor="dask")["executor"] == "dask"
+
+
+def stored_header_of(path: Path, options: dict[str, Any]) -> Path:
+    """A run of one trial, whose store has these options."""
+    data = BlackBoxData("artificial:1")
+    experiment = Experiment(
+        space=sl.parse(SPACE), data=data, workers=WorkerSettings(0), budget=Budget(trials=1), options=options
+    )
+    prepared = experiment.with_optimizer("random").prepare()
+    with closing(prepared.make_executor()) as executor:
+        run_experiment(prepared, executor, store=path)
+    return path

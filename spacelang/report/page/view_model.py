@@ -14,6 +14,7 @@ from spacelang.report.page.common_times import CommonTimes, common_times
 from spacelang.report.page.curves import Curves, curve_of, curves_of, line_css_classes
 from spacelang.report.page.importance import Importances, importances
 from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
+from spacelang.report.page.pareto_plot import ParetoFront, pareto_front_view
 from spacelang.report.page.ranking import RankedPipeline, describe_test_constraints, ranking
 from spacelang.report.page.run_data import RunData
 from spacelang.report.page.structure_tree import StructureTree, mosaic_search_tree, tree_of_decisions
@@ -51,6 +52,7 @@ class RunView:
     warnings: tuple[str, ...]
     trials: int
     has_rows: bool
+    front: ParetoFront | None
     curve: Curves | None
     ranking: tuple[RankedPipeline, ...]
     on_intervals: str
@@ -85,6 +87,7 @@ class RunView:
     def section_anchors(self) -> Iterator[tuple[str, str]]:
         """The titles and anchors of the sections of a page with this run alone."""
         there: list[tuple[str, str, Any]] = [
+            ("Pareto front", "front", self.front),
             ("Over time", "time", True),
             ("Best pipelines", "best", self.ranking),
             ("Importance", "mattered", self.importance),
@@ -112,6 +115,7 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
         warnings=tuple(_warnings(run_data)),
         trials=len(run_data.records),
         has_rows=run_data.is_scored_on_data,
+        front=pareto_front_view(run_data),
         curve=curve_of(run_data, number),
         ranking=ranking(run_data),
         on_intervals=" ".join(_interval_notes(run_data)),

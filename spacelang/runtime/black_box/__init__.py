@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
@@ -13,7 +12,8 @@ from spacelang.ir.validation import Validation
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import Objective
 from spacelang.runtime.request_queue import PrefixKeyFunction
-from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.header import OBJECTIVES_SETTING, DataFacts
+from spacelang.runtime.storage.objective_names import objectives_text
 
 ARTIFICIAL_PREFIX: Final = "artificial:"  # The prefix of the data name of an artificial objective; its seed follows
 SINGLE_FIDELITY: Final = (1,)  # The fidelities of a black box that has only one
@@ -24,17 +24,30 @@ AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
 @renamed_attributes(check_sizes="check_fidelities")
 @dataclass(frozen=True)
 class BlackBoxObjective:
-    """The facts of a run on a black box. `fidelities` are in ascending order; the last one is the largest."""
+    """The facts of a run on a black box.
+
+    `fidelities` are in ascending order; the last one is the largest. `objective_names` are the names of several
+    objectives, empty for a single loss.
+    """
 
     facts: DataFacts
     fidelities: tuple[int, ...] = SINGLE_FIDELITY
     bounds: tuple[AnyBound, ...] = ()
     scale: LossScale | None = None
     is_cheap: bool = False
-    metric: ClassVar[LossName] = UNNAMED_LOSS
+    objective_names: tuple[LossName, ...] = ()
     validation: ClassVar[Validation | None] = None
     recorded: ClassVar[tuple[str, ...]] = ()
-    further: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @property
+    def metric(self) -> LossName:
+        """The name of the loss, which is the first of several objectives."""
+        return self.objective_names[0] if self.objective_names else UNNAMED_LOSS
+
+    @property
+    def further(self) -> Mapping[str, str]:
+        """The names of several objectives, if there are any."""
+        return {OBJECTIVES_SETTING: objectives_text(self.objective_names)} if self.objective_names else {}
 
     @property
     def route(self) -> PrefixKeyFunction | None:

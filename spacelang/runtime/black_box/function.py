@@ -4,7 +4,7 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import isfinite
 from textwrap import dedent
@@ -38,8 +38,12 @@ class FunctionObjective(BlackBoxObjective):
             return exception_failure(error, self.clock() - started).result_of(request)
         seconds = self.clock() - started
         try:
-            said = {"cost": seconds} | _as_dictionary(given)
-            return trial_from_answer(request, said["loss"], said["cost"], said.get("constraints"), self.bounds)
+            names = [each.formula for each in self.objective_names]
+            said = {"cost": seconds} | _as_dictionary(given, names)
+            values = objective_numbers(said["loss"], names) if names else ()
+            loss = values[0][1] if values else said["loss"]
+            trial = trial_from_answer(request, loss, said["cost"], said.get("constraints"), self.bounds)
+            return trial if trial.loss is None else replace(trial, objectives=values)
         except InvalidFunctionResultError as error:
             return Trial(request, None, seconds, Status.INVALID, str(error))
 
@@ -60,8 +64,8 @@ def make_function_objective(function: Callable[..., Any], **aim: Any) -> Functio
     return FunctionObjective(facts=facts, function=function, **aim)
 
 
-def _as_dictionary(given: Any) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
+def _as_dictionary(given: Any, objectives: Sequence[str] = ()) -> dict[str, Any]:
+    if not isinstance(given, Mapping) or (objectives and "loss" not in given):
         return {"loss": given}
     unknown = [key for key in given if key not in KEYS]
     if unknown:
@@ -71,6 +75,31 @@ def _as_dictionary(given: Any) -> dict[str, Any]:
     if "loss" not in given:
         raise InvalidFunctionResultError("the function returns a dictionary without `loss`")
     return dict(given)
+
+
+def objective_numbers(given: Any, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """Return the values of several objectives by name; `given` is a mapping by name, or the numbers in order.
+
+    Raises InvalidFunctionResultError for anything else, and for a number that is not finite.
+    """
+    shown = ", ".join(f"`{name}`" for name in names)
+    if isinstance(given, Mapping):
+        unknown = [each for each in given if each not in names]
+        lacking = [name for name in names if name not in given]
+        if unknown or lacking:
+            what = f"has `{unknown[0]}`, which is none of them" if unknown else f"lacks `{lacking[0]}`"
+            raise InvalidFunctionResultError(f"the objectives are {shown}, and the answer {what}")
+        values = [given[name] for name in names]
+    elif isinstance(given, list | tuple) and len(given) == len(names):
+        values = [*given]
+    else:
+        what = f"the function must return a number for each of {shown}, by name or in this order"
+        raise InvalidFunctionResultError(f"{what}, not {_shorten(given)}")
+    numbers = tuple((name, parse_number(value, name)) for name, value in zip(names, values, strict=True))
+    for name, number in numbers:
+        if not isfinite(number):
+            raise InvalidFunctionResultError(f"the {name} is {number}")
+    return numbers
 
 
 def function_name(function: Callable[..., Any]) -> str:

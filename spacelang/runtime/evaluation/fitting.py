@@ -65,18 +65,23 @@ def fit(
     cache saved and took are added to `account`.
     """
     if not _is_valid_pipeline(pipeline):
+        started = prefixes.clock()
         pipeline.fit(*rows.training())  # the library raises the error that explains what is wrong
-        return FittedFold(pipeline, pipeline, rows.held_out())
+        return FittedFold(pipeline, pipeline, rows.held_out(), prefixes.clock() - started)
     options = rows.fit_options(pipeline)
     passage = _DataFlow(pipeline, rows, prefixes, account)
+    started, shared = prefixes.clock(), account.saved - account.spent
     features, target = passage.training()
-    last, started = pipeline.steps[-1][1], prefixes.clock()
+    last, ready = pipeline.steps[-1][1], prefixes.clock()
     last.fit(features, target, **options)
-    prefixes.work_seconds += prefixes.clock() - started
+    ended = prefixes.clock()
+    prefixes.work_seconds += ended - ready
+    # The seconds that the fit would have taken without steps from the cache.
+    seconds = max(ended - started + account.saved - account.spent - shared, 0.0)
     held_out = passage.held_out()
     if guarded:
         passage.copy_shared_steps()
-    return FittedFold(pipeline, last, held_out)
+    return FittedFold(pipeline, last, held_out, seconds)
 
 
 def _is_valid_pipeline(pipeline: Any) -> bool:

@@ -17,6 +17,7 @@ import pandas as pd
 from spacelang.catalog.packages import allow_imports, allowed_folders
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn
+from spacelang.ir.loss_name import LossName
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Measure
 from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenRowsMeasurement
@@ -58,11 +59,13 @@ from spacelang.runtime.scoring.pipeline_scorer import (
 from spacelang.runtime.scoring.unseen_scores import measure_bounds, resample_count, score_with_interval
 from spacelang.runtime.storage.header import (
     MISSING_VALUES_SETTING,
+    OBJECTIVES_SETTING,
     SCORER_SETTING,
     SHOWN_DIGITS,
     WEIGHTS_SETTING,
     DataFacts,
 )
+from spacelang.runtime.storage.objective_names import objectives_text
 
 V = TypeVar("V")
 SEED_COUNT: Final = 2**32  # The number of seeds that scikit-learn and the global generator of NumPy accept
@@ -140,7 +143,8 @@ class DataObjective:
     def positive_class(self) -> PositiveClass | None:
         """The positive class, if a scorer of the loss, the metrics or the bounds depends on it; else None."""
         bounded = (each.scorer for each in self.bounds if isinstance(each, Bound))
-        names = positive_class_scorers((self.metric.name, *self._settings.metrics, *bounded), self._dataset)
+        goals = (each.name for each in (self.metric, *self.objective_names))
+        names = positive_class_scorers((*goals, *self._settings.metrics, *bounded), self._dataset)
         return PositiveClass(self._dataset.classes[1], names) if names else None
 
     @property
@@ -160,6 +164,8 @@ class DataObjective:
         names = ("metrics", "training_score", "predictions")
         chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
+        if self.objective_names:
+            found[OBJECTIVES_SETTING] = objectives_text(self.objective_names)
         if self._settings.scorer is not None and (scorer := describe_scorer(self._settings.scorer)):
             found[SCORER_SETTING] = scorer
         if self._dataset.weights is not None:
@@ -175,6 +181,11 @@ class DataObjective:
     def validation(self) -> Validation:
         """The validation: how rows are held out."""
         return self._settings.validation
+
+    @property
+    def objective_names(self) -> tuple[LossName, ...]:
+        """The names of the values to minimize if there are several, the loss first; otherwise empty."""
+        return self._scorer.objective_names
 
     @property
     def bounds(self) -> tuple[AnyBound, ...]:

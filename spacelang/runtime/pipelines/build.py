@@ -22,6 +22,7 @@ from spacelang.ir.space import (
     ProductKind,
     Space,
 )
+from spacelang.ir.tuple_parameters import tuple_value
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.runtime.errors import BuildError
@@ -257,13 +258,14 @@ class _Builder(PipelineWalk):
         return catalogue_access.class_of(operator)(**composed)
 
     def _computed_arguments(self, operator: Operator) -> dict[str, Any]:
-        """Return the values of computed parameters, without undefined ones."""
-        if not operator.computed:
+        """Return the values of computed parameters and tuples, without undefined ones."""
+        tuples = [each for each in operator.tuples if self.space.variables[each.members[0]].key in self.configuration]
+        if not operator.computed and not tuples:
             return {}
+        variables = self.space.variables
         lookup = Assignment.from_configuration(self.space, self.configuration)
-        found = (
-            (each.name, computed_value(each.expression, lookup, self.space.variables)) for each in operator.computed
-        )
+        found = [(each.name, computed_value(each.expression, lookup, variables)) for each in operator.computed]
+        found += [(each.name, tuple_value(each, lookup)) for each in tuples]
         return {
             name: self.computed_parameter_value(operator, name, value)
             for name, value in found

@@ -284,7 +284,8 @@ def _possible_values(operator: Operator, parameter: str, default: object) -> set
     fixed = dict(operator.fixed)
     if parameter in fixed:
         return {fixed[parameter]}
-    if any(computed.name == parameter for computed in operator.computed):
+    made = {*(each.name for each in operator.computed), *(each.name for each in operator.tuples)}
+    if parameter in made:
         return {_ANY_VALUE}
     for child in operator.children:
         if isinstance(child, Hyperparameter) and child.name == parameter and not child.is_var:

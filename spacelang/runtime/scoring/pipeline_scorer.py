@@ -5,13 +5,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from spacelang.ir.task import AnyBound, Bound, Measure
+from spacelang.ir.loss_name import LossName
+from spacelang.ir.task import AnyBound, Bound, Cost, CostGoal, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
@@ -19,7 +20,14 @@ from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.final_work_costs import LossComputationTime
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.scoring.constraints import Constraint, ConstraintError
-from spacelang.runtime.scoring.measures import CachedPredictions, defined_mean, mean, measure_bound
+from spacelang.runtime.scoring.measures import (
+    CachedPredictions,
+    defined_mean,
+    latency,
+    mean,
+    measure_bound,
+    pickled_size,
+)
 from spacelang.runtime.scoring.metric import (
     LossFunction,
     Metric,
@@ -38,19 +46,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FittedFold:
-    """A pipeline fitted on a fold; its part `predictor` takes `held_out`, the held-out rows transformed for it."""
+    """A pipeline fitted on a fold in `seconds`; `predictor`, its last step, takes `held_out`, transformed for it."""
 
     pipeline: Any
     predictor: Any
     held_out: Any
+    seconds: float = math.nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldScores:
     """The scores of a pipeline on one fold; nan is undefined.
 
-    `constraints` and `metrics` are in the order of the scorer's. `predictions` have the form of `Trial.predictions`;
-    they are None if they were not requested, or could not be computed.
+    `constraints`, `metrics` and `further`, the objectives after the loss, are in the order of the scorer's.
+    `predictions` have the form of `Trial.predictions`; they are None if they were not requested, or could not be
+    computed.
     """
 
     loss: float
@@ -58,6 +68,7 @@ class FoldScores:
     metrics: tuple[float, ...] = ()
     training_loss: float = math.nan
     predictions: npt.NDArray[np.float64] | None = None
+    further: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,8 @@ class PipelineScorer:
     """The measurements of every trial: its loss, its bounded quantities and its recorded metrics.
 
     `bounds` are those of the task, `constraints` those of the user, `scorers` are pairs of name and function. `classes`
-    is the number of classes, 0 for regression, or None if predictions are not stored.
+    is the number of classes, 0 for regression, or None if predictions are not stored. `further` are the objectives
+    after the loss.
     """
 
     metric: Metric
@@ -75,6 +87,13 @@ class PipelineScorer:
     scorers: tuple[tuple[str, LossFunction], ...] = ()
     training_score: bool = False
     classes: int | None = None
+    further: tuple[Metric | Cost, ...] = ()
+
+    @property
+    def objective_names(self) -> tuple[LossName, ...]:
+        """The names of several objectives, the loss first; empty if the loss is the only one."""
+        names = [each if isinstance(each, Metric) else LossName(each.value, each.value) for each in self.further]
+        return (self.metric, *names) if names else ()
 
     @property
     def all_bounds(self) -> tuple[AnyBound, ...]:
@@ -97,6 +116,7 @@ class PipelineScorer:
             return FoldScores(
                 loss,
                 metrics=tuple(_score_or_nan(scorer, answers, None, fold.held_out_target) for _, scorer in self.scorers),
+                further=tuple(self._objective(each, fitted, answers, fold, writes) for each in self.further),
                 predictions=self._predictions(answers),
                 training_loss=self._training_loss(fitted.pipeline, fold, fidelity, writes),
                 # Functions of the user come last: they may change the pipeline, and nothing is measured afterwards.
@@ -125,6 +145,11 @@ class PipelineScorer:
         if not math.isfinite(loss):
             reason = f"the {self.metric.name} is {loss}"
             return Trial(request, None, cost, Status.INVALID, reason, cost_alone=cost_alone)
+        values = (loss, *_means([each.further for each in judgements])) if self.further else ()
+        objectives = tuple(zip((each.formula for each in self.objective_names), values, strict=True))
+        for name, value in objectives:
+            if not math.isfinite(value):
+                return Trial(request, None, cost, Status.INVALID, f"the {name} is {value}", cost_alone=cost_alone)
         training_loss = defined_mean(each.training_loss for each in judgements)
         metrics = _means([each.metrics for each in judgements])
         return Trial(
@@ -137,12 +162,29 @@ class PipelineScorer:
             training_loss=None if math.isnan(training_loss) else training_loss,
             predictions=None if is_partial else _concatenate([each.predictions for each in judgements]),
             folds=len(judgements) if is_partial else None,
+            objectives=objectives,
         )
 
     @property
     def _measures_more(self) -> bool:
         records = bool(self.scorers) or self.training_score or self.classes is not None
-        return records or bool(self.bounds) or bool(self.constraints)
+        return records or bool(self.bounds) or bool(self.constraints) or bool(self.further)
+
+    def _objective(
+        self, objective: Metric | Cost, fitted: FittedFold, answers: CachedPredictions, fold: Fold, writes: bool
+    ) -> float:
+        """Return the value of an objective after the loss; raise what the pipeline raises."""
+        match objective:
+            case Metric():
+                return objective.loss(answers, fitted.held_out, fold.held_out_target)
+            case Cost.FIT:
+                return fitted.seconds
+            case Cost.SIZE:
+                return float(pickled_size(fitted.pipeline))
+            case Cost.LATENCY:
+                return latency(fitted.pipeline, fold.held_out, len(fold.held_out_target), self.clock, writes=writes)
+            case _:
+                assert_never(objective)
 
     def _predictions(self, answers: CachedPredictions) -> npt.NDArray[np.float64] | None:
         if self.classes is None:
@@ -176,10 +218,17 @@ def make_pipeline_scorer(
     else:
         metric = default_metric(dataset) if settings.goal is None else goal_metric(settings.goal)
     check_metric(metric, dataset)
+    further = tuple(
+        each.measure if isinstance(each, CostGoal) else goal_metric(each) for each in settings.further_goals
+    )
+    for each in further:
+        if isinstance(each, Metric):
+            check_metric(each, dataset)
     _check_unique_names(settings.constraints)
     scorers = tuple((name, scorer_of(name)) for name in names)
     classes, bounds = len(dataset.classes) if settings.predictions else None, settings.bounds
-    return PipelineScorer(metric, bounds, clock, settings.constraints, scorers, settings.training_score, classes)
+    own, training_score = settings.constraints, settings.training_score
+    return PipelineScorer(metric, bounds, clock, own, scorers, training_score, classes, further)
 
 
 def prediction_array(answers: Any, classes: int) -> npt.NDArray[np.float64]:

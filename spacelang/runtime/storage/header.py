@@ -29,6 +29,7 @@ PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """The packages whose versions are stored, besides that of Python."""
 MISSING_VALUES_SETTING: Final = "missing values"
 """The name of a setting: the missing values that the space handles and that earlier versions imputed."""
+OBJECTIVES_SETTING: Final = "objectives"  # The name of a setting: the formulas of several objectives, as JSON
 IMPUTED_EARLIER: Final = "imputed by an earlier version"  # The value of this setting for headers without it
 UNNAMED_SPACE: Final = "unnamed"
 """A name in `RunHeader.asked`: the user named no space, so the default one for the data was used."""

@@ -174,6 +174,7 @@ def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
         parse_named_numbers(found["metrics"]),
         found["training_loss"],
         folds=found["folds"],
+        objectives=parse_named_numbers(found["objectives"]),
     )
     return TrialRecord(trial=trial, proposal=proposal, **record_fields(row[: len(TRIAL_COLUMNS)]))
 

@@ -157,6 +157,15 @@ TRIAL_COLUMNS: Final = (
         lambda r: r.trial.folds,
         since=9,
     ),
+    TrialColumn(
+        "objectives",
+        TEXT,
+        "the values of several objectives, each minimized; in tables one column `objective.NAME` each",
+        read=lambda r: {name: finite_or_none(value) for name, value in r.trial.objectives},
+        store=lambda r: named_numbers_json(r.trial.objectives),
+        since=10,
+        older="[]",
+    ),
 )
 """All columns in the order of the table of trials."""
 
@@ -193,22 +202,29 @@ def trial_document(record: TrialRecord) -> dict[str, object]:
 
 
 def trials_frame(
-    records: Iterable[TrialRecord], *, bounds: Iterable[str] = (), metrics: Iterable[str] = ()
+    records: Iterable[TrialRecord],
+    *,
+    bounds: Iterable[str] = (),
+    metrics: Iterable[str] = (),
+    objectives: Iterable[str] = (),
 ) -> "pd.DataFrame":
     """Return a table with one row for each trial, indexed by its number.
 
-    `TABLE_COLUMNS` come first, then `constraint.NAME` for each bound, `metric.NAME` for each recorded metric (even if
-    no trial has a value), and `param_KEY` for each decision and hyperparameter. A parameter has the type `Int64`,
-    `Float64`, `boolean` or `string` if all its values are of one kind. Otherwise, and for strings that cannot be
-    encoded, it has the type `object`, with None for the value `none`. It is missing (`pd.NA`) where it is inactive.
+    `TABLE_COLUMNS` come first, then `objective.NAME` for each of several objectives, `constraint.NAME` for each bound,
+    `metric.NAME` for each recorded metric (even if no trial has a value), and `param_KEY` for each decision and
+    hyperparameter. A parameter has the type `Int64`, `Float64`, `boolean` or `string` if all its values are of one
+    kind. Otherwise, and for strings that cannot be encoded, it has the type `object`, with None for the value `none`.
+    It is missing (`pd.NA`) where it is inactive.
     """
     import pandas as pd
 
     known = list(records)
     rows = [{each.name: each.value(record) for each in TABLE_COLUMNS} for record in known]
-    measured = dict.fromkeys((*(f"constraint.{name}" for name in bounds), *(f"metric.{name}" for name in metrics)))
+    prefixes = {"objective": objectives, "constraint": bounds, "metric": metrics}
+    measured = dict.fromkeys(f"{prefix}.{name}" for prefix, names in prefixes.items() for name in names)
     for record, row in zip(known, rows, strict=True):
-        found = {f"constraint.{each.bound.name}": each.value for each in record.trial.constraints}
+        found = {f"objective.{name}": value for name, value in record.trial.objectives}
+        found |= {f"constraint.{each.bound.name}": each.value for each in record.trial.constraints}
         found |= {f"metric.{name}": value for name, value in record.trial.metrics}
         measured |= dict.fromkeys(found)
         row.update(found)

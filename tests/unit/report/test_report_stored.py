@@ -280,7 +280,7 @@ def test_a_budget_that_is_used_up_must_be_enlarged(tmp_path: Path) -> None:
         store.append(trial(1))
         store.end_session(ending, 12.5)
         store.close()
-    with pytest.raises(StoreError, match=r"used up its budget: 1 trial in 12\.5 s") as caught:
+    with pytest.raises(StoreError, match=r"used up its budget of `--time`: 1 trial in 12\.5 s") as caught:
         open_resumable_run(tmp_path / "budget.db").options(wanted)
     assert "budget.db --data wine.csv --time 1m`" in str(caught.value.help)
     assert open_resumable_run(tmp_path / "budget.db").options(wanted | {"ensemble": 3})["ensemble"] == 3

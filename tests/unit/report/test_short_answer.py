@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.value import Value
 from spacelang.optimizers.auto import Auto
 from spacelang.report.pipeline_lines import pipeline_lines
 from spacelang.report.run_facts import RunFacts
@@ -64,6 +65,12 @@ def test_every_value_of_a_step_is_on_its_line(configuration: Configuration) -> N
         if key not in steps:
             step, _, name = key.partition(".")
             assert any(line.split()[0] == step and f"{name}=" in line for line in lines)
+
+
+def test_a_tuple_is_one_value() -> None:
+    values: dict[str, Value] = {"e": "Net", "e.length": 2, "e.t": "tuple", "e.t.length": 2, "e.t[1]": 8, "e.t[2]": 4}
+    assert pipeline_lines(Configuration(values)) == ["  e  Net  length=2, t=(8, 4)"]
+    assert pipeline_lines(Configuration({"e": "Net", "e.t": "tuple", "e.t.length": 0})) == ["  e  Net  t=()"]
 
 
 def points(count: int) -> tuple[Configuration, ...]:

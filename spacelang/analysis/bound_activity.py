@@ -1,0 +1,50 @@
+"""Check that what bounds name has a number wherever the range is active."""
+
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.diagnostics.conditions import InactiveBound
+from spacelang.ir import expr
+from spacelang.ir.range_bounds import bounded_address
+from spacelang.ir.space import Space, Variable
+from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
+from spacelang.text import Span
+
+
+def check(space: Space, report: DiagnosticCollector) -> None:
+    """Report each bound that names a hyperparameter which is not active wherever the range is."""
+    seen: set[Span] = set()
+    for constraint in space.constraints:
+        owner = bounded_address(constraint)
+        if owner is None or owner not in space.variables or constraint.span in seen:
+            continue
+        for address in constraint.scope:
+            reason = None if address == owner else _inactive_reason(space, space.variables[owner], address)
+            if reason is not None:
+                seen.add(constraint.span)
+                name, parameter = space.variables[address].node.name, space.variables[owner].node.name
+                report.add(InactiveBound(constraint.span, name=name, parameter=parameter, reason=reason))
+                break
+
+
+def _inactive_reason(space: Space, ranged: Variable, address: str) -> str | None:
+    """Return why a hyperparameter is not active wherever another one is, or None if it is."""
+    named = space.variables[address]
+    taken = dict(ranged.owners)
+    for owner, branch in named.owners:
+        decision = space.variables[owner].choice
+        if taken.get(owner, branch) != branch:
+            return f"`{named.node.name}` and `{ranged.node.name}` belong to different alternatives of `{decision.name}`"
+        if owner not in taken and len(decision.branches) > 1:
+            return f"`{named.node.name}` belongs to the alternative `{branch}` of `{decision.name}`"
+    if named.condition is None or named.condition == ranged.condition:
+        return None
+    statement = ExpressionInContext(expr.Active(address), ranged.owners, (ranged.address,))
+    try:
+        _, can_be_inactive = possible_truths(space, statement)
+    except (UndecidableError, TooManyConnectedVariablesError):
+        can_be_inactive = True
+    return f"`{named.node.name}` is active only `when {_text(named.condition.span)}`" if can_be_inactive else None
+
+
+def _text(span: Span) -> str:
+    return " ".join(span.text.split())

@@ -1,0 +1,374 @@
+"""Bounds that name hyperparameters: read each range over all that its bounds may be, and relate it to them.
+
+`hi : int[lo, 100]` is the range from the smallest number that `lo` may be to 100, together with the constraint
+`require lo <= hi`. In a union, the constraint holds for the values of its range only.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from graphlib import TopologicalSorter
+from typing import Final, Literal
+
+from spacelang.analysis.arithmetic import VERY_LARGE, with_whole_infinities
+from spacelang.analysis.bound_domains import (
+    default_between,
+    range_end,
+    tests_of_other_parts,
+    to_plain_number,
+    with_fitting_upper_end,
+)
+from spacelang.analysis.cycles import find_cycles
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.drafts import Draft, PendingConstraint, PendingRange
+from spacelang.analysis.expressions import ExpressionReader
+from spacelang.analysis.operands import NameResolver
+from spacelang.analysis.ranges import is_named_bound
+from spacelang.analysis.value_intervals import End, interval_of
+from spacelang.diagnostics.conditions import BadBound, BoundCycle, EmptyDomain
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.names import UnknownName
+from spacelang.diagnostics.syntax import NotSupportedYet
+from spacelang.frozen import frozen
+from spacelang.ir import expr
+from spacelang.ir.domain import DATA_SIZE_NAMES, Categorical, Domain, describe, literal, parts
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.ir.value import is_number, to_number
+from spacelang.ir.walk import rebuild_tree
+from spacelang.spelling_suggestions import nearest_name
+from spacelang.syntax import ast
+
+Side = Literal["lower", "upper"]
+SIDES: Final[tuple[Side, Side]] = ("lower", "upper")
+
+
+@frozen
+class _NamedBound:
+    """A bound that names hyperparameters: its place in the domain, its text and its meaning."""
+
+    part: int
+    side: Side
+    written: ast.Expression
+    expression: expr.Expr
+
+
+@dataclass(slots=True, eq=False)
+class _BoundedParameter:
+    """A hyperparameter with named bounds, and the ends of its range that each bound may be."""
+
+    pending: PendingRange
+    bounds: tuple[_NamedBound, ...]
+    needs: frozenset[str]
+    ends: dict[tuple[int, Side], End] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.pending.written.name.text
+
+
+class NamedBoundReader:
+    """A reader of the ranges of a draft whose bounds name hyperparameters."""
+
+    def __init__(
+        self,
+        declared: Mapping[str, Variable],
+        draft: Draft,
+        names: NameResolver,
+        expressions: ExpressionReader,
+        report: DiagnosticCollector,
+    ) -> None:
+        self._variables = dict(declared)
+        self._draft = draft
+        self._names = names
+        self._expressions = expressions
+        self._report = report
+        self._waiting = {pending.address for pending in draft.ranges}
+        self._ranges: dict[str, _BoundedParameter] = {}
+        self._found: dict[str, Hyperparameter | None] = {}
+
+    def read(self) -> dict[str, Hyperparameter | None]:
+        """Return each hyperparameter by address, None after reporting a mistake; add its bounds to the draft."""
+        for pending in self._draft.ranges:
+            before = len(self._report.found)
+            self._ranges |= {pending.address: found} if (found := self._bounded(pending)) is not None else {}
+            self._attribute(before, pending)
+            if found is None:
+                self._discard(pending)
+        for circle in self._circles():
+            self._report_circle(circle)
+        for address in self._in_order():
+            before = len(self._report.found)
+            self._read_range(self._ranges[address])
+            self._attribute(before, self._ranges[address].pending)
+        return self._found
+
+    def _attribute(self, before: int, pending: PendingRange) -> None:
+        if pending.scope.through is not None:
+            self._report.attribute_to(before, pending.scope.through)
+
+    def _discard(self, pending: PendingRange) -> None:
+        self._found[pending.address] = None
+        pending.scope.dubious.add(pending.written.name.text)
+        self._draft.dubious.add(pending.address)
+
+    # ---- what bounds name
+
+    def _bounded(self, pending: PendingRange) -> _BoundedParameter | None:
+        found: list[_NamedBound | None] = []
+        for place, part in enumerate(_parts(pending.written.domain)):
+            if isinstance(part, ast.Range):
+                written: tuple[tuple[Side, ast.Expression], ...] = (("lower", part.lower), ("upper", part.upper))
+                found += [self._bound(pending, place, *each) for each in written if is_named_bound(each[1])]
+        known = tuple(each for each in found if each is not None)
+        if len(known) < len(found):
+            return None
+        needs = frozenset(address for each in known for address in expr.references(each.expression))
+        return _BoundedParameter(pending, known, needs)
+
+    def _bound(self, pending: PendingRange, part: int, side: Side, written: ast.Expression) -> _NamedBound | None:
+        if not all(self._is_known(name, pending) for name in _names(written)):
+            return None
+        found = self._expressions.read_number(written, pending.scope)
+        if isinstance(found, Choice):
+            self._refuse(written, f"`{written.span.text}` is a decision, not a number")
+            return None
+        if found is None:
+            return None
+        for address in _operands(found):
+            word = None if address in self._waiting else _word(self._variables[address].hyperparameter.domain)
+            if word is not None:
+                self._refuse(written, f"`{self._variables[address].node.name}` can be {word}, which is no number")
+                return None
+        finite = with_whole_infinities(found)
+        if finite is None:
+            self._report.report_unbound(written.span)
+            return None
+        return _NamedBound(part, side, written, finite)
+
+    def _is_known(self, name: ast.DottedName, pending: PendingRange) -> bool:
+        """Return True unless a name is unknown, after reporting one that looks like a symbol of the data."""
+        near = nearest_name(name.text, DATA_SIZE_NAMES)
+        if near is None or self._names.is_known(name.text, pending.scope) or name.text in DATA_SIZE_NAMES:
+            return True
+        reason = "bounds may use numbers, symbols of the data and hyperparameters"
+        self._report.add(UnknownName(name.span, name=name.text, reason=reason, near=near))
+        return False
+
+    def _refuse(self, written: ast.Expression, expected: str) -> None:
+        remedy = "a bound is a number in every configuration with the range; relate other values by `forbid`"
+        self._report.add(
+            BadBound(written.span, bound=written.span.text, domain="a range", expected=expected, remedy=remedy)
+        )
+
+    # ---- the order in which ranges can be read
+
+    def _circles(self) -> list[tuple[str, ...]]:
+        return find_cycles({address: [*each.needs] for address, each in self._ranges.items()})
+
+    def _report_circle(self, circle: Sequence[str]) -> None:
+        several = [self._ranges[address] for address in circle]
+        words = [each.name for each in several]
+        names = words if len(set(words)) == len(words) else list(circle)
+        path = f"`{names[0]}` needs " + ", which needs ".join(f"`{name}`" for name in (*names[1:], names[0]))
+        spans = [
+            next(bound.written.span for bound in each.bounds if after in expr.references(bound.expression))
+            for each, after in zip(several, (*circle[1:], circle[0]), strict=True)
+        ]
+        related = tuple(Related(span, f"a bound of `{name}`") for span, name in zip(spans[1:], names[1:], strict=True))
+        self._report.add(BoundCycle(spans[0], name=names[0], path=path, related=related))
+        for each in several:
+            self._discard(each.pending)
+            del self._ranges[each.pending.address]
+
+    def _in_order(self) -> Iterable[str]:
+        needs = {address: each.needs & self._ranges.keys() for address, each in self._ranges.items()}
+        return TopologicalSorter(needs).static_order()
+
+    # ---- ranges
+
+    def _read_range(self, each: _BoundedParameter) -> None:
+        found = None
+        if not any(self._found.get(address, 0) is None for address in each.needs):
+            domain = self._with_numbers(each)
+            found = None if domain is None else each.pending.read(replace(each.pending.written, domain=domain))
+        if found is None or each.pending.address in self._draft.dubious:
+            self._discard(each.pending)
+            self._found[each.pending.address] = found
+            return
+        if not self._add_constraints(each, found.domain):
+            self._discard(each.pending)
+            return
+        if each.pending.written.default is None:
+            found = replace(found, default=default_between(found.domain, found.default, [*self._default_ends(each)]))
+        self._found[found.address] = found
+        self._variables[found.address] = replace(self._variables[found.address], node=found)
+
+    def _default_ends(self, each: _BoundedParameter) -> Iterator[tuple[int, bool, bool, Fraction]]:
+        """Yield what the bounds of a range are if everything that they name has its default."""
+        for bound in each.bounds:
+            number = to_number(expr.evaluate(bound.expression, self._default_of))
+            part = _parts(each.pending.written.domain)[bound.part]
+            if isinstance(number, int | Fraction) and isinstance(part, ast.Range):
+                is_lower = bound.side == "lower"
+                yield bound.part, is_lower, part.lower_open if is_lower else part.upper_open, Fraction(number)
+
+    def _default_of(self, address: str) -> expr.ExpressionValue:
+        node = self._variables[address].node
+        return node.branches[node.default].name if isinstance(node, Choice) else node.default
+
+    def _with_numbers(self, each: _BoundedParameter) -> ast.Domain | None:
+        """Return the domain over all that its bounds may be, with numbers as bounds; None after reporting why not."""
+        for bound in each.bounds:
+            end = self._end(bound)
+            if end is None:
+                return None
+            each.ends[bound.part, bound.side] = end
+        several = [
+            self._hull(part, place, each) if isinstance(part, ast.Range) else part
+            for place, part in enumerate(_parts(each.pending.written.domain))
+        ]
+        known = tuple(part for part in several if part is not None)
+        if len(known) < len(several):
+            return None
+        written = each.pending.written.domain
+        return replace(written, parts=known) if isinstance(written, ast.UnionDomain) else known[0]
+
+    def _end(self, bound: _NamedBound) -> End | None:
+        interval = interval_of(bound.expression, self._variables)
+        if interval is None:
+            self._refuse(bound.written, "its values have no smallest and greatest number")
+            return None
+        end = interval.lower if bound.side == "lower" else interval.upper
+        if abs(end.number) >= VERY_LARGE**0.5 and self._report.symbols.unbound_in(bound.written.span):
+            before = len(self._report.found)
+            function = "max" if bound.side == "lower" else "min"
+            self._report.report_unbound(bound.written.span, limit=f"{function}(…, {bound.written.span.text})")
+            self._report.mark_data_dependent(before)
+            return None
+        return end
+
+    def _hull(self, written: ast.Range, place: int, each: _BoundedParameter) -> ast.Range | None:
+        sides: dict[Side, ast.Expression] = {"lower": written.lower, "upper": written.upper}
+        found = written
+        for side in SIDES:
+            end = each.ends.get((place, side))
+            if end is not None:
+                is_open = end.is_open or (written.lower_open if side == "lower" else written.upper_open)
+                number: int | float
+                if written.kind == "int":
+                    number = math.ceil(end.number) if side == "lower" else math.floor(end.number)
+                    is_open = is_open and number == end.number
+                else:
+                    number = float(end.number)
+                node = ast.Number(number, sides[side].span)
+                found = (
+                    replace(found, lower=node, lower_open=is_open)
+                    if side == "lower"
+                    else replace(found, upper=node, upper_open=is_open)
+                )
+        return self._checked(with_fitting_upper_end(found), written, place, each)
+
+    def _checked(self, found: ast.Range, written: ast.Range, place: int, each: _BoundedParameter) -> ast.Range | None:
+        """Return the range, or None after reporting that nothing lies between its ends, whatever its bounds are."""
+        lower, upper = range_end(found.lower), range_end(found.upper)
+        if lower is None or upper is None or lower <= upper:
+            return found
+        bounds = [bound for bound in each.bounds if bound.part == place]
+        named = [bound.side for bound in bounds]
+        low = f"{'at least ' if 'lower' in named else ''}{literal(to_plain_number(lower))}"
+        high = f"{'at most ' if 'upper' in named else ''}{literal(to_plain_number(upper))}"
+        self._report.add(
+            EmptyDomain(
+                bounds[0].written.span,
+                domain=f"`{written.span.text}`",
+                reason=f"the lower bound is {low}, and the upper bound is {high}",
+                related=tuple(self._chain(each)),
+            )
+        )
+        return None
+
+    def _chain(self, each: _BoundedParameter) -> Iterator[Related]:
+        """Yield what the bounds of a range name, and what the bounds of that name in turn."""
+        waiting, seen = [*sorted(each.needs)], {each.pending.address}
+        while waiting:
+            address = waiting.pop(0)
+            if address not in seen:
+                seen.add(address)
+                node = self._variables[address].hyperparameter
+                yield Related(node.span, f"`{node.name}` lies in `{describe(node.domain)}`")
+                waiting += sorted(self._ranges[address].needs) if address in self._ranges else []
+
+    # ---- constraints
+
+    def _add_constraints(self, each: _BoundedParameter, domain: Domain) -> bool:
+        """Add the constraint of each bound to the draft; return False after reporting a bound without a meaning."""
+        written = _parts(each.pending.written.domain)
+        for bound in each.bounds:
+            if not expr.references(bound.expression):
+                continue  # a number, which the range has as its end
+            span = bound.written.span
+            name = ast.DottedName((each.pending.written.name,), span)
+            others = [*tests_of_other_parts(domain, bound.part, name)]
+            if None in others:
+                construct = "a range with a named bound that overlaps another range"
+                instead = "write one range, or `require`"
+                self._report.add(NotSupportedYet(written[bound.part].span, construct=construct, instead=instead))
+                return False
+            range_ = written[bound.part]
+            assert isinstance(range_, ast.Range)
+            is_open = range_.lower_open if bound.side == "lower" else range_.upper_open
+            left, right = (bound.written, name) if bound.side == "lower" else (name, bound.written)
+            if isinstance(each.pending.written.domain, ast.UnionDomain):
+                excluded = ast.Binary(">=" if is_open else ">", left, right, span)
+                apart = [ast.Unary("not", test, span) for test in others if test is not None]
+                rule = ast.ConstraintStatement(True, ast.Logical("and", (excluded, *apart), span), span)
+            else:
+                rule = ast.ConstraintStatement(False, ast.Binary("<" if is_open else "<=", left, right, span), span)
+            self._draft.rules.append(PendingConstraint(rule, each.pending.scope, bound.side))
+        return True
+
+
+def with_ranges(space: Space, draft: Draft, found: Mapping[str, Hyperparameter | None]) -> Space:
+    """Return the space, and change the draft, with hyperparameters in place of their stand-ins (None: removed)."""
+
+    def actual(leaf: Hyperparameter) -> Hyperparameter | None:
+        return found.get(leaf.address, leaf)
+
+    draft.declared = [rebuild_tree(node, actual) for node in draft.declared]
+    return replace(space, root=rebuild_tree(space.root, actual))
+
+
+def _parts(domain: ast.Domain) -> tuple[ast.Domain, ...]:
+    return domain.parts if isinstance(domain, ast.UnionDomain) else (domain,)
+
+
+def _names(written: ast.Expression) -> Iterator[ast.DottedName]:
+    match written:
+        case ast.DottedName():
+            yield written
+        case ast.Binary():
+            yield from _names(written.left)
+            yield from _names(written.right)
+        case ast.Unary():
+            yield from _names(written.term)
+        case ast.FunctionCall(arguments=arguments) if written.function.text != "count":
+            for argument in arguments:
+                yield from _names(argument)
+        case _:
+            return
+
+
+def _operands(expression: expr.Expr) -> Iterator[str]:
+    """Yield the addresses of the hyperparameters whose numbers an expression needs: not those inside `count`."""
+    if isinstance(expression, expr.Reference):
+        yield expression.address
+    elif not (isinstance(expression, expr.Call) and expression.function == "count"):
+        for each in expr.children(expression):
+            yield from _operands(each)
+
+
+def _word(domain: Domain) -> str | None:
+    """Return the first value of a domain that is no number, as text."""
+    values = (value for part in parts(domain) if isinstance(part, Categorical) for value in part.values)
+    return next((f"`{literal(value)}`" for value in values if not is_number(value)), None)

@@ -1,0 +1,52 @@
+"""Results of runs with several objectives: the Pareto front, and the error if a single best trial is asked for."""
+
+from typing import TYPE_CHECKING
+
+from spacelang.errors import PicklableError
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.objective import ObjectiveInfo, objective_names
+from spacelang.runtime.pareto import pareto_front
+
+if TYPE_CHECKING:
+    from spacelang.runtime.history import Outcome, TrialRecord
+
+
+class SeveralObjectivesError(PicklableError):
+    """A run has several objectives, so that it has no single best trial: `Result.front` has the best ones."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        shown = ", ".join(f"`{name}`" for name in names)
+        super().__init__(
+            f"the run has {len(names)} objectives ({shown}), so no single trial is the best: `result.front` is the"
+            " table of those that no other one dominates, and `result.pipeline_of(trial)` fits one of them"
+        )
+        self.names = names
+
+
+def check_single_objective(objective: ObjectiveInfo) -> None:
+    """Raise SeveralObjectivesError if a run has several objectives."""
+    if names := objective_names(objective):
+        raise SeveralObjectivesError(tuple(each.formula for each in names))
+
+
+def refuse_several_objectives(objective: ObjectiveInfo, what: str) -> None:
+    """Raise InputError if `what`, such as "a table", is for a single objective and the task has several."""
+    if names := objective_names(objective):
+        shown = ", ".join(f"`{each.formula}`" for each in names)
+        remedy = "name the score to minimize alone by `--metric`, or remove the others from the task"
+        raise InputError(f"{what} has one loss, and the task has {len(names)} objectives ({shown})", remedy)
+
+
+def front_of(outcome: "Outcome", objective: ObjectiveInfo) -> "tuple[TrialRecord, ...]":
+    """Return the Pareto front of a run; raises ValueError if it has one objective."""
+    if not objective_names(objective):
+        raise ValueError("the run has one objective: `best_configuration` and `leaderboard()` have the best trials")
+    return pareto_front(outcome.records, objective.training_size)
+
+
+def record_of_trial(outcome: "Outcome", trial: int) -> "TrialRecord":
+    """Return the trial with a number; raises ValueError if there is none, or if it failed."""
+    found = next((each for each in outcome.records if each.index == trial), None)
+    if found is None or found.trial.loss is None:
+        raise ValueError(f"trial {trial} {'does not exist' if found is None else 'failed'}: see `result.trials`")
+    return found

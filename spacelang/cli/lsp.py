@@ -1,0 +1,25 @@
+"""`spacelang lsp`: serve editors by the Language Server Protocol."""
+
+from spacelang import __version__
+from spacelang.cli._options import SpaceOptions, parse_bindings
+from spacelang.cli._output import fail
+from spacelang.optional_imports import MissingLibraryError, import_optional
+
+GROUP = ("Write a space", 8)
+
+
+def command(options: SpaceOptions) -> None:
+    """Start a language server for an editor, on standard input and output; the editor starts this command itself.
+
+    It reports mistakes while you type, completes, explains, renames and formats. README.md shows how to set up VS Code,
+    Neovim and others. It needs the extra `lsp`.
+
+    Example: `spacelang lsp --bind n_features=30`
+    """
+    try:
+        import_optional("pygls")
+    except MissingLibraryError as error:
+        fail(error.message, error.help)
+    from spacelang.language_server.server import start
+
+    start(parse_bindings(options.bind), options.allow or (), __version__)

@@ -1,0 +1,321 @@
+"""Completion: what the grammar, the catalogues and the space itself offer at the cursor."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import chain
+from typing import Final
+
+from lsprotocol import types
+
+from spacelang.analysis import TextNames
+from spacelang.analysis.annotations import MARKED_CONSTRUCTS
+from spacelang.analysis.modules import Module
+from spacelang.analysis.tasks import KINDS, LIMITED_OBJECTS, MEASURES
+from spacelang.catalog.catalogue import CatalogueEntry, NoDefault, OpaqueDefault, Parameter
+from spacelang.catalog.rules import Interval
+from spacelang.catalog.snapshot import BUNDLED
+from spacelang.ir import task as ir_task
+from spacelang.ir.domain import DATA_SIZE_NAMES, literal, parts, spell_parameter_name
+from spacelang.ir.space import Choice, Variable
+from spacelang.language_server.cursor import CursorContext, find_cursor
+from spacelang.language_server.documents import Document
+from spacelang.language_server.hovers import describe_parameter
+from spacelang.language_server.positions import PositionEncoding
+from spacelang.syntax import ast
+from spacelang.syntax.parser_tables import load
+from spacelang.syntax.sources import bundled_names
+
+_IMPORTED_PATH: Final = re.compile(r'\bimport\s*"([^"\n]*)\Z')
+_STARTED_ANNOTATION: Final = re.compile(r"@\w*\Z")
+
+
+def complete(document: Document, position: types.Position, encoding: PositionEncoding) -> list[types.CompletionItem]:
+    """Return the words that can stand at a position; the editor shows those that fit the started word."""
+    source = document.source
+    offset = encoding.offset(source, position)
+    line = source.text[source.text.rfind("\n", 0, offset) + 1 : offset]
+    if _IMPORTED_PATH.search(line):
+        return [_item(name, types.CompletionItemKind.File, "bundled space") for name in bundled_names()]
+    if "#" in re.sub(r'"[^"]*"', "", line) or line.count('"') % 2:
+        return []
+    annotation = _STARTED_ANNOTATION.search(line)
+    if annotation is not None:
+        cursor = find_cursor(source, offset - len(annotation[0]))
+        return [*_annotations()] if "AT" in cursor.expected else []
+    cursor = find_cursor(source, offset)
+    names = document.last_readable.names
+    found = chain(_Completer(cursor, names).items() if names is not None else (), _keywords(cursor))
+    unique: dict[str, types.CompletionItem] = {}
+    for item in found:
+        unique.setdefault(item.label, item)
+    return [*unique.values()]
+
+
+def _item(
+    label: str, kind: types.CompletionItemKind, detail: str = "", *, order: int = 5, text: str | None = None
+) -> types.CompletionItem:
+    return types.CompletionItem(label, kind=kind, detail=detail or None, sort_text=f"{order}{label}", insert_text=text)
+
+
+def _keywords(cursor: CursorContext) -> Iterator[types.CompletionItem]:
+    for word, terminal in _keyword_terminals().items():
+        if terminal in cursor.expected and cursor.previous != "DOT":
+            yield _item("subject to" if word == "subject" else word, types.CompletionItemKind.Keyword, order=7)
+
+
+@cache
+def _keyword_terminals() -> dict[str, str]:
+    return dict(load().keywords)
+
+
+def _annotations() -> Iterator[types.CompletionItem]:
+    for name, marked in MARKED_CONSTRUCTS.items():
+        yield _item(f"@{name}", types.CompletionItemKind.Keyword, f"marks {marked}")
+
+
+class _Completer:
+    """The completions at one place, from the names of the space and the catalogues."""
+
+    def __init__(self, cursor: CursorContext, names: TextNames) -> None:
+        self._cursor = cursor
+        self._expected = cursor.expected
+        self._catalogues = names.catalogues
+        self._module = names.module
+        self._variables = names.variables
+
+    def items(self) -> Iterator[types.CompletionItem]:
+        """Yield all completions but the keywords."""
+        cursor = self._cursor
+        match cursor.previous:
+            case "USE":
+                yield from (_item(name, types.CompletionItemKind.Module, "package") for name in sorted(BUNDLED))
+            case "TASK":
+                yield from (_item(name, types.CompletionItemKind.Keyword, "kind of task") for name in KINDS)
+            case "INCLUDE":
+                yield from self._groups(self._module, "")
+            case "IS":
+                yield from self._alternatives(cursor.compared_path)
+            case "MINIMIZE" | "MAXIMIZE" | "SUBJECT":
+                yield from self._scores()
+            case "LIMIT":
+                yield from (_item(name, types.CompletionItemKind.Keyword) for name in LIMITED_OBJECTS)
+            case "DOT":
+                yield from self._path()
+            case _:
+                yield from self._by_grammar()
+
+    def _by_grammar(self) -> Iterator[types.CompletionItem]:
+        """Yield what the accepted terminals mean: they tell members, steps, domains, values and expressions apart."""
+        expected, cursor = self._expected, self._cursor
+        if "INCLUDE" in expected:
+            yield from self._parameters()
+        if "COLUMNS" in expected:
+            yield from self._steps()
+        if "FLOAT" in expected:
+            yield from self._domains()
+        if "TRUE" in expected and cursor.compared_path:
+            yield from self._values_of(cursor.compared_path)
+        elif "TRUE" in expected and cursor.member and not {"NOT", "COMPARE"} & expected:
+            yield from self._values()
+        if "NOT" in expected or ("QUANTITY" in expected and not cursor.member):
+            yield from self._expression_names()
+        elif "QUANTITY" in expected or cursor.previous in ("LSQB", "LPAR"):
+            yield from self._sizes()
+
+    # ---- steps, members, domains and values
+
+    def _steps(self) -> Iterator[types.CompletionItem]:
+        for stage in self._module.stages:
+            yield _item(stage, types.CompletionItemKind.Class, "stage", order=1)
+        for operator in self._module.abstracts:
+            yield _item(operator, types.CompletionItemKind.Class, "abstract operator", order=1)
+        for name in self._module.imports:
+            yield _item(name, types.CompletionItemKind.Module, "import", order=2)
+        yield from self._operators(lambda _: True)
+
+    def _operators(self, fits: Callable[[CatalogueEntry], bool]) -> Iterator[types.CompletionItem]:
+        for name in self._catalogues:
+            entry = self._catalogues.get(name)
+            if entry is not None and entry.deprecated is None and fits(entry):
+                yield _item(name, types.CompletionItemKind.Class, ", ".join(sorted(entry.roles)), order=4)
+
+    def _groups(self, module: Module, before: str) -> Iterator[types.CompletionItem]:
+        for name in module.groups:
+            yield _item(f"{before}{name}", types.CompletionItemKind.Struct, "group of parameters")
+        for called, other in module.imports.items() if not before else ():
+            yield from self._groups(other, f"{called}.")
+
+    def _parameters(self) -> Iterator[types.CompletionItem]:
+        owner = self._cursor.owner
+        given = next((brace.members for brace in reversed(self._cursor.braces) if not brace.is_set), ())
+        entry = self._catalogues.get(owner)
+        for parameter in entry.parameters.values() if entry is not None else ():
+            if parameter.name not in given and parameter.refused is None:
+                detail = describe_parameter(parameter, owner)
+                order = 8 if parameter.deprecated is not None else 3
+                yield _item(parameter.name, types.CompletionItemKind.Property, detail, order=order)
+        home, rest = self._home_of(owner)
+        if rest in home.abstracts:
+            for name in _member_names(home.abstracts[rest].body, home):
+                if name not in given:
+                    text = spell_parameter_name(name)
+                    yield _item(text, types.CompletionItemKind.Property, f"parameter of `{owner}`", order=3)
+
+    def _home_of(self, name: str) -> tuple[Module, str]:
+        span = self._module.file.span
+        words = tuple(ast.Word(word, span) for word in name.split("."))
+        return self._module.home_of(ast.DottedName(words, span))
+
+    @property
+    def _parameter(self) -> Parameter | None:
+        entry = self._catalogues.get(self._cursor.owner)
+        return None if entry is None else entry.parameters.get(self._cursor.member)
+
+    def _domains(self) -> Iterator[types.CompletionItem]:
+        parameter = self._parameter
+        if parameter is None:
+            return
+        for text in _typical_domains(parameter):
+            yield _item(text, types.CompletionItemKind.Value, parameter.expected, order=0)
+        if parameter.takes_operators:
+            yield from self._operators(lambda entry: parameter.check_operator(entry) is None)
+
+    def _values(self) -> Iterator[types.CompletionItem]:
+        parameter = self._parameter
+        known = () if parameter is None else parameter.accepted_values
+        default = None if parameter is None else _default_value(parameter)
+        if default is not None:
+            yield _item(default, types.CompletionItemKind.Value, "default", order=0)
+        for value in known:
+            yield _item(literal(value), types.CompletionItemKind.Value, "legal value", order=1)
+        if parameter is not None and parameter.takes_operators:
+            yield from self._operators(lambda entry: parameter.check_operator(entry) is None)
+        yield from self._values_of((self._cursor.owner, self._cursor.member))
+
+    def _values_of(self, path: Sequence[str]) -> Iterator[types.CompletionItem]:
+        """Yield the values of the hyperparameter, or the alternatives of the decision, that a path names."""
+        yield from self._alternatives(path)
+        for variable in self._find(path):
+            if not isinstance(variable.node, Choice):
+                values = (value for part in parts(variable.node.domain) for value in getattr(part, "values", ()))
+                for value in values:
+                    yield _item(literal(value), types.CompletionItemKind.EnumMember, f"value of `{path[-1]}`", order=0)
+
+    def _alternatives(self, path: Sequence[str]) -> Iterator[types.CompletionItem]:
+        for variable in self._find(path):
+            for branch in variable.node.branches if isinstance(variable.node, Choice) else ():
+                text = _spell_alternative(branch.name)
+                yield _item(text, types.CompletionItemKind.EnumMember, f"alternative of `{path[-1]}`", order=0)
+
+    # ---- names in expressions
+
+    def _find(self, path: Sequence[str]) -> list[Variable]:
+        """Return the variables that a path may name; a single word in a body is looked for in that body first."""
+        own = ".".join((self._cursor.owner.rpartition(".")[2], *path)) if self._cursor.owner else ""
+        for wanted in (own, ".".join(path)):
+            found = [v for a, v in self._variables.items() if wanted and (a == wanted or a.endswith(f".{wanted}"))]
+            if found:
+                return found
+        return []
+
+    def _expression_names(self) -> Iterator[types.CompletionItem]:
+        body = next((brace for brace in reversed(self._cursor.braces) if not brace.is_set), None)
+        for name in body.members if body is not None else ():
+            yield _item(spell_parameter_name(name), types.CompletionItemKind.Property, "in this body", order=0)
+        owner = self._cursor.owner.rpartition(".")[2]
+        for address, variable in self._variables.items():
+            words = address.split(".")
+            detail = "decision" if isinstance(variable.node, Choice) else "hyperparameter"
+            if len(words) == 1:
+                yield _item(address, types.CompletionItemKind.Variable, detail, order=1)
+            elif owner and words[-2] == owner:
+                yield _item(spell_parameter_name(words[-1]), types.CompletionItemKind.Property, detail, order=0)
+            elif body is None:
+                yield _item(_spell_path(words), types.CompletionItemKind.Property, detail, order=2)
+        for value in self._module.values:
+            yield _item(value, types.CompletionItemKind.Variable, "value", order=1)
+        yield from self._sizes()
+
+    def _sizes(self) -> Iterator[types.CompletionItem]:
+        for name in DATA_SIZE_NAMES:
+            yield _item(name, types.CompletionItemKind.Constant, "number of the data", order=6)
+
+    def _path(self) -> Iterator[types.CompletionItem]:
+        """Yield the words that can follow a dot: names in an import, operators of a package, parts of an address."""
+        path = self._cursor.path
+        home = self._module
+        for word in path:
+            if word not in home.imports:
+                break
+            home = home.imports[word]
+        else:
+            for name in (*home.stages, *home.groups, *home.abstracts, *home.imports):
+                yield _item(name, types.CompletionItemKind.Class, f"in `{path[-1]}`")
+        for operator in self._catalogues.used.get(path[0], ()) if len(path) == 1 else ():
+            yield _item(operator, types.CompletionItemKind.Class, f"operator of `{path[0]}`")
+        beginning = ".".join(path)
+        for address in self._variables:
+            if address.startswith(f"{beginning}."):
+                word = address.removeprefix(f"{beginning}.").split(".")[0]
+                yield _item(_spell_alternative(word), types.CompletionItemKind.Property, f"in `{beginning}`", order=0)
+        decision = self._variables.get(beginning)
+        for branch in decision.node.branches if decision is not None and isinstance(decision.node, Choice) else ():
+            text = _spell_alternative(branch.name)
+            yield _item(text, types.CompletionItemKind.EnumMember, f"alternative of `{path[-1]}`", order=1)
+
+    def _scores(self) -> Iterator[types.CompletionItem]:
+        for name in self._catalogues.scorers:
+            shown = name.removeprefix(ir_task.NEGATED_PREFIX)
+            yield _item(shown, types.CompletionItemKind.Constant, "metric")
+        yield from (_item(name, types.CompletionItemKind.Constant, "measure of a pipeline") for name in MEASURES)
+
+
+def _member_names(body: ast.Body | None, home: Module) -> Iterator[str]:
+    """Yield the names of the members of a body, groups included."""
+    for member in body.members if body is not None else ():
+        if isinstance(member, ast.ParameterGroupInclusion):
+            other, rest = home.home_of(member.name)
+            group = other.groups.get(rest)
+            yield from _member_names(group.body, other) if group is not None and group.body is not body else ()
+        elif isinstance(member, ast.NamedMember):
+            yield member.name.text
+
+
+def _typical_domains(parameter: Parameter) -> Iterator[str]:
+    """Yield domains of legal values: sets of the listed values, `bool`, and ranges with two finite ends."""
+    values = parameter.accepted_values
+    default = _default_value(parameter)
+    behind = "" if default is None else f" = {default}"
+    if {value for value in values if isinstance(value, bool)} == {True, False}:
+        yield "bool" + (behind if isinstance(parameter.default, bool) else "")
+    words = [literal(value) for value in values if isinstance(value, str)]
+    if len(words) > 1:
+        yield f"{{{', '.join(words)}}}" + (behind if default in words else "")
+    for rule in parameter.accepts or ():
+        if isinstance(rule, Interval) and abs(rule.lower) < _HUGE and abs(rule.upper) < _HUGE:
+            kind, ends = "int" if rule.is_integer else "float", (rule.lower, rule.upper)
+            first, last = (literal(int(end) if float(end).is_integer() else end) for end in ends)
+            opening, closing = "(" if rule.lower_open else "[", ")" if rule.upper_open else "]"
+            yield f"{kind}{opening}{first}, {last}{closing}"
+
+
+_HUGE: Final = 1e15
+
+
+def _default_value(parameter: Parameter) -> str | None:
+    match parameter.default:
+        case NoDefault() | OpaqueDefault():
+            return None
+        case bool() | int() | float() | str() | tuple() | None as value:
+            return literal(value)
+        case named:
+            return named.name
+
+
+def _spell_alternative(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f'"{name}"'
+
+
+def _spell_path(words: Sequence[str]) -> str:
+    return ".".join([*map(_spell_alternative, words[:-1]), spell_parameter_name(words[-1])])

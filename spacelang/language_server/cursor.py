@@ -1,0 +1,170 @@
+"""The place of the cursor in an unfinished text: what the grammar accepts there, and the bodies around it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final
+
+from spacelang.frozen import frozen
+from spacelang.syntax.lr_driver import LrDriver, Token
+from spacelang.syntax.parser_tables import load
+from spacelang.syntax.recovery import split_items
+from spacelang.text import Source
+
+_STARTED_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_MAX_REPAIRS: Final = 5
+_CLOSING: Final = {"RBRACE": "LBRACE", "RPAR": "LPAR", "RSQB": "LSQB"}
+_SET_OPENERS: Final = frozenset({"COLON", "VBAR", "IN", "ORDERED"})
+"""Terminals before a brace that opens a set of values instead of a body."""
+
+
+@frozen
+class OpenBrace:
+    """An open brace before the cursor: the operator (or `params`, `task` …) whose body it opens, or a set of values."""
+
+    owner: str
+    members: tuple[str, ...]  # The names of the members that are complete before the cursor
+    is_set: bool
+
+
+@frozen
+class CursorContext:
+    """The place of the cursor: the started word, the terminals that may stand there, and the tokens before."""
+
+    start: int
+    word: str
+    expected: frozenset[str]
+    tokens: tuple[Token, ...]
+    braces: tuple[OpenBrace, ...]
+
+    @property
+    def previous(self) -> str:
+        """The terminal before the started word; an empty string at the beginning of an item."""
+        return self.tokens[-1].type if self.tokens else ""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The words before the started one that belong to the same path: `a` and `b` in `a.b.c`."""
+        return _path_before(self.tokens) if self.previous == "DOT" else ()
+
+    @property
+    def compared_path(self) -> tuple[str, ...]:
+        """The path on the left side of the comparison or test in which the cursor is; empty if it is in none."""
+        for place in range(len(self.tokens) - 1, 0, -1):
+            kind = self.tokens[place].type
+            if kind in ("COMPARE", "IN", "IS"):
+                return _path_before((*self.tokens[:place], _DOT))
+            if kind not in ("LBRACE", "COMMA", "NAME", "STRING", "NUMBER", "DOT"):
+                return ()
+        return ()
+
+    @property
+    def member(self) -> str:
+        """The name of the member whose domain or value the cursor is in; an empty string outside of one."""
+        depth = 0
+        for place in range(len(self.tokens) - 1, 0, -1):
+            kind = self.tokens[place].type
+            depth += (kind in _CLOSING) - (kind in _CLOSING.values())
+            if kind in ("COLON", "EQUAL") and depth <= 0 and self.tokens[place - 1].type in ("NAME", "TICKED"):
+                return _without_ticks(self.tokens[place - 1])
+            if depth <= 0 and kind in ("WHEN", "FORBID", "REQUIRE", "ASSIGN"):
+                return ""
+        return ""
+
+    @property
+    def owner(self) -> str:
+        """The operator in whose body the cursor is; an empty string outside of bodies."""
+        return next((brace.owner for brace in reversed(self.braces) if not brace.is_set), "")
+
+
+def find_cursor(source: Source, offset: int) -> CursorContext:
+    """Return the place of the cursor at an offset. Mistakes before it, in the same item or in others, do not matter."""
+    started = _STARTED_WORD.search(source.text, 0, offset)
+    start = started.start() if started else offset
+    begin = next((first for first, end in split_items(source.text, 0) if first <= start <= end and end >= offset), 0)
+    text = source.text[begin:start]
+    tokens, expected = _tokens_and_expected(text)
+    return CursorContext(start, source.text[start:offset], expected, tokens, tuple(_open_braces(tokens)))
+
+
+@cache
+def _driver() -> LrDriver:
+    return LrDriver(load(), _NoBuilder())
+
+
+def _tokens_and_expected(text: str) -> tuple[tuple[Token, ...], frozenset[str]]:
+    """Return the tokens of a text, and the terminals that may follow; lines with mistakes are left out."""
+    driver = _driver()
+    for _ in range(_MAX_REPAIRS):
+        tokens, expected, mistake = driver.read_beginning(text)
+        if mistake is None:
+            return tokens, expected
+        line = text.rfind("\n", 0, mistake) + 1
+        end = text.find("\n", mistake)
+        end = len(text) if end < 0 else end
+        if not text[line:end].strip() or not line:
+            break
+        text = text[:line] + re.sub(r"[^{}()\[\]\n]", " ", text[line:end]) + text[end:]
+    return tokens, expected
+
+
+def _open_braces(tokens: Sequence[Token]) -> Iterator[OpenBrace]:
+    stack: list[int] = []
+    for place, token in enumerate(tokens):
+        if token.type in _CLOSING.values():
+            stack.append(place)
+        elif token.type in _CLOSING and stack:
+            stack.pop()
+    for place in (place for place in stack if tokens[place].type == "LBRACE"):
+        before = tokens[place - 1].type if place else ""
+        yield OpenBrace(_owner(tokens[:place]), tuple(_members(tokens, place)), before in _SET_OPENERS)
+
+
+def _owner(before: Sequence[Token]) -> str:
+    if len(before) > 1 and before[-2].type in ("PARAMS", "TASK", "ABSTRACT"):
+        return "" if before[-2].type == "TASK" else str(before[-1])
+    if len(before) > 2 and before[-2].type == "AS":
+        before = before[:-2]
+    return ".".join(_path_before((*before, _DOT)))
+
+
+def _members(tokens: Sequence[Token], opening: int) -> Iterator[str]:
+    depth = 0
+    for place in range(opening + 1, len(tokens)):
+        kind = tokens[place].type
+        depth += (kind in _CLOSING.values()) - (kind in _CLOSING)
+        named = depth == 0 and kind in ("COLON", "EQUAL", "ASSIGN") and tokens[place - 1].type in ("NAME", "TICKED")
+        if named and not (kind == "EQUAL" and tokens[place - 2].type == "RSQB"):
+            yield _without_ticks(tokens[place - 1])
+
+
+def _path_before(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Return the words of the path that ends with a dot at the end of the tokens."""
+    words: list[str] = []
+    place = len(tokens) - 1
+    while place > 0 and tokens[place].type == "DOT" and tokens[place - 1].type in ("NAME", "TICKED", "STRING"):
+        words.append(_without_ticks(tokens[place - 1]).strip('"'))
+        place -= 2
+    return tuple(reversed(words))
+
+
+def _without_ticks(token: Token) -> str:
+    return str(token).strip("`")
+
+
+def _sign(kind: str) -> Token:
+    token = Token(".")
+    token.type, token.start_pos, token.end_pos = kind, 0, 0
+    return token
+
+
+_DOT: Final = _sign("DOT")
+
+
+class _NoBuilder:
+    """A builder that builds nothing, for texts of which only the tokens matter."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda _: None

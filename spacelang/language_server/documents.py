@@ -1,0 +1,241 @@
+"""Open documents: every version is parsed and checked at most once, and imports see texts that are not saved yet."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from pygls import uris
+
+from spacelang.analysis import CheckContext, CheckResult, FileReader, TextNames, check
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.language_server.names import NameIndex, index_names
+from spacelang.serialization.json_documents import is_compiled
+from spacelang.solver.counting import Structures
+from spacelang.syntax.parser import ParseResult, parse
+from spacelang.syntax.sources import ImportLocation, read_import, read_source
+from spacelang.text import Origin, Source, Span
+
+
+@dataclass(eq=False)
+class Document:
+    """One version of an open text, with everything that is known about it; each result is computed on first use.
+
+    `previous` is an earlier version that could be read completely.
+    """
+
+    uri: str
+    version: int | None
+    source: Source
+    context: CheckContext
+    previous: "Document | None" = None
+
+    @cached_property
+    def parsed(self) -> ParseResult:
+        """The syntax tree and the syntax errors of the text."""
+        return parse(self.source)
+
+    @cached_property
+    def is_compiled(self) -> bool:
+        """True if the text is the JSON document of a compiled space."""
+        return is_compiled(self.source.text)
+
+    @cached_property
+    def checked(self) -> CheckResult:
+        """The result of the check, and of the check of everything that the text imports."""
+        return check(self.source, self.context)
+
+    @property
+    def is_checked(self) -> bool:
+        """True if the result of the check is known already."""
+        return "checked" in self.__dict__
+
+    @property
+    def names(self) -> TextNames | None:
+        """The files, catalogues and variables of the text; None for a JSON document."""
+        return self.checked.names
+
+    @cached_property
+    def index(self) -> NameIndex:
+        """The names of the text and of the files that it imports, with what they stand for."""
+        return NameIndex(()) if self.names is None else index_names(self.names)
+
+    @property
+    def structures(self) -> Structures | None:
+        """The structures of the space; None if the text has errors."""
+        return self.checked.structures
+
+    @property
+    def last_readable(self) -> "Document":
+        """The newest checked version whose names are all known: this one, or one before a syntax error."""
+        if self.previous is None or (self.is_checked and self.names is not None and not self.names.module.is_torn):
+            return self
+        return self.previous
+
+    def successor(self, version: int | None, text: str) -> "Document":
+        """Return the next version of the document."""
+        previous = self.last_readable
+        previous.previous = None  # one earlier version is enough
+        source = Source(self.source.name, text, self.source.origin)
+        return Document(self.uri, version, source, self.context, previous)
+
+    def refreshed(self) -> "Document":
+        """Return the same version without results, because a file that it imports has changed."""
+        return Document(self.uri, self.version, self.source, self.context, self.previous)
+
+    def imports(self, path: Path) -> bool:
+        """Return True if the checked text imports a file, directly or by way of others."""
+        return self.is_checked and path in imported_paths(self.names)
+
+
+def imported_paths(names: TextNames | None) -> set[Path]:
+    """Return the paths of all files that a text imports."""
+    if names is None:
+        return set()
+    found, waiting = set[Path](), [*names.module.imports.values()]
+    while waiting:
+        module = waiting.pop()
+        if module.source.origin is not None and module.source.origin.path not in found:
+            found.add(module.source.origin.path)
+            waiting.extend(module.imports.values())
+    return found
+
+
+@dataclass(eq=False)
+class Documents(FileReader):
+    """All open documents by address, and the parsed files that they import."""
+
+    bindings: Mapping[str, int] = field(default_factory=dict)
+    allowed: frozenset[str] = frozenset()
+    folders: tuple[Path, ...] = ()
+    _open: dict[str, Document] = field(default_factory=dict)
+    _files: dict[tuple[Path, str], tuple[Source, ParseResult]] = field(default_factory=dict)
+    _closed: dict[Path, tuple[tuple[int, int], Document]] = field(default_factory=dict)
+
+    @cached_property
+    def context(self) -> CheckContext:
+        """The context in which all documents are checked."""
+        return CheckContext(self.bindings, self.allowed, files=self)
+
+    def __iter__(self) -> Iterator[Document]:
+        """Iterate over the open documents."""
+        return iter([*self._open.values()])
+
+    def get(self, uri: str) -> Document | None:
+        """Return an open document, or None if no document with this address is open."""
+        return self._open.get(uri)
+
+    def open(self, uri: str, version: int | None, text: str) -> Document:
+        """Store a document that was opened in the editor, and return it."""
+        self._open[uri] = Document(uri, version, source_of(uri, text), self.context)
+        self.refresh_importers(uri)
+        return self._open[uri]
+
+    def change(self, uri: str, version: int | None, text: str) -> Document:
+        """Store a new version of a document, and return it."""
+        known = self._open.get(uri)
+        if known is None:
+            return self.open(uri, version, text)
+        if known.source.text == text:
+            known.version = version
+            return known
+        self._open[uri] = known.successor(version, text)
+        self.refresh_importers(uri)
+        return self._open[uri]
+
+    def close(self, uri: str) -> None:
+        """Forget a document that was closed in the editor."""
+        self._open.pop(uri, None)
+        self.refresh_importers(uri)
+
+    def refresh_importers(self, uri: str) -> list[Document]:
+        """Discard the results of all open documents that import a changed file, and return these documents."""
+        path = _real_path(uri)
+        stale = [] if path is None else [document for document in self if document.imports(path)]
+        for document in stale:
+            self._open[document.uri] = document.refreshed()
+        return [self._open[document.uri] for document in stale]
+
+    def workspace_documents(self) -> list[Document]:
+        """Return the open documents, and the spaces in the folders of the workspace that are not open."""
+        opened = [*self]
+        known = {each.source.origin.path for each in opened if each.source.origin is not None}
+        closed = (self._file(path) for path in self._workspace_files() if path not in known)
+        return [*opened, *(document for document in closed if document is not None)]
+
+    def _workspace_files(self) -> Iterator[Path]:
+        left = MAX_WORKSPACE_FILES
+        for folder in self.folders:
+            for place, folders, files in os.walk(folder):
+                folders[:] = sorted(name for name in folders if name[0] != "." and name not in _SKIPPED_FOLDERS)
+                for name in sorted(files):
+                    if name.endswith(".space") and left > 0:
+                        left -= 1
+                        yield Path(os.path.realpath(Path(place) / name))
+
+    def _file(self, path: Path) -> Document | None:
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        stamp = status.st_mtime_ns, status.st_size
+        known = self._closed.get(path)
+        if known is None or known[0] != stamp:
+            source = read_source(str(path))
+            if isinstance(source, Diagnostic):
+                return None
+            uri = uris.from_fs_path(str(path)) or ""
+            known = self._closed[path] = stamp, Document(uri, None, source, self.context)
+        return known[1]
+
+    # ---- the reader of files for checks
+
+    def parse(self, source: Source) -> ParseResult:
+        """Return the syntax tree of a document or of an imported file, parsed once for each of its versions."""
+        for document in self._open.values():
+            if document.source is source:
+                return document.parsed
+        if source.origin is None:
+            return parse(source)
+        key = source.origin.path, source.name
+        known = self._files.get(key)
+        if known is None or known[0].text != source.text:
+            known = self._files[key] = source, parse(source)
+        return known[1]
+
+    def read_import(self, place: ImportLocation, reference: str, at: Span) -> Source | Diagnostic:
+        """Return the text of an imported file: of its open document if it has one, else from the disk."""
+        opened = self._open_at(place.origin.path)
+        source = read_import(place, reference, at) if opened is None else None
+        if isinstance(source, Diagnostic):
+            return source
+        text = opened.source.text if opened is not None else source.text if source is not None else ""
+        known = self._files.get((place.origin.path, place.name))
+        return known[0] if known is not None and known[0].text == text else Source(place.name, text, place.origin)
+
+    def _open_at(self, path: Path) -> Document | None:
+        found = (each for each in self._open.values() if each.source.origin is not None)
+        return next((each for each in found if each.source.origin and each.source.origin.path == path), None)
+
+
+MAX_WORKSPACE_FILES = 500  # The maximum number of spaces that references and symbols of a workspace are looked for in
+_SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
+
+
+def source_of(uri: str, text: str) -> Source:
+    """Return the source of a document; it has no origin if the document was never saved."""
+    path = _real_path(uri)
+    if path is None:
+        return Source(uri.rpartition("/")[2] or uri, text)
+    return Source(path.name, text, Origin(path, path.parent))
+
+
+def uri_of(source: Source) -> str | None:
+    """Return the address of the file that a source was read from, or None if it was not read from a file."""
+    return None if source.origin is None else uris.from_fs_path(str(source.origin.path))
+
+
+def _real_path(uri: str) -> Path | None:
+    path = uris.to_fs_path(uri) if uri.startswith("file:") else None
+    return None if path is None else Path(os.path.realpath(path))

@@ -1,0 +1,115 @@
+"""Hover texts: what a name stands for, with comments, legal values, ranges and the number of structures below it."""
+
+from collections.abc import Iterator
+
+from lsprotocol import types
+
+from spacelang.analysis import TextNames
+from spacelang.catalog.catalogue import CatalogueEntry, NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
+from spacelang.ir.domain import describe, literal
+from spacelang.ir.space import Choice
+from spacelang.language_server.counts import branch_counts
+from spacelang.language_server.documents import Document
+from spacelang.language_server.names import Occurrence, SymbolKind
+from spacelang.language_server.positions import PositionEncoding
+from spacelang.text import Span, count_with_noun
+
+
+def hover(document: Document, position: types.Position, encoding: PositionEncoding) -> types.Hover | None:
+    """Return a description of what is named at a position, or None."""
+    names = document.names
+    found = document.index.at(document.source, encoding.offset(document.source, position))
+    if names is None or not found:
+        return None
+    texts = dict.fromkeys(text for each in found for text in _describe(each, document, names) if text)
+    content = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(texts))
+    return types.Hover(content, encoding.range(found[0].span))
+
+
+def _describe(each: Occurrence, document: Document, names: TextNames) -> Iterator[str]:
+    symbol = each.symbol
+    yield f"**{symbol.kind}** `{symbol.name}`"
+    if symbol.kind is SymbolKind.OPERATOR:
+        entry = names.catalogues.get(symbol.name)
+        if entry is not None:
+            yield from _operator(entry)
+    if symbol.kind is SymbolKind.PARAMETER and symbol.operator:
+        entry = names.catalogues.get(symbol.operator)
+        parameter = None if entry is None else entry.parameters.get(symbol.name)
+        if parameter is not None:
+            yield describe_parameter(parameter, symbol.operator)
+    if symbol.kind is SymbolKind.DATA_SIZE:
+        number = document.context.bindings.get(symbol.name)
+        yield "a number of the data, " + ("which is not bound here" if number is None else f"bound to {number:,}")
+    if symbol.definition is not None:
+        yield _comment(symbol.definition)
+        yield from _variables(symbol.definition, document, names)
+
+
+def _operator(entry: CatalogueEntry) -> Iterator[str]:
+    roles = ", ".join(sorted(entry.roles))
+    yield f"{roles} of `{entry.module}`, with {count_with_noun(len(entry.parameters), 'parameter')}"
+    if entry.deprecated is not None:
+        yield f"deprecated since {entry.deprecated.since}: {entry.deprecated.note}"
+    if entry.catalogue == "sklearn":
+        page = f"https://scikit-learn.org/stable/modules/generated/{entry.module}.{entry.name}.html"
+        yield f"[documentation]({page})"
+
+
+def describe_parameter(parameter: Parameter, operator: str) -> str:
+    """Return the legal values and the default of a parameter, as one sentence."""
+    text = f"parameter of `{operator}`: {parameter.expected}; {_default(parameter)}"
+    if parameter.deprecated is not None:
+        text += f"; deprecated since {parameter.deprecated.since}"
+    return text
+
+
+def _default(parameter: Parameter) -> str:
+    match parameter.default:
+        case NoDefault():
+            return "must be given"
+        case NamedObjectDefault(name):
+            return f"default `{name}`"
+        case OpaqueDefault(text):
+            return f"default `{text}`"
+        case value:
+            return f"default `{literal(value)}`"
+
+
+def _comment(definition: Span) -> str:
+    """Return the comment on the lines directly above a declaration, or at the end of its line."""
+    source, lines = definition.source, list[str]()
+    number = definition.line
+    while (line := source.line(number - 1).strip()).startswith("#"):
+        lines.insert(0, line.lstrip("# "))
+        number -= 1
+    _, mark, behind = source.line(definition.line).partition("  # ")
+    return " ".join([*lines, *([behind] if mark else [])])
+
+
+def _variables(definition: Span, document: Document, names: TextNames) -> Iterator[str]:
+    """Yield the domain of the hyperparameter, or the alternatives of the decision, that is declared at a place."""
+    checked = {} if document.checked.space is None else document.checked.space.variables
+    for address, variable in names.variables.items():
+        node = checked.get(address, variable).node  # with its condition, if the text has no errors
+        if isinstance(node, Choice):
+            yield from _decision(node, definition, document)
+        elif node.span == definition:
+            yield f"`{describe(node.domain)}`, default `{literal(node.default)}`"
+            if node.condition is not None:
+                yield f"active when `{node.condition.span.text}`"
+
+
+def _decision(choice: Choice, definition: Span, document: Document) -> Iterator[str]:
+    places = [branch.span for branch in choice.branches]
+    if choice.span != definition and definition not in places:
+        return
+    counts = branch_counts(document, choice)
+    if choice.span == definition:
+        default = choice.branches[choice.default].name if choice.branches else "none"
+        yield f"a decision with {count_with_noun(len(choice.branches), 'alternative')}, default `{default}`"
+        if counts:
+            yield f"in {count_with_noun(sum(counts.values()), 'structure')}"
+    for branch in choice.branches:
+        if branch.span == definition and branch.name in counts:
+            yield f"alternative of `{choice.name}` in {count_with_noun(counts[branch.name], 'structure')}"

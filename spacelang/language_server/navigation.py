@@ -1,0 +1,155 @@
+"""Definitions, references, highlights and renaming of names, across files."""
+
+from collections.abc import Iterator
+
+from lsprotocol import types
+
+from spacelang.diagnostics.diagnostic import Severity
+from spacelang.ir.domain import is_bare_word
+from spacelang.language_server.documents import Document, Documents, uri_of
+from spacelang.language_server.names import Occurrence, Symbol, SymbolKind
+from spacelang.language_server.positions import PositionEncoding
+from spacelang.text import Span
+
+RENAMED_KINDS = frozenset(
+    {
+        SymbolKind.STAGE,
+        SymbolKind.GROUP,
+        SymbolKind.ABSTRACT,
+        SymbolKind.IMPORT,
+        SymbolKind.VALUE,
+        SymbolKind.ALTERNATIVE,
+    }
+)
+"""The kinds of names that a space declares itself; parameters are named by the library that takes them."""
+
+
+class RenameError(Exception):
+    """A name cannot be changed; the text says why."""
+
+
+def definitions(document: Document, position: types.Position, encoding: PositionEncoding) -> list[types.Location]:
+    """Return the declarations of what is named at a position."""
+    offset = encoding.offset(document.source, position)
+    found = document.index.at(document.source, offset)
+    places = [each.symbol.definition for each in found if each.symbol.definition is not None]
+    elsewhere = [p for p in places if not (p.source is document.source and p.start <= offset <= p.end)]
+    return [*_locations(dict.fromkeys(elsewhere or places), document, encoding)]
+
+
+def references(
+    document: Document,
+    documents: Documents,
+    position: types.Position,
+    encoding: PositionEncoding,
+    *,
+    with_definition: bool = True,
+) -> list[types.Location]:
+    """Return all places in the workspace that mention what is named at a position."""
+    symbols = _symbols_at(document, encoding.offset(document.source, position))
+    return [
+        types.Location(home.uri if each.span.source is home.source else uri, encoding.range(each.span))
+        for home, each in _occurrences(symbols, document, documents)
+        if (with_definition or not each.is_definition) and (uri := uri_of(each.span.source) or home.uri)
+    ]
+
+
+def highlights(
+    document: Document, position: types.Position, encoding: PositionEncoding
+) -> list[types.DocumentHighlight]:
+    """Return the places in a document that mention what is named at a position."""
+    symbols = _symbols_at(document, encoding.offset(document.source, position))
+    spans = {each.span for symbol in symbols for each in document.index.of(symbol)}
+    return [types.DocumentHighlight(encoding.range(span)) for span in sorted(spans) if span.source is document.source]
+
+
+def renamed_range(document: Document, position: types.Position, encoding: PositionEncoding) -> types.Range:
+    """Return the range of the name at a position; raise RenameError if it cannot be changed."""
+    return encoding.range(_renamed(document, encoding.offset(document.source, position)).span)
+
+
+def rename(
+    document: Document, documents: Documents, position: types.Position, name: str, encoding: PositionEncoding
+) -> types.WorkspaceEdit:
+    """Return the edits that give a new name to what is named at a position; raise RenameError if that is impossible."""
+    chosen = _renamed(document, encoding.offset(document.source, position))
+    if not is_bare_word(name):
+        raise RenameError(f"`{name}` cannot be a name: use letters, digits and `_`, and no reserved word")
+    symbols = {chosen.symbol.key: chosen.symbol}
+    if chosen.symbol.kind in (SymbolKind.STAGE, SymbolKind.ABSTRACT):
+        # An alternative without a name of its own is called like the stage or operator that it consists of.
+        for _, each in _occurrences([chosen.symbol], document, documents):
+            others = document.index.at(each.span.source, each.span.start)
+            symbols |= {o.symbol.key: o.symbol for o in others if o.span == each.span and o.is_definition}
+    changes: dict[str, dict[Span, types.TextEdit]] = {}
+    for home, each in _occurrences([*symbols.values()], document, documents):
+        uri = home.uri if each.span.source is home.source else uri_of(each.span.source)
+        if uri is not None and each.span.text in (chosen.symbol.name, f'"{chosen.symbol.name}"'):
+            changes.setdefault(uri, {})[each.span] = _edit(each, chosen.symbol, name, document, encoding)
+    _refuse_clash(document, changes.get(document.uri, {}), name)
+    return types.WorkspaceEdit(changes={uri: [*edits.values()] for uri, edits in changes.items()})
+
+
+def _edit(
+    each: Occurrence, symbol: Symbol, name: str, document: Document, encoding: PositionEncoding
+) -> types.TextEdit:
+    """Return the edit of one place; an operator that is named by its class gets its new name after `as`."""
+    if symbol.kind is SymbolKind.ALTERNATIVE and each.is_definition and _is_class(each, document):
+        end = encoding.position(each.span.source, each.span.end)
+        return types.TextEdit(types.Range(end, end), f" as {name}")
+    return types.TextEdit(encoding.range(each.span), name)
+
+
+def _is_class(each: Occurrence, document: Document) -> bool:
+    others = document.index.at(each.span.source, each.span.start)
+    return any(other.symbol.kind is SymbolKind.OPERATOR and other.span == each.span for other in others)
+
+
+def _refuse_clash(document: Document, edits: dict[Span, types.TextEdit], name: str) -> None:
+    """Raise RenameError if the document has an error after the renaming that it does not have before."""
+    text, shift = document.source.text, 0
+    for span, edit in sorted(edits.items(), key=lambda pair: pair[0].start):
+        start = span.end if edit.new_text.startswith(" as ") else span.start
+        text = text[: start + shift] + edit.new_text + text[span.end + shift :]
+        shift += len(edit.new_text) - (span.end - start)
+    before = {problem.code for problem in document.checked.diagnostics}
+    for problem in document.successor(None, text).checked.diagnostics:
+        if problem.severity is Severity.ERROR and problem.code not in before:
+            raise RenameError(f"`{name}` cannot be the new name: {problem.message}")
+
+
+def _renamed(document: Document, offset: int) -> Occurrence:
+    found = document.index.at(document.source, offset)
+    renamed = [each for each in found if each.symbol.kind in RENAMED_KINDS and each.symbol.definition is not None]
+    if not renamed:
+        what = f"the {found[0].symbol.kind} `{found[0].symbol.name}` is not named by the space" if found else "no name"
+        raise RenameError(f"nothing to rename here: {what}")
+    return min(renamed, key=lambda each: (each.symbol.kind is SymbolKind.ALTERNATIVE, each.span.end - each.span.start))
+
+
+def _symbols_at(document: Document, offset: int) -> list[Symbol]:
+    return [*{each.symbol.key: each.symbol for each in document.index.at(document.source, offset)}.values()]
+
+
+def _occurrences(
+    symbols: list[Symbol], document: Document, documents: Documents
+) -> Iterator[tuple[Document, Occurrence]]:
+    """Yield the occurrences of symbols in a document and, if they are declared in files, in the whole workspace."""
+    is_shared = any(each.definition is not None and each.definition.source.origin is not None for each in symbols)
+    others = documents.workspace_documents() if is_shared else []
+    seen: set[tuple[object, ...]] = set()
+    for home in [document, *(each for each in others if each.uri != document.uri)]:
+        for symbol in symbols:
+            for each in home.index.of(symbol):
+                origin = each.span.source.origin
+                place = (origin.path if origin is not None else home.uri, each.span.start, each.span.end)
+                if place not in seen:
+                    seen.add(place)
+                    yield home, each
+
+
+def _locations(places: "dict[Span, None]", document: Document, encoding: PositionEncoding) -> Iterator[types.Location]:
+    for place in places:
+        uri = document.uri if place.source is document.source else uri_of(place.source)
+        if uri is not None:
+            yield types.Location(uri, encoding.range(place))

@@ -1,0 +1,243 @@
+"""The server: answers the requests of an editor by the modules of the features, and publishes diagnostics."""
+
+import asyncio
+import gc
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from lsprotocol import types
+from pygls import uris
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+
+from spacelang.analysis.context import BindingError, check_bindings
+from spacelang.language_server import (
+    completions,
+    counts,
+    formatting,
+    hovers,
+    navigation,
+    outline,
+    problems,
+    semantic_tokens,
+)
+from spacelang.language_server.documents import Document, Documents
+from spacelang.language_server.positions import PositionEncoding
+
+QUIET_SECONDS: Final = 0.005
+"""The time after a change before the text is checked, so that requests that follow the change are answered first."""
+COMPLETION_CHARACTERS: Final = [".", "@", ":", "=", "{", " "]
+
+
+class SpaceLanguageServer(LanguageServer):
+    """A language server for spaces."""
+
+    def __init__(self, bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> None:
+        """Create the server; `bindings` and `allowed` are the options `--bind` and `--allow`."""
+        super().__init__("spacelang", version, types.TextDocumentSyncKind.Full)
+        self.documents = Documents(bindings, frozenset(allowed))
+        self._waiting: dict[str, asyncio.TimerHandle] = {}
+
+    @property
+    def encoding(self) -> PositionEncoding:
+        """The unit of columns that was agreed with the client."""
+        return PositionEncoding(str(getattr(self.workspace.position_encoding, "value", "utf-16")))
+
+    def document(self, identifier: types.TextDocumentIdentifier) -> Document:
+        """Return an open document; raise JsonRpcInvalidParams if it is not open."""
+        found = self.documents.get(identifier.uri)
+        if found is None:
+            raise JsonRpcInvalidParams(f"the document {identifier.uri} is not open")
+        return found
+
+    def check_soon(self, uri: str) -> None:
+        """Check a document as soon as no further change arrives, and publish its diagnostics."""
+        if uri in self._waiting:
+            self._waiting[uri].cancel()
+        self._waiting[uri] = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._publish, uri)
+
+    def check_all_soon(self) -> None:
+        """Check all open documents that have no results."""
+        for document in self.documents:
+            if not document.is_checked:
+                self.check_soon(document.uri)
+
+    def _publish(self, uri: str) -> None:
+        self._waiting.pop(uri, None)
+        document = self.documents.get(uri)
+        if document is not None:
+            found = problems.diagnostics(document, self.encoding)
+            parameters = types.PublishDiagnosticsParams(uri, found, document.version)
+            self.text_document_publish_diagnostics(parameters)
+
+    def configure(self, folders: Iterable[str | None], options: Any) -> None:
+        """Set the folders of the workspace, and the options `bind` and `allow` that the client sends."""
+        paths = (uris.to_fs_path(folder) for folder in folders if folder)
+        self.documents.folders = tuple(Path(path) for path in paths if path)
+        given = _to_mapping(options)
+        self.documents.allowed = self.documents.allowed | {str(name) for name in given.get("allow") or ()}
+        try:
+            bindings = check_bindings(_to_mapping(given.get("bind")))
+        except BindingError as error:
+            message = f"spacelang: {error}; {error.help}"
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
+        else:
+            self.documents.bindings = {**self.documents.bindings, **bindings}
+
+
+def _to_mapping(options: Any) -> dict[str, Any]:
+    """Return options of a client, which the protocol passes as a dictionary or as an object; empty for others."""
+    if isinstance(options, Mapping):
+        return dict(options)
+    return dict(options._asdict()) if hasattr(options, "_asdict") else dict(getattr(options, "__dict__", {}))
+
+
+def make_server(bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> SpaceLanguageServer:
+    """Return a server with all features, which tells clients the version of this package."""
+    server = SpaceLanguageServer(bindings, allowed, version)
+    _add_synchronization(server)
+    _add_queries(server)
+    _add_edits(server)
+    _add_decorations(server)
+    return server
+
+
+def start(bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> None:
+    """Serve one client on standard input and output, until it disconnects."""
+    server = make_server(bindings, allowed, version)
+    gc.collect()
+    gc.freeze()  # the tables and modules stay, so that collections while typing do not visit them
+    server.start_io()
+
+
+def _add_synchronization(server: SpaceLanguageServer) -> None:
+    documents = server.documents
+
+    @server.feature(types.INITIALIZE)
+    def initialize(parameters: types.InitializeParams) -> None:
+        folders: list[str | None] = [folder.uri for folder in parameters.workspace_folders or ()]
+        server.configure(folders or [parameters.root_uri], parameters.initialization_options)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(parameters: types.DidOpenTextDocumentParams) -> None:
+        opened = parameters.text_document
+        documents.open(opened.uri, opened.version, opened.text)
+        server.check_all_soon()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(parameters: types.DidChangeTextDocumentParams) -> None:
+        changed = parameters.text_document
+        for change in parameters.content_changes:
+            documents.change(changed.uri, changed.version, change.text)
+        server.check_soon(changed.uri)
+        server.check_all_soon()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(parameters: types.DidCloseTextDocumentParams) -> None:
+        uri = parameters.text_document.uri
+        documents.close(uri)
+        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+        server.check_all_soon()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def did_change_files(parameters: types.DidChangeWatchedFilesParams) -> None:
+        for change in parameters.changes:
+            documents.refresh_importers(change.uri)
+        server.check_all_soon()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def did_save(parameters: types.DidSaveTextDocumentParams) -> None:
+        documents.refresh_importers(parameters.text_document.uri)
+        server.check_all_soon()
+
+
+def _add_queries(server: SpaceLanguageServer) -> None:
+    completion_options = types.CompletionOptions(trigger_characters=COMPLETION_CHARACTERS)
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, completion_options)
+    def completion(parameters: types.CompletionParams) -> list[types.CompletionItem]:
+        document = server.document(parameters.text_document)
+        return completions.complete(document, parameters.position, server.encoding)
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(parameters: types.HoverParams) -> types.Hover | None:
+        return hovers.hover(server.document(parameters.text_document), parameters.position, server.encoding)
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def definition(parameters: types.DefinitionParams) -> list[types.Location]:
+        document = server.document(parameters.text_document)
+        return navigation.definitions(document, parameters.position, server.encoding)
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def references(parameters: types.ReferenceParams) -> list[types.Location]:
+        return navigation.references(
+            server.document(parameters.text_document),
+            server.documents,
+            parameters.position,
+            server.encoding,
+            with_definition=parameters.context.include_declaration,
+        )
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def highlights(parameters: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+        document = server.document(parameters.text_document)
+        return navigation.highlights(document, parameters.position, server.encoding)
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(parameters: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        return outline.document_symbols(server.document(parameters.text_document), server.encoding)
+
+    @server.feature(types.WORKSPACE_SYMBOL)
+    def workspace_symbols(parameters: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
+        return outline.workspace_symbols(server.documents, parameters.query, server.encoding)
+
+
+def _add_edits(server: SpaceLanguageServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def format_document(parameters: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        return formatting.formatting(server.document(parameters.text_document))
+
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
+    )
+    def code_actions(parameters: types.CodeActionParams) -> list[types.CodeAction]:
+        document = server.document(parameters.text_document)
+        return problems.quick_fixes(document, parameters.range, server.encoding)
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    def prepare_rename(parameters: types.PrepareRenameParams) -> types.Range | None:
+        document = server.document(parameters.text_document)
+        try:
+            return navigation.renamed_range(document, parameters.position, server.encoding)
+        except navigation.RenameError:
+            return None
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
+    def rename(parameters: types.RenameParams) -> types.WorkspaceEdit:
+        document = server.document(parameters.text_document)
+        try:
+            return navigation.rename(
+                document, server.documents, parameters.position, parameters.new_name, server.encoding
+            )
+        except navigation.RenameError as error:
+            raise JsonRpcInvalidParams(str(error)) from None
+
+
+def _add_decorations(server: SpaceLanguageServer) -> None:
+    @server.feature(
+        types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
+        types.SemanticTokensRegistrationOptions(legend=semantic_tokens.LEGEND, full=True),
+    )
+    def tokens(parameters: types.SemanticTokensParams) -> types.SemanticTokens:
+        document = server.document(parameters.text_document)
+        return types.SemanticTokens(semantic_tokens.semantic_tokens(document, server.encoding))
+
+    @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
+    def folding(parameters: types.FoldingRangeParams) -> list[types.FoldingRange]:
+        return outline.folding_ranges(server.document(parameters.text_document))
+
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    def hints(parameters: types.InlayHintParams) -> list[types.InlayHint]:
+        document = server.document(parameters.text_document)
+        return counts.inlay_hints(document, parameters.range, server.encoding)

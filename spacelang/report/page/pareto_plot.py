@@ -1,0 +1,103 @@
+"""The Pareto front of a run with several objectives: plots of the first against each other one, and a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spacelang.ir.loss_name import LossName
+from spacelang.report.front_lines import format_objective, score_names
+from spacelang.report.page.axes import Axis, axis_of, evenly_spaced
+from spacelang.report.page.run_data import RunData
+from spacelang.report.page.trial_marks import MAX_DOTS, UNITS, to_units
+from spacelang.report.pipeline_lines import one_line_pipeline
+from spacelang.report.stored_runs import stored_front
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.pareto import objective_values
+from spacelang.runtime.storage.objective_names import stored_objective_names
+from spacelang.text import count_with_noun
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPoint:
+    """A trial of the front: its position in percent, and its text."""
+
+    x: float
+    y: float
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPlot:
+    """The scores of two objectives: all trials as an SVG path of dots, the front as points, and as a line of two."""
+
+    x: Axis
+    x_title: str
+    y: Axis
+    y_title: str
+    dots: str
+    line: str
+    points: tuple[FrontPoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParetoFront:
+    """The plots, and the table with a row for each trial of the front: rank, trial, scores and pipeline."""
+
+    said: str
+    plots: tuple[FrontPlot, ...]
+    scores: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def pareto_front_view(run_data: RunData) -> ParetoFront | None:
+    """Return the front of a run; None if it has one objective, or if no trial is in the front."""
+    names, front = stored_objective_names(run_data.run.header), stored_front(run_data.run)
+    if not front:
+        return None
+    shown = [each for each in run_data.succeeded if len(each.trial.objectives) == len(names)]
+    scores = score_names(names)
+    plots = tuple(
+        _plot(shown, front, (names[0], scores[0], 0), (name, scores[place], place), is_whole=len(names) == 2)
+        for place, name in enumerate(names[1:], start=1)
+    )
+    said = f"{count_with_noun(len(front), 'trial')} that no other one dominates in {', '.join(scores)}"
+    return ParetoFront(said, plots, tuple(scores), tuple(_rows(front, names, run_data.decisions)))
+
+
+def _plot(
+    records: Sequence[TrialRecord],
+    front: Sequence[TrialRecord],
+    first: tuple[LossName, str, int],
+    other: tuple[LossName, str, int],
+    *,
+    is_whole: bool,
+) -> FrontPlot:
+    """Return the plot of two objectives, each given by its name, the name of its score and its place."""
+
+    def scores(record: TrialRecord) -> tuple[float, float]:
+        values = objective_values(record.trial)
+        return other[0].score(values[other[2]]), first[0].score(values[first[2]])
+
+    found = [scores(each) for each in evenly_spaced(records, MAX_DOTS)]
+    x, y = axis_of(each for each, _ in found), axis_of(each for _, each in found)
+    dots = dict.fromkeys(f"M{to_units(x.position(at))} {UNITS - to_units(y.position(up))}h0" for at, up in found)
+    points = []
+    for record in front:
+        at, up = scores(record)
+        values = objective_values(record.trial)
+        texts = (f"{name} {format_objective(each, values[place])}" for each, name, place in (first, other))
+        points.append(FrontPoint(x.position(at), y.position(up), f"trial {record.index}: {', '.join(texts)}"))
+    line = ""
+    if is_whole:
+        places = sorted((to_units(each.x), UNITS - to_units(each.y)) for each in points)
+        line = "M" + "L".join(f"{at} {up}" for at, up in places)
+    return FrontPlot(x, other[1], y, first[1], "".join(dots), line, tuple(points))
+
+
+def _rows(front: Sequence[TrialRecord], names: Sequence[LossName], order: Sequence[str]) -> list[tuple[str, ...]]:
+    rows = []
+    for rank, record in enumerate(front, start=1):
+        values = zip(names, objective_values(record.trial), strict=True)
+        cells = (format_objective(name, value) for name, value in values)
+        pipeline = one_line_pipeline(record.trial.request.configuration, order)
+        rows.append((f"{rank}", f"{record.index}", *cells, pipeline))
+    return rows

@@ -1,0 +1,116 @@
+"""Approximate draws from a region of many tied ranges: hit-and-run from points that multilevel splitting finds.
+
+Multilevel splitting (Kahn and Harris 1951; Au and Beck, Probabilistic Engineering Mechanics 2001) starts with uniform
+points. It repeatedly keeps the half that violates the comparisons least, copies it and moves the copies, until half of
+the points are in the region. The product of the parts that were kept estimates the probability of the region.
+
+Hit-and-run (Smith, Operations Research 1984) moves a point along a random line. The place on the line is found by
+shrinking an interval towards the point (Neal, The Annals of Statistics 2003), which works for regions of any shape.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.random import Generator
+
+from spacelang.sampling.tied_cells import TiedCells
+from spacelang.sampling.value_codes import Array
+
+STEPS_PER_RANGE: Final = 25
+"""The number of steps of hit-and-run for each draw is this times the number of tied ranges."""
+POINTS: Final = 512
+"""The number of points of multilevel splitting; each draw starts at one of them."""
+STEPS_PER_LEVEL: Final = 12
+MAX_LEVELS: Final = 200
+"""The maximum number of levels; each halves the probability."""
+MAX_SHRINKINGS: Final = 40
+"""The maximum number of times that an interval of a line is shrunk before the point stays where it is."""
+
+
+class HitAndRunRegion:
+    """A region of many tied ranges; `mass` is an estimate, and draws are approximate."""
+
+    is_approximate = True
+
+    def __init__(self, tied: TiedCells) -> None:
+        """Find points in the region; `mass` is 0 if there are none."""
+        self._tied = tied
+        rng = np.random.default_rng(0)  # what is estimated must not depend on the draws of the user
+        self._points = rng.random((POINTS, tied.dimension))
+        excess = tied.excess(tied.numbers(self._points))
+        self._sizes = np.maximum(np.abs(excess).mean(axis=0), np.finfo(float).tiny)
+        self._limits = tied.limits_of_shares
+        self._steps = STEPS_PER_RANGE * tied.dimension
+        self.mass = 1.0
+        self._split(rng)
+
+    def _violations(self, shares: Array) -> Array:
+        """Return by how much points violate the comparisons; 0 or less in the region."""
+        found: Array = (self._tied.excess(self._tied.numbers(shares)) / self._sizes).max(axis=1)
+        return found
+
+    def _split(self, rng: Generator) -> None:
+        for _ in range(MAX_LEVELS):
+            violations = self._violations(self._points)
+            level = max(float(np.median(violations)), 0.0)
+            kept = violations <= level
+            if level > 0 and kept.all():  # all points are the same: the region has no volume
+                break
+            self.mass *= float(kept.mean())
+            self._points = self._points[kept][rng.integers(kept.sum(), size=POINTS)]
+            self._points = self._moved(self._points, level, STEPS_PER_LEVEL, rng)
+            if level == 0:
+                self._points = self._moved(self._points, level, self._steps, rng)
+                return
+        self.mass = 0.0
+
+    def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
+        """Return shares of shape (count, dimension), and True for those in the region."""
+        starts = self._points[rng.integers(POINTS, size=count)]
+        if not self.mass:
+            return starts, np.zeros(count, bool)
+        shares = self._moved(starts, 0.0, self._steps, rng)
+        return shares, self._tied.are_members(self._tied.codes(shares), count)
+
+    def _moved(self, points: Array, level: float, steps: int, rng: Generator) -> Array:
+        """Return points after some steps of hit-and-run among those that violate the comparisons by at most a level."""
+        points, count = points.copy(), len(points)
+        spread = self._points.std(axis=0) + 1e-12
+        for step in range(steps):
+            if step % 2:
+                directions = rng.standard_normal(points.shape) * spread
+            else:  # the difference of two points follows the shape of the region
+                pairs = rng.integers(POINTS, size=(2, count))
+                directions = self._points[pairs[0]] - self._points[pairs[1]]
+            self._move_along(points, directions, level, rng)
+        return points
+
+    def _move_along(self, points: Array, directions: Array, level: float, rng: Generator) -> None:
+        """Move points to uniform places on lines through them, inside the region; change them in place."""
+        speeds, room = [directions, -directions], [1 - points, points]
+        if self._limits is not None:
+            factors, constants = self._limits
+            speeds.append(directions @ factors.T)
+            room.append(level * self._sizes - (points @ factors.T + constants))
+        lower, upper = _chord(np.concatenate(speeds, axis=1), np.concatenate(room, axis=1))
+        waiting = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper) & (lower <= upper))
+        for _ in range(MAX_SHRINKINGS):
+            if not len(waiting):
+                break
+            places = lower[waiting] + (upper[waiting] - lower[waiting]) * rng.random(len(waiting))
+            tried = np.clip(points[waiting] + places[:, None] * directions[waiting], 0, 1)
+            good = self._violations(tried) <= level
+            points[waiting[good]] = tried[good]
+            waiting, places = waiting[~good], places[~good]
+            is_below = places < 0
+            lower[waiting] = np.where(is_below, places, lower[waiting])
+            upper[waiting] = np.where(is_below, upper[waiting], places)
+
+
+def _chord(speeds: Array, room: Array) -> tuple[Array, Array]:
+    """Return the times between which `speeds` times the time is at most `room` for all columns, each (points,)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        times = room / speeds
+    lower: Array = np.where(speeds < 0, times, -np.inf).max(axis=1)
+    upper: Array = np.where(speeds > 0, times, np.inf).min(axis=1)
+    return lower, upper

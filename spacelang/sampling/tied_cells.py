@@ -1,0 +1,182 @@
+"""Cells of ranges that comparisons tie, with every value as a share: a uniform number in [0, 1] of its cell."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Final
+
+import numpy as np
+
+from spacelang.ir import expr
+from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, parts
+from spacelang.ir.prior import Prior
+from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
+from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID
+from spacelang.sampling.prior_draws import prior_quantiles
+from spacelang.sampling.unit_scale import unit_scale
+from spacelang.sampling.value_codes import (
+    Array,
+    ValueCodes,
+    code_type,
+    codes_at,
+    is_exact_as_floats,
+    nearest_float,
+    part_index_and_code,
+)
+from spacelang.solver.domain_cells import log_length
+from spacelang.solver.linear import difference, inequalities_for
+
+ROUNDING_MARGIN: Final = 1e-9
+"""The relative error of sums that is assumed when a box is discarded; rounding errors are far smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class TiedCell:
+    """A cell of the domain of a hyperparameter, and its prior if draws are guided by one."""
+
+    domain: Domain
+    cell: SimpleDomain
+    prior: Prior | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearRows:
+    """Inequalities over k numbers: `factors` (rows, k) times the numbers, plus `constants` (rows,), is at most 0."""
+
+    factors: Array
+    constants: Array
+
+    def least(self, lower: Array, upper: Array) -> Array:
+        """Return the least left side of every row in boxes with the given ends, shape (boxes, rows), rounded down."""
+        with np.errstate(all="ignore"):
+            products = lower[:, None, :] * self.factors, upper[:, None, :] * self.factors
+            size = np.maximum(np.abs(products[0]), np.abs(products[1])).sum(axis=2) + np.abs(self.constants)
+            found: Array = np.minimum(*products).sum(axis=2) + self.constants - ROUNDING_MARGIN * size
+        return found
+
+
+class TiedCells:
+    """Ranges in one cell each, and the truths of the comparisons that tie them.
+
+    A point has one share for each cell of more than one value, in the order of `names`. Uniform shares stand for values
+    by the law of draws, so the probability of a set of values is the volume of its shares.
+    """
+
+    def __init__(self, cells: Mapping[str, TiedCell], required: Sequence[tuple[expr.Compare, bool]]) -> None:
+        self.cells = cells
+        self.required = required
+        self.names = tuple(name for name, each in cells.items() if each.cell.size != 1)
+        self._domains = {name: each.domain for name, each in cells.items()}
+        self._parts = {name: part_index_and_code(each.domain, each.cell.representative) for name, each in cells.items()}
+        self._quantiles = {name: quantile_function(cells[name]) for name in self.names}
+
+    @property
+    def dimension(self) -> int:
+        """The number of shares of a point."""
+        return len(self.names)
+
+    def numbers(self, shares: Array) -> Array:
+        """Return the numbers that shares stand for, both of shape (points, dimension)."""
+        columns = [self._quantiles[name](shares[:, place]) for place, name in enumerate(self.names)]
+        return np.stack(columns, axis=1).astype(float) if columns else np.zeros((len(shares), 0))
+
+    def codes(self, shares: Array) -> dict[str, ValueCodes]:
+        """Return the codes of the values of all cells for shares of shape (points, dimension)."""
+        count, found = len(shares), {}
+        for name, each in self.cells.items():
+            part, code = self._parts[name]
+            kind = code_type(each.domain)
+            known = self._quantiles.get(name)
+            codes = (
+                np.full(count, code, kind)
+                if known is None
+                else known(shares[:, self.names.index(name)]).astype(kind, copy=False)
+            )
+            found[name] = ValueCodes(codes, np.full(count, part, np.int8) if len(parts(each.domain)) > 1 else None)
+        return found
+
+    def are_members(self, codes: Mapping[str, ValueCodes], count: int) -> Array:
+        """Return a boolean array of shape (count,): True where all comparisons have the required truths."""
+        found = np.ones(count, bool)
+        for atom, truth in self.required:
+            found &= evaluate_comparison(atom, JointValues(self._domains, codes, count)) == truth
+        return found
+
+    @cached_property
+    def limits_of_shares(self) -> tuple[Array, Array] | None:
+        """The factors and constants of `rows` for shares instead of numbers; None if numbers are not linear in them."""
+        cells = [self.cells[name] for name in self.names]
+        ranges = [
+            each.cell for each in cells if isinstance(each.cell, Real) and not each.cell.log and each.prior is None
+        ]
+        if len(ranges) < len(cells):
+            return None
+        lower, upper = np.array([each.lower for each in ranges]), np.array([each.upper for each in ranges])
+        return self.rows.factors * (upper - lower), self.rows.constants + self.rows.factors @ lower
+
+    def excess(self, numbers: Array) -> Array:
+        """Return by how much points violate each inequality, shape (points, inequalities); 0 or less if not at all."""
+        found: Array = numbers @ self.rows.factors.T + self.rows.constants
+        return found
+
+    @cached_property
+    def rows(self) -> LinearRows:
+        """The inequalities that the comparisons require; those of unequal values are left out, which almost all are."""
+        factors, constants = [], []
+        for atom, truth in self.required:
+            form = difference(atom)
+            systems = () if form is None else inequalities_for(atom.relation, form, truth)
+            for row in systems[0] if len(systems) == 1 else ():
+                numbers = {name: float(factor) for name, factor in row.factors.items()}
+                factors.append([numbers.get(name, 0.0) for name in self.names])
+                fixed = (name for name in numbers if name not in self._quantiles)
+                constants.append(
+                    float(row.constant)
+                    + sum(numbers[name] * nearest_float(self.cells[name].cell.representative) for name in fixed)
+                )
+        return LinearRows(np.array(factors).reshape(len(factors), self.dimension), np.array(constants))
+
+
+def can_be_tied(each: TiedCell) -> bool:
+    """Return True if the numbers of a cell are exact as floats, so that shares can stand for them."""
+    place, _ = part_index_and_code(each.domain, each.cell.representative)
+    part = parts(each.domain)[place]
+    if isinstance(part, Grid) and not part.is_integral and part.size > MAX_VECTORIZED_GRID:
+        return False
+    return code_type(each.domain) is not object and (not isinstance(part, Grid) or is_exact_as_floats(part))
+
+
+def quantile_function(each: TiedCell) -> Callable[[Array], Array]:
+    """Return a function from shares to the codes of a cell of more than one number; it never falls."""
+    place, _ = part_index_and_code(each.domain, each.cell.representative)
+    part, cell = parts(each.domain)[place], each.cell
+    if isinstance(cell, Real):
+        assert isinstance(part, Real)
+        return partial(_real_quantiles, cell, part, each.prior)
+    assert isinstance(cell, Grid)
+    assert isinstance(part, Grid)
+    return partial(_grid_quantiles, cell, part, each.prior)
+
+
+def _real_quantiles(cell: Real, part: Real, prior: Prior | None, shares: Array) -> Array:
+    if prior is not None:
+        numbers = prior_quantiles(shares, part, prior, cell)
+    elif cell.log or np.isfinite(cell.upper - cell.lower):
+        numbers = unit_scale(cell.lower, cell.upper, log=cell.log, functions=np).from_unit(shares)
+    else:
+        numbers = cell.lower * (1 - shares) + cell.upper * shares
+    found: Array = np.clip(numbers, cell.least, cell.greatest)
+    return found
+
+
+def _grid_quantiles(cell: Grid, part: Grid, prior: Prior | None, shares: Array) -> Array:
+    first, last = part.index_of(cell.least), part.index_of(cell.greatest)
+    if prior is not None:
+        indices = np.rint((prior_quantiles(shares, part, prior, cell) - float(part.lower)) / float(part.step))
+    elif cell.log:
+        below = min(cell.step, cell.lower) / 2
+        distances = (cell.lower - below) * np.expm1(shares * log_length(cell)) - below
+        indices = first + np.rint(distances / cell.step)
+    else:
+        indices = first + np.floor(shares * cell.size)
+    return codes_at(part, np.clip(indices, first, last))

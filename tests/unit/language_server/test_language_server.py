@@ -1,0 +1,309 @@
+"""The features of the language server, called without a process; `tests/end_to_end/test_editor_session.py` has one."""
+
+import random
+from pathlib import Path
+
+import pytest
+from language_clients import place
+from lsprotocol import types
+
+from spacelang.analysis import check
+from spacelang.files import resource_folder
+from spacelang.ir.expr import Reference, nodes
+from spacelang.language_server import (
+    completions,
+    counts,
+    formatting,
+    hovers,
+    navigation,
+    outline,
+    problems,
+    semantic_tokens,
+)
+from spacelang.language_server.cursor import find_cursor
+from spacelang.language_server.documents import Document, Documents
+from spacelang.language_server.names import SymbolKind
+from spacelang.language_server.positions import PositionEncoding
+from spacelang.solver.counting import Structures
+from spacelang.syntax.builder import Builder
+from spacelang.syntax.lr_driver import LrDriver
+from spacelang.syntax.parser_tables import load
+from spacelang.syntax.sources import bundled_names
+from spacelang.text import Source
+
+UTF16 = PositionEncoding()
+BUNDLED = {name: (resource_folder("spaces") / f"{name}.space").read_text(encoding="utf-8") for name in bundled_names()}
+SPACE = """\
+# Numbers are scaled.
+stage scaler = none | StandardScaler
+
+params forest {
+  max_depth : int[2, 9] = 3
+}
+
+stage estimator =
+  | SVC as svm {
+      C      : float[0.1, 10] log = 1.0
+      kernel : {rbf, poly} = rbf
+      degree : int[2, 4] = 3 when kernel == poly
+    }
+  | RandomForestClassifier { include forest }
+
+forbid scaler is none and estimator.svm.kernel == poly
+"""
+
+
+def opened(text: str, folder: Path | None = None) -> tuple[Documents, Document]:
+    documents = Documents(folders=() if folder is None else (folder,))
+    uri = "untitled:a.space" if folder is None else (folder / "a.space").as_uri()
+    return documents, documents.open(uri, 1, text)
+
+
+def labels(text: str) -> list[str]:
+    """What completion offers at the sign `¦`, after the text without it was checked before the last line was begun."""
+    before, _, after = text.partition("¦")
+    documents, document = opened(before.rpartition("\n")[0] + "\n" + after.lstrip("\n"))
+    assert document.names is not None
+    document = documents.change(document.uri, 2, before + after)
+    position = types.Position(before.count("\n"), len(before) - before.rfind("\n") - 1)
+    return [item.label for item in completions.complete(document, position, UTF16)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_positions_and_offsets_are_inverse(encoding: str) -> None:
+    source, units = Source("a", 'x é\r\n"😀y" ü\n\n😀'), PositionEncoding(encoding)
+    for offset in range(len(source.text) + 1):
+        if source.text[offset - 1 : offset] != "\r":
+            assert units.offset(source, units.position(source, offset)) == offset
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_references_in_expressions_lead_to_the_declarations_of_the_checked_space(name: str) -> None:
+    _, document = opened(BUNDLED[name])
+    space = document.checked.space
+    assert space is not None
+    conditions = [*space.conditions.values(), *(each.expression for each in space.constraints)]
+    references = [n for each in conditions for n in nodes(each) if isinstance(n, Reference)]
+    for node in references:
+        found = {each.symbol.definition for each in document.index.at(node.span.source, node.span.end)}
+        assert space.variables[node.address].node.span in found
+    for each in document.index.occurrences:
+        if each.symbol.kind is not SymbolKind.IMPORT:
+            assert each.span.text.strip('`"').endswith(each.symbol.name)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_decorations_of_bundled_spaces_are_within_their_text(name: str) -> None:
+    _, document = opened(BUNDLED[name])
+    assert not problems.diagnostics(document, UTF16)
+    assert not formatting.formatting(document)
+    data = semantic_tokens.semantic_tokens(document, UTF16)
+    assert len(data) % 5 == 0
+    assert all(data[place + 3] < len(semantic_tokens.LEGEND.token_types) for place in range(0, len(data), 5))
+    last = document.source.text.count("\n")
+    assert all(fold.start_line < fold.end_line <= last for fold in outline.folding_ranges(document))
+    for symbol in outline.document_symbols(document, UTF16):
+        assert symbol.range.start <= symbol.selection_range.start <= symbol.selection_range.end <= symbol.range.end
+
+
+def test_counts_of_branches_add_up_to_all_structures() -> None:
+    for name in ("mosaic", "blds_table1", "admm_table_a2"):
+        structures = check(Source(name, BUNDLED[name])).structures
+        assert isinstance(structures, Structures)
+        for stage in structures.space.stages:
+            assert sum(structures.count_by_branch(stage).values()) == structures.count
+
+
+def test_no_text_makes_a_feature_fail() -> None:
+    random_state = random.Random(1)
+    documents, document = opened(SPACE)
+    for version in range(2, 60):
+        start = random_state.randrange(len(SPACE))
+        text = SPACE[:start] + random_state.choice(["", "}", "{", " : ", "|", '"', "é", "@", "."])
+        text += SPACE[start + random_state.randrange(20) :]
+        document = documents.change(document.uri, version, text)
+        at = UTF16.position(document.source, min(start + 1, len(text)))
+        whole = types.Range(types.Position(0, 0), types.Position(99, 0))
+        if version % 2:
+            problems.diagnostics(document, UTF16)
+        completions.complete(document, at, UTF16)
+        hovers.hover(document, at, UTF16)
+        navigation.definitions(document, at, UTF16)
+        navigation.highlights(document, at, UTF16)
+        problems.quick_fixes(document, whole, UTF16)
+        counts.inlay_hints(document, whole, UTF16)
+        outline.document_symbols(document, UTF16)
+        outline.folding_ranges(document)
+        semantic_tokens.semantic_tokens(document, UTF16)
+        formatting.formatting(document)
+
+
+@pytest.mark.parametrize("name", ["mosaic", "tabular_classification"])
+def test_keywords_are_offered_where_a_space_has_them(name: str) -> None:
+    text, keywords = BUNDLED[name], {*load().keywords.values()}
+    tokens, _, mistake = LrDriver(load(), Builder()).read_beginning(text)
+    assert mistake is None
+    first = {token.type: token.start_pos for token in reversed(tokens) if token.type in keywords}
+    assert len(first) > 10
+    for terminal, start in first.items():
+        assert terminal in find_cursor(Source(name, text), start).expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "¦",
+            {"space", "stage", "pipeline", "import", "use", "params", "abstract", "task", "forbid", "require", "var"},
+        ),
+        ("stage e = ¦", {"columns", "permute", "none"}),
+        ("stage e = A { x : ¦", {"float", "int", "bool", "ordered"}),
+        ("stage e = A { x : int[1, 2] ¦", {"log", "step", "when", "include", "let"}),
+        ("task classification { ¦", {"minimize", "maximize", "subject to", "validate", "fidelity", "limit"}),
+        ("forbid a ¦", {"and", "or", "implies", "in", "is"}),
+    ],
+)
+def test_keywords_that_the_grammar_accepts_are_offered(text: str, words: set[str]) -> None:
+    assert words <= {*labels(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SPACE + "stage more = Ran¦", {"RandomForestClassifier", "scaler", "columns"}),
+        (SPACE + "stage more = SVC { ¦", {"C", "kernel", "gamma", "include", "forbid"}),
+        (SPACE + "stage more = SVC { C = 1,\n  ¦", {"kernel", "gamma"}),
+        (SPACE + "stage more = SVC { shrinking : ¦", {"bool = true", "float"}),
+        (SPACE + "stage more = SVC { kernel : ¦", {"{linear, poly, precomputed, rbf, sigmoid} = rbf"}),
+        (SPACE + "stage more = SVC { kernel = ¦", {"rbf", "poly", "linear"}),
+        (SPACE + "stage more = SVC { kernel : {¦", {"rbf", "poly", "linear"}),
+        (SPACE + "stage more = RandomForestClassifier { include ¦", {"forest"}),
+        (SPACE + "forbid ¦", {"scaler", "estimator", "estimator.svm.kernel", "n_features", "not"}),
+        (SPACE + "forbid estimator.svm.¦", {"C", "kernel", "degree"}),
+        (SPACE + "forbid estimator is ¦", {"svm", "RandomForestClassifier"}),
+        (SPACE + "forbid estimator.svm.kernel == ¦", {"rbf", "poly"}),
+        (SPACE + "forbid estimator.svm.kernel in {rbf, ¦", {"rbf", "poly"}),
+        (SPACE + "task ¦", {"classification", "regression"}),
+        (SPACE + "task classification { maximize ¦", {"roc_auc", "accuracy"}),
+        (SPACE + "use ¦", {"xgboost"}),
+        (SPACE + "stage more = SVC @¦", {"@default", "@weight"}),
+        (SPACE + 'import "¦', {"mosaic"}),
+    ],
+)
+def test_completion(text: str, expected: set[str]) -> None:
+    found = set(labels(text))
+    assert expected <= found, expected - found
+    assert "C = 1,\n" not in text or "C" not in found, "parameters that the body has already are not offered"
+
+
+def test_nothing_is_completed_in_comments_and_strings() -> None:
+    assert labels("# sta¦") == []
+    assert labels('space a "sta¦') == []
+
+
+def described(mark: str, shift: int = 0) -> str:
+    _, document = opened(SPACE)
+    found = hovers.hover(document, place(SPACE, mark, shift), UTF16)
+    assert found is not None
+    assert isinstance(found.contents, types.MarkupContent)
+    return found.contents.value
+
+
+def test_hover_shows_comments_ranges_defaults_and_structures() -> None:
+    assert "Numbers are scaled." in described("scaler")
+    assert "a decision with 2 alternatives" in described("scaler")
+    assert "in 4 structures" in described("scaler")
+    assert "float[0.1, 10.0] log" in described("C      :")
+    assert "default `1.0`" in described("C      :")
+    assert "sklearn.svm" in described("SVC")
+    assert "active when `kernel == poly`" in described("degree :")
+    assert "int[2, 9]" in described("max_depth")
+    assert "alternative of `estimator` in 2 structures" in described("svm.kernel")
+
+
+def test_definitions_lead_to_declarations_in_other_files(tmp_path: Path) -> None:
+    (tmp_path / "shared.space").write_text(
+        "params knn { n_neighbors : int[1, 9] = 3 }\nstage s = PCA\n", encoding="utf-8"
+    )
+    text = 'import "shared.space" as shared\nstage e = KNeighborsClassifier { include shared.knn }\n'
+    text += "pipeline = shared.s -> e\n"
+    documents, document = opened(text, tmp_path)
+    assert not [each for each in document.checked.diagnostics if each.severity == "error"]
+    (found,) = navigation.definitions(document, place(text, "knn }"), UTF16)
+    assert found.uri.endswith("shared.space")
+    assert found.range.start == types.Position(0, 7)
+    shared = documents.open((tmp_path / "shared.space").as_uri(), 1, (tmp_path / "shared.space").read_text())
+    places = navigation.references(shared, documents, types.Position(0, 8), UTF16)
+    assert sorted(each.uri.rpartition("/")[2] for each in places) == ["a.space", "shared.space"]
+    edit = navigation.rename(shared, documents, types.Position(0, 8), "neighbours", UTF16)
+    assert {uri.rpartition("/")[2]: len(edits) for uri, edits in (edit.changes or {}).items()} == {
+        "a.space": 1,
+        "shared.space": 1,
+    }
+    documents.change(shared.uri, 2, "params other { n_neighbors : int[1, 9] = 3 }\nstage s = PCA\n")
+    refreshed = documents.get(document.uri)
+    assert refreshed is not None
+    assert any("knn" in each.message for each in refreshed.checked.diagnostics), "the unsaved text counts"
+
+
+def applied(text: str, edit: types.WorkspaceEdit) -> str:
+    ((_, edits),) = (edit.changes or {}).items()
+    source = Source("a", text)
+    for each in sorted(edits, key=lambda each: UTF16.offset(source, each.range.start), reverse=True):
+        start, end = UTF16.offset(source, each.range.start), UTF16.offset(source, each.range.end)
+        text = text[:start] + each.new_text + text[end:]
+    return text
+
+
+@pytest.mark.parametrize(
+    ("mark", "shift", "changed"),
+    [("scaler =", 0, 2), ("svm {", 0, 2), ("forest {", 0, 2), ("RandomForest", 0, 1), ("svm.kernel", 0, 2)],
+)
+def test_a_renamed_space_is_the_same_but_for_the_name(mark: str, shift: int, changed: int) -> None:
+    documents, document = opened(SPACE)
+    renamed = applied(SPACE, navigation.rename(document, documents, place(SPACE, mark, shift), "new_name", UTF16))
+    assert renamed.count("new_name") == changed
+    result = check(Source("a", renamed))
+    assert not result.diagnostics
+    assert result.structures is not None
+    assert document.structures is not None
+    assert result.structures.count == document.structures.count
+
+
+def test_names_that_clash_or_belong_to_a_library_are_not_renamed() -> None:
+    documents, document = opened(SPACE)
+    with pytest.raises(navigation.RenameError, match="cannot be the new name"):
+        navigation.rename(document, documents, place(SPACE, "scaler ="), "estimator", UTF16)
+    with pytest.raises(navigation.RenameError, match="reserved word"):
+        navigation.rename(document, documents, place(SPACE, "scaler ="), "not", UTF16)
+    with pytest.raises(navigation.RenameError, match="not named by the space"):
+        navigation.rename(document, documents, place(SPACE, "degree"), "power", UTF16)
+
+
+def test_quick_fixes_solve_their_problem() -> None:
+    text = SPACE.replace("when kernel == poly", "when kernal == poly")
+    _, document = opened(text)
+    (problem,) = problems.diagnostics(document, UTF16)
+    assert problem.severity is types.DiagnosticSeverity.Error
+    fixes = problems.quick_fixes(document, problem.range, UTF16)
+    assert fixes[0].edit is not None
+    assert applied(text, fixes[0].edit) == SPACE
+
+
+def test_all_independent_mistakes_are_shown_in_a_text_with_syntax_errors() -> None:
+    _, document = opened("stage a = = PCA\nstage b = Unknown\nstage c = PCA { whiten : 3 }\n")
+    assert {each.range.start.line for each in problems.diagnostics(document, UTF16)} == {0, 1, 2}
+
+
+def test_formatting_edits_only_the_lines_that_change() -> None:
+    text = SPACE.replace("forbid scaler", "forbid   scaler")
+    _, document = opened(text)
+    (edit,) = formatting.formatting(document)
+    assert edit.range.start.line == SPACE.count("\n", 0, SPACE.index("forbid"))
+    assert applied(text, types.WorkspaceEdit({document.uri: [edit]})) == SPACE
+
+
+def test_hints_show_the_structures_with_each_alternative() -> None:
+    _, document = opened(SPACE)
+    hints = counts.inlay_hints(document, types.Range(types.Position(0, 0), types.Position(99, 0)), UTF16)
+    assert [hint.label for hint in hints] == [" 2 structures"] * 4

@@ -162,4 +162,4 @@ def test_the_example_fits() -> None:
 
 def test_an_empty_body_is_written() -> None:
     text = "stage estimator = TransformedTargetRegressor { regressor = MLPRegressor {} }"
-    assert spell_file(read(text)).strip() == text
+    assert spell_file(read(text).file).strip() == text

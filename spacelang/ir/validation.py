@@ -66,6 +66,8 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "time": ("by", "keep"),
 }
 """The kinds of declared validations by name, with their options."""
+SPLITTER_HELP: Final = "in Python, `sl.search(validate=SPLITTER, groups=…)` takes a splitter of your own that does both"
+"""The remedy for a split that is to keep groups together and to follow time."""
 VALIDATION_EXAMPLES: Final = "`holdout(0.3)`, `cv(5)`, `cv(5, group=COLUMN)` or `time(5, by=COLUMN)`"
 WordOption: TypeAlias = tuple[str, str | None]  # An option as written: its name, and its value if it has one
 
@@ -119,7 +121,7 @@ def _check_options(kind: str, options: Sequence[WordOption]) -> None:
     if "group" in names and "by" in names:
         place = max(names.index("group"), names.index("by"))
         raise SplitOptionError(
-            place, "a split keeps groups together or follows time, not both", "leave one of them out"
+            place, "a split keeps groups together or follows time, not both", f"leave one of them out; {SPLITTER_HELP}"
         )
     if kind == "time" and "by" not in names:
         raise SplitOptionError(None, "`time` needs the column that orders the rows", "write `time(5, by=COLUMN)`")
@@ -143,7 +145,10 @@ def _unknown_option(kind: str, name: str) -> tuple[str, str]:
         case "cv", "by" | "keep":
             return f"`cv` has no option `{name}`, because its folds train on later rows", "write `time(5, by=COLUMN)`"
         case "time", "group":
-            return "`time` cannot keep groups together", "write `cv(5, group=COLUMN)`, or leave `group` out"
+            return (
+                "`time` cannot keep groups together",
+                f"write `cv(5, group=COLUMN)`, or leave `group` out; {SPLITTER_HELP}",
+            )
         case _:
             near = nearest_name(name, KINDS[kind])
             known = " and ".join(f"`{each}`" for each in KINDS[kind])

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from math import inf
 from typing import Any, Final
 
 from numpy.random import Generator
@@ -15,6 +16,7 @@ from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._proposer_search import ObservedLoss, TrialLog
 from spacelang.optional_imports import import_optional
 from spacelang.solver.counting import Structures
+from spacelang.surrogates.limits import MAX_DENSITY_POINTS, points_for_densities
 from spacelang.targets._lowering import LoweringResult, RefusedError
 from spacelang.targets.hyperopt import Hyperopt, HyperoptSpace, Values
 from spacelang.targets.optuna import Optuna, OptunaFunction, Parameters, silence_optuna
@@ -22,6 +24,8 @@ from spacelang.targets.optuna import Optuna, OptunaFunction, Parameters, silence
 MAX_INVALID_PROPOSALS: Final = 100
 """After this many proposals in a row that violate constraints, no proposal is expected any more."""
 SEED_LIMIT: Final = 2**31 - 1
+STUDY_GROWTH: Final = MAX_DENSITY_POINTS // 2
+"""By how many requests a study grows before it forgets all but as many of its old trials, for models of all trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class HyperoptTpe:
     """TPE over a space: densities of good and bad trials, nested as a tree if there are conditions.
 
     The best min(25, ceil(gamma sqrt(n))) of n trials are good. Trials without a loss count among the n and are never
-    good. All hyperparameters are modelled independently, each from the trials in which it was active.
+    good. All hyperparameters are modelled independently, each from the trials in which it was active. Of a long
+    history, hyperopt gets the `points_for_densities`.
 
     If the constraints of a space are too entangled for nested choices, it is compiled without them. A proposal that
     violates a constraint is then replaced by another proposal.
@@ -53,9 +58,8 @@ class HyperoptTpe:
         self._space = structures.space
         self._settings = TpeSettings() if settings is None else settings
         self._form = lower_for_hyperopt(structures).form
-        self._documents: list[dict[str, Any]] = []
-        self._documented: list[Configuration] = []
-        """The configurations of the documents; the next history usually starts with the same ones."""
+        self._documents: dict[int, tuple[Configuration, dict[str, Any]]] = {}
+        """The configurations and the documents by place in the history; the next one usually starts with the same."""
 
     def propose(self, history: Sequence[ObservedLoss], rng: Generator) -> Configuration | None:
         """Return the proposal after a history in starting order; None after 100 in a row that violate a constraint.
@@ -84,17 +88,21 @@ class HyperoptTpe:
         return lambda seed: self._form.decode(self._form.values_of(suggest(seed=seed)[0]))
 
     def _hyperopt_trials(self, history: Sequence[ObservedLoss]) -> Any:
-        """Convert the history; documents of the previous history are reused if it is a prefix."""
-        if [configuration for configuration, _ in history[: len(self._documented)]] != self._documented:
-            self._documented, self._documents = [], []
-        for number in range(len(self._documented), len(history)):
-            configuration, _ = history[number]
-            self._documented.append(configuration)
-            self._documents.append(self._form.trial_document(number, self._form.encode(configuration)))
-        for document, (_, loss) in zip(self._documents, history, strict=True):
-            document["state"] = 2  # done; a running trial counts as failed for hyperopt
-            document["result"] = {"status": "fail"} if loss is None else {"status": "ok", "loss": loss}
-        return import_optional("hyperopt", "hyperopt.base").trials_from_docs(self._documents, validate=False)
+        """Convert the trials of the history that the densities are made of."""
+        places = points_for_densities([loss for _, loss in history])
+        documents = [self._document(place, *history[place]) for place in places]
+        return import_optional("hyperopt", "hyperopt.base").trials_from_docs(documents, validate=False)
+
+    def _document(self, number: int, configuration: Configuration, loss: float | None) -> dict[str, Any]:
+        """Return the document of a trial, which is made once for its place in the history."""
+        known = self._documents.get(number)
+        if known is None or known[0] != configuration:
+            known = configuration, self._form.trial_document(number, self._form.encode(configuration))
+            self._documents[number] = known
+        document = known[1]
+        document["state"] = 2  # done; a running trial counts as failed for hyperopt
+        document["result"] = {"status": "fail"} if loss is None else {"status": "ok", "loss": loss}
+        return document
 
     @cached_property
     def _domain(self) -> Any:
@@ -123,24 +131,38 @@ def lower_for_optuna(structures: Structures) -> LoweringResult[OptunaFunction, P
 
 
 class Study:
-    """An Optuna study that mirrors a history; a trial that it suggested is treated like one added from outside."""
+    """An Optuna study that mirrors a history; a trial that it suggested is treated like one added from outside.
 
-    def __init__(self, form: OptunaFunction, sampler: Callable[[int], Any], objectives: int = 1) -> None:
+    With `forgets`, the study is made anew after 3, 4, 5, ... times `STUDY_GROWTH` requests. Of the trials that finished
+    first, all but the last `STUDY_GROWTH`, it then gets only the best `STUDY_GROWTH`.
+    """
+
+    def __init__(
+        self, form: OptunaFunction, sampler: Callable[[int], Any], objectives: int = 1, *, forgets: bool = False
+    ) -> None:
         """Create an empty study over a compiled space; `sampler` returns a new sampler for a seed."""
         self._optuna = import_optional("optuna")
-        self._sampler, self._form = sampler, form
+        self._sampler, self._form, self._objectives, self._forgets = sampler, form, objectives, forgets
+        self._last_request: Request | None = None
+        self._generation = 2  # The multiple of `STUDY_GROWTH` up to which the study has all trials
+        self._begin()
+
+    def _begin(self, forgotten: frozenset[int] = frozenset()) -> None:
+        """Replace the study by an empty one that will not get the forgotten trials."""
         self._storage = self._optuna.storages.InMemoryStorage()
         with silence_optuna(self._optuna):
             self._study = self._optuna.create_study(
                 storage=self._storage,
                 study_name="spacelang",
                 sampler=self._neutral_sampler(),
-                directions=["minimize"] * objectives,
+                directions=["minimize"] * self._objectives,
             )
         self._number = self._storage.get_study_id_from_name("spacelang")
         self._started_count = self._finished_count = 0
         """How many starts and trials of the history the study contains."""
-        self._last_request: Request | None = None
+        self._forgotten = forgotten
+        self._numbers: dict[int, int] = {}
+        """The numbers of the trials in the study by place in the history."""
 
     def initial_design(self) -> Sequence[Configuration]:
         """Return no configurations: Optuna's samplers draw their initial designs themselves."""
@@ -166,20 +188,33 @@ class Study:
         return self._last_request
 
     def _synchronize(self, history: TrialLog) -> None:
-        for request in history.started[self._started_count :]:
-            if request is not self._last_request:
-                self._add_running_trial(request)
+        generation = len(history.started) // STUDY_GROWTH
+        if self._forgets and generation > self._generation:
+            self._generation, self._last_request = generation, None
+            old = {place: trial.loss for place, trial in history.finished[: (generation - 1) * STUDY_GROWTH]}
+            best = sorted(old, key=lambda place: inf if (loss := old[place]) is None else loss)[:STUDY_GROWTH]
+            self._begin(frozenset(old.keys() - best))
+        for place in range(self._started_count, len(history.started)):
+            if place not in self._forgotten:
+                self._numbers[place] = len(self._numbers)
+                if history.started[place] is not self._last_request:
+                    self._add_running_trial(history.started[place])
         for place, trial in history.finished[self._finished_count :]:
-            failed = {"state": self._optuna.trial.TrialState.FAIL}
-            values = [value for _, value in trial.objectives] or trial.loss
-            self._study.tell(place, **(failed if trial.loss is None else {"values": values}))
+            if place not in self._forgotten:
+                failed = {"state": self._optuna.trial.TrialState.FAIL}
+                values = [value for _, value in trial.objectives] or trial.loss
+                self._study.tell(self._numbers[place], **(failed if trial.loss is None else {"values": values}))
         self._started_count, self._finished_count = len(history.started), len(history.finished)
 
     def _add_running_trial(self, request: Request) -> None:
         """Add a running trial that the study did not suggest itself."""
         kept = json.loads(str(request.memo[0])) if request.memo else {"params": {}, "trial": {}, "study": {}}
         trial = self._optuna.trial.FixedTrial(kept["params"] or self._form.encode(request.configuration))
-        self._form.native(trial)
+        try:
+            self._form.native(trial)
+        except ValueError:  # an earlier version stored the parameters under other names
+            trial = self._optuna.trial.FixedTrial(self._form.encode(request.configuration))
+            self._form.native(trial)
         running = {"state": self._optuna.trial.TrialState.RUNNING, "system_attrs": kept["trial"]}
         asked = {"params": trial.params, "distributions": trial.distributions}
         self._study.add_trial(self._optuna.trial.create_trial(**running, **asked))

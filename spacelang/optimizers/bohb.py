@@ -25,7 +25,7 @@ from spacelang.optimizers._selection import SelectionProblem, SelectorCall, Tria
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
 from spacelang.surrogates.dimensions import Dimension
-from spacelang.surrogates.limits import one_thread
+from spacelang.surrogates.limits import one_thread, points_for_densities
 
 if TYPE_CHECKING:
     from spacelang.surrogates.kernel_density import DensityPair
@@ -221,7 +221,9 @@ class ModelMemory(TrialMemory[LazyCandidate]):
         for rows in sorted(self._by_rows, reverse=True):
             trained = self._by_rows[rows]
             if has_enough_points(len(trained.values), self.coding.width):
-                return DensityPair.from_points(self._dimensions, self._vectors(trained), np.array(trained.values), rng)
+                places = list(points_for_densities(trained.values))
+                vectors, values = self._vectors(trained)[places], np.array(trained.values)[places]
+                return DensityPair.from_points(self._dimensions, vectors, values, rng)
         return None
 
     def _vectors(self, trained: FidelityTrials) -> Array:

@@ -12,7 +12,7 @@ from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.reductions.space_questions import Questions
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart, ValueSwitch
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry
 from spacelang.targets.optuna import OptunaFunction, Parameters
@@ -21,6 +21,8 @@ REQUIRED_LIBRARIES: Final = {"CmaEsSampler": "cmaes", "GPSampler": "torch"}
 """The library that a sampler needs and that optuna does not install."""
 STATIC_SAMPLERS: Final = frozenset({"CmaEsSampler", "GPSampler", "QMCSampler"})
 """Samplers that search only the values asked of every trial; they draw conditional values at random."""
+MODEL_SAMPLERS: Final = frozenset({"GPSampler", "TPESampler"})
+"""Samplers that make a model of all trials for each proposal."""
 NUMERIC_SAMPLERS: Final = frozenset({"CmaEsSampler"})
 SINGLE_OBJECTIVE_SAMPLERS: Final = frozenset({"CmaEsSampler"})
 
@@ -63,7 +65,9 @@ class Optuna:
         structures = Structures(problem.space)
         if structures.count:
             form = self.form(structures).form
-            study = Study(form, self._create_sampler, problem.objectives)
+            # Which trials are the best is known for one objective only.
+            forgets = self.sampler in MODEL_SAMPLERS and problem.objectives == 1
+            study = Study(form, self._create_sampler, problem.objectives, forgets=forgets)
             yield from search_with_library(study, problem, structures, TrialLog())
 
     @property
@@ -109,7 +113,7 @@ def _unconditional_names(named: Questions, several: Parts) -> frozenset[str]:
 
 def _unconditional_names_in(named: Questions, part: UnfoldedPart) -> frozenset[str]:
     match part:
-        case Fork():
+        case Fork() | ValueSwitch():
             inside = reduce(frozenset.intersection, (_unconditional_names(named, case.parts) for case in part.cases))
             return inside | ({named.forks[id(part)]} if id(part) in named.forks else frozenset())
         case FreeHyperparameter():

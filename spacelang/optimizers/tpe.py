@@ -55,7 +55,7 @@ class Tpe:
             proposer = HyperoptTpe(structures, TpeSettings(self.startup, self.gamma, self.candidates))
             yield from _proposer_search.search(proposer, problem, structures)
         else:
-            study = Study(lower_for_optuna(structures).form, self._create_sampler)
+            study = Study(lower_for_optuna(structures).form, self._create_sampler, forgets=True)
             yield from search_with_library(study, problem, structures, TrialLog())
 
     def _create_sampler(self, seed: int) -> Any:

@@ -1,10 +1,12 @@
 """Limits of surrogates: the number of training points, and one thread for linear algebra.
 
-Fitting a Gaussian process is O(n^3), so long histories are subsampled.
+Fitting a Gaussian process is O(n^3), and evaluating densities is O(n), so long histories are subsampled.
 """
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -15,6 +17,24 @@ POINTS_WHEN_FITTED: Final = 384
 """The number of points to which a model is fitted if there are more: half the best, half the latest."""
 SUBSAMPLING_NOTE: Final = f"Surrogate models use at most {MAX_POINTS} trials: the best ones and the latest ones."
 """The sentence in the summary of a search that had more trials than a model uses."""
+
+
+MAX_DENSITY_POINTS: Final = 1_000
+"""The maximum number of trials from which densities of good and bad configurations are made."""
+
+
+def points_for_densities(losses: Sequence[float | None]) -> Sequence[int]:
+    """Return the ascending indices of the trials for densities: all, or the best half and the latest of the others.
+
+    Of equal losses the earlier ones are better; a failure, None, is worse than all losses.
+    """
+    count = len(losses)
+    if count <= MAX_DENSITY_POINTS:
+        return range(count)
+    half = MAX_DENSITY_POINTS // 2
+    best = set(sorted(range(count), key=lambda place: inf if (loss := losses[place]) is None else loss)[:half])
+    others = [place for place in range(count - MAX_DENSITY_POINTS, count) if place not in best]
+    return sorted([*best, *others[-half:]])
 
 
 def one_thread() -> AbstractContextManager[Any]:

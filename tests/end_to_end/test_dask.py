@@ -167,6 +167,21 @@ def test_a_job_that_ends_every_dask_worker_has_crashed(marked: MarkedProcesses) 
     assert not marked()
 
 
+@pytest.mark.full
+def test_a_job_that_ends_dask_workers_of_two_threads_takes_no_neighbours_along() -> None:
+    with cluster(2, threads=2) as wide:
+        executor = Dask(kill_the_dask_worker, workers=4, address=wide.scheduler_address)
+        try:
+            kinds = ["well", "kill", *["well"] * 10]
+            finished = work(executor, [Job(each, make_request(each, kind)) for each, kind in enumerate(kinds)])
+        finally:
+            executor.close()
+    answers = {each.job.number: each for each in finished}
+    assert len(answers) == len(finished) == 12
+    assert answers.pop(1).result.status is Status.CRASH
+    assert all(each.result.loss == number for number, each in answers.items())
+
+
 @pytest.mark.parametrize(
     ("deed", "status", "seconds"),
     [
@@ -318,7 +333,7 @@ def test_what_a_cluster_forgets_is_given_to_it_again(running: Any) -> None:
 
 
 def test_a_scheduler_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECT_TIMEOUT", 1.0)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.connection.CONNECT_TIMEOUT", 1.0)
     with cluster(1, processes=False) as lost:
         executor = Dask(evaluate, address=lost.scheduler_address)
         executor.start(executor.free[0], Job(0, make_request(0, "sleep")))
@@ -333,7 +348,7 @@ def test_a_scheduler_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.full
 def test_a_scheduler_that_went_between_two_jobs_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECT_TIMEOUT", 1.0)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.connection.CONNECT_TIMEOUT", 1.0)
     with cluster(1, processes=False) as lost:
         executor = Dask(evaluate, address=lost.scheduler_address)
         answered_once(work(executor, jobs(2)), 2)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from spacelang.ir.validation import Validation, excluded_columns, group_column, time_column
+from spacelang.ir.validation import SPLITTER_HELP, Validation, excluded_columns, group_column, time_column
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.several_targets import target_columns
 from spacelang.runtime.data.tables import Features, first_true_row_number
@@ -29,7 +29,9 @@ def relate_rows(table: Table, validation: Validation | None) -> Table:
     if group is not None and relations.groups is None:
         relations = replace(relations, groups=group_codes(_column(table, group, "group"), f"the column `{group}`"))
     if time is not None and relations.groups is not None:
-        raise DataError(f"a split by the times in `{time}` cannot keep groups together", "leave one of them out")
+        raise DataError(
+            f"a split by the times in `{time}` cannot keep groups together", f"leave one of them out; {SPLITTER_HELP}"
+        )
     if time is not None and relations.times is None:
         relations = replace(relations, times=time_ranks(_column(table, time, "by"), f"the column `{time}`"))
     related = replace(table, relations=relations)

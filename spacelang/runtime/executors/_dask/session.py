@@ -4,6 +4,9 @@ A job is a task of the cluster. The task prefers the dask worker that evaluated 
 worker caches what trials of the slot share; any other worker will do, too. If a worker ends, dask runs its tasks again,
 and some of them twice; the session requests one result and takes one.
 
+A trial that kills a dask worker with several threads takes the trials of other threads along. All of them then run one
+at a time: only a job that was alone on its dask worker is taken for the cause of its end.
+
 Dask forgets a task with a preferred worker if the last of all workers has ended: even if a new one joins, the task is
 not run. The session therefore submits such tasks again.
 """
@@ -18,23 +21,22 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from distributed import Client, KilledWorker
 from distributed.client import FutureCancelledError
-from distributed.comm.core import CommClosedError
 
 from spacelang.grouping import group_by_key
-from spacelang.ir.task import SECONDS, Limits, format_quantity
+from spacelang.ir.task import Limits
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception
 from spacelang.runtime.executors import FinishedJob, Job
-from spacelang.runtime.executors._dask import worker_plugin
+from spacelang.runtime.executors._dask import connection, worker_plugin
+from spacelang.runtime.executors._dask.connection import AnyClient
 from spacelang.runtime.executors._dask.event_loop import silence_dask_loggers
 from spacelang.runtime.executors._dask.local_cluster import LocalCluster
 from spacelang.runtime.executors._dask.worker_plugin import JobReport, Slot
 
-CONNECT_TIMEOUT: Final = 5.0  # The maximum time to connect or reconnect to a scheduler, in seconds
 JOIN_TIMEOUT: Final = 60.0  # The maximum time for the first dask worker to join the scheduler, in seconds
 CLOSE_TIMEOUT: Final = 1.5  # The maximum time for the cluster to stop the trials of a run, in seconds
 WATCH_INTERVAL: Final = 2.0  # The interval at which the cluster is checked for workers, in seconds
@@ -42,10 +44,8 @@ POLL_INTERVAL: Final = 0.05  # The interval at which a starting cluster is polle
 TASK_RETRIES: Final = 2  # The retries of a task that failed outside of the process of its trial
 RELEASE_DELAY: Final = 0.02  # The delay before a result that has arrived is released on the cluster, in seconds
 KEY_COUNT: Final = 4096  # The number of distinct task keys; they are reused in turn
-MAX_LOSSES: Final = 3  # The number of lost dask workers after which the job is taken for the cause
-SAME_VERSIONS_HELP: Final = "install spacelang and the same package versions on all machines of the cluster"
+MAX_LOSSES: Final = 3  # The number of dask workers that may end while they have this job alone, before it is the cause
 RESUME_HELP: Final = "start workers, then continue the run with `--resume`"
-AnyClient: TypeAlias = Any  # An asynchronous dask client. Its type hints describe only the synchronous one
 
 
 class _LostTaskError(Exception):
@@ -58,7 +58,9 @@ class _RunningJob:
     task_number: int = 0  # The number of its task among those submitted to the cluster, counted from 1
     preferred_address: str = ""  # The address of the preferred dask worker; empty for none
     starts: int = 1  # The number of times that a dask worker started it
-    losses: int = 0  # The number of dask workers that ended unexpectedly while they had it
+    losses: int = 0  # The number of dask workers that ended unexpectedly while they had it alone
+    must_be_alone: bool = False  # True if a dask worker ended while it had this job and others of the run
+    is_submitted: bool = False  # True while the cluster has its task
 
 
 class ClusterSession:
@@ -90,14 +92,16 @@ class ClusterSession:
         self._task_numbers = count(1)
         self._running_jobs: dict[int, _RunningJob] = {}
         """The running jobs by number."""
+        self._task_ended = asyncio.Condition()
         self._thread_counts: dict[str, int] = {}
-        """The initial number of threads of each dask worker, by address."""
+        """The number of threads of each known dask worker, by address."""
         self._recently_ended: deque[str] = deque(maxlen=100)
         """The addresses of the dask workers that ended most recently."""
         self._generations: Counter[str] = Counter()
         """How often the trials of each slot were stopped."""
         self._error: InputError | None = None
         self._watcher: asyncio.Task[None] | None = None
+        self._counting: asyncio.Task[bool | None] | None = None
 
     async def open(self, thread: int) -> tuple[Slot, ...]:
         """Connect, prepare everything for trials and return the slots. Raises InputError if that fails."""
@@ -107,12 +111,16 @@ class ClusterSession:
             self._local = LocalCluster(self._workers, self._report_error)
             address = await self._local.start()
         client: AnyClient = Client(  # type: ignore[no-untyped-call]
-            address, asynchronous=True, set_as_default=False, timeout=CONNECT_TIMEOUT, direct_to_workers=False
+            address,
+            asynchronous=True,
+            set_as_default=False,
+            timeout=connection.CONNECT_TIMEOUT,
+            direct_to_workers=False,
         )
         self._client = client
-        await _connect(client, address)
+        await connection.connect(client, address)
         await self._await_workers(client, address)
-        await _check_versions(client, address)
+        await connection.check_versions(client, address)
         await self._register_plugins(client)
         found = (await client.scheduler.identity(n_workers=-1))["workers"]
         self._thread_counts = {place: max(int(each["nthreads"]), 1) for place, each in found.items()}
@@ -136,6 +144,7 @@ class ClusterSession:
         try:
             while running.losses <= MAX_LOSSES:
                 await self._ensure_connected(self._client)
+                await self._await_turn(running)
                 try:
                     report = await self._run_task(self._client, job, slot, request)
                 except _LostTaskError:
@@ -148,10 +157,16 @@ class ClusterSession:
                     continue
                 else:
                     return _make_finished(job, slot, report, running.starts)
+                finally:
+                    running.is_submitted = False
+                    async with self._task_ended:
+                        self._task_ended.notify_all()
             reason = f"{running.losses} dask workers ended one after another while they evaluated this trial"
-            return FinishedJob(job, Failure(Status.CRASH, reason).result_of(job.work), slot.name, running.losses)
+            return FinishedJob(job, Failure(Status.CRASH, reason).result_of(job.work), slot.name, running.starts - 1)
         finally:
             del self._running_jobs[job.number]
+            async with self._task_ended:
+                self._task_ended.notify_all()
 
     async def stop_slots(self, slots: Sequence[str]) -> None:
         """Stop the trials of slots whose jobs are no longer wanted, also those that have not started yet."""
@@ -162,8 +177,9 @@ class ClusterSession:
 
     async def close(self) -> None:
         """Stop all trials, remove everything from the cluster, and end a local cluster."""
-        if self._watcher is not None:
-            self._watcher.cancel()
+        for task in (self._watcher, self._counting):
+            if task is not None:
+                task.cancel()
         try:
             if self._client is not None:
                 # If the cluster does not answer, the cleanup plugin removes the rest, or the local cluster is killed.
@@ -179,6 +195,19 @@ class ClusterSession:
     def _report_error(self, error: InputError) -> None:
         self._error = error
         self._fail(error)
+
+    async def _await_turn(self, running: _RunningJob) -> None:
+        """Wait until a job may be submitted: one that must be alone without others, all others after such jobs."""
+
+        def is_next() -> bool:
+            others = [each for each in self._running_jobs.values() if each is not running]
+            if running.must_be_alone:
+                return not any(each.is_submitted for each in others)
+            return not any(each.must_be_alone for each in others)
+
+        async with self._task_ended:
+            await self._task_ended.wait_for(is_next)
+            running.is_submitted = True
 
     async def _run_task(self, client: AnyClient, job: Job[Any], slot: Slot, request: bytes) -> JobReport:
         running = self._running_jobs[job.number]
@@ -229,7 +258,7 @@ class ClusterSession:
             if self._error is not None:
                 raise self._error
             if time.monotonic() > until:
-                raise _no_workers_error(address, seconds)
+                raise connection.no_workers_error(address, seconds)
             await asyncio.sleep(POLL_INTERVAL)
         demand.release()
 
@@ -241,7 +270,7 @@ class ClusterSession:
             await client.register_plugin(plugin, name=self._run)
         except Exception as error:
             message = f"the cluster cannot evaluate trials: {describe_exception(error)}"
-            raise InputError(message, SAME_VERSIONS_HELP) from error
+            raise InputError(message, connection.SAME_VERSIONS_HELP) from error
         self._connection = client.scheduler_comm
 
     async def _unregister_plugins(self, client: AnyClient) -> None:
@@ -252,17 +281,27 @@ class ClusterSession:
     def _handle_cluster_event(self, event: tuple[float, Any]) -> None:
         """Have the jobs of a dask worker that has ended submitted again."""
         _, news = event
+        if news.get("action") == "add-worker":
+            self._counting = asyncio.create_task(self._count_threads(self._client))
         if news.get("action") != "remove-worker":
             return
         address = news["worker"]
         self._recently_ended.append(address)
         # A dask worker starts tasks in submission order. Those still waiting are not the cause.
-        started = self._own_jobs(news["processing-tasks"])[: self._thread_counts.get(address, 1)]
+        started = self._own_jobs(news["processing-tasks"])[: self._thread_counts.get(address)]
+        is_in_company = len(started) > 1
         lost_results = self._own_jobs(news["lost-computed-tasks"])
         for number, running in self._running_jobs.items():
             running.starts += number in started or number in lost_results
-            running.losses += number in started and not news["expected"]
-            is_lost = running.preferred_address == address or number in lost_results or running.losses > MAX_LOSSES
+            is_suspect = number in started and not news["expected"]
+            running.losses += is_suspect and not is_in_company
+            running.must_be_alone = running.must_be_alone or (is_suspect and is_in_company)
+            is_lost = (
+                running.preferred_address == address
+                or number in lost_results
+                or running.losses > MAX_LOSSES
+                or (is_suspect and is_in_company)
+            )
             if is_lost and running.report is not None and not running.report.done():
                 running.report.set_exception(_LostTaskError())
 
@@ -278,7 +317,7 @@ class ClusterSession:
         After a reconnection it registers the plugins again, because the scheduler has forgotten them.
         """
         async with self._registering:
-            until = time.monotonic() + CONNECT_TIMEOUT
+            until = time.monotonic() + connection.CONNECT_TIMEOUT
             while client.status != "running":
                 if client.status == "closed" or time.monotonic() > until:
                     raise InputError(f"the scheduler at `{self._address}` is no longer reachable", RESUME_HELP)
@@ -286,37 +325,25 @@ class ClusterSession:
             if client.scheduler_comm is not self._connection:
                 await self._register_plugins(client)
 
+    async def _count_threads(self, client: AnyClient) -> bool | None:
+        """Learn how many threads the dask workers have; return True if there are any, None without a connection."""
+        try:
+            counts = await client.scheduler.ncores()
+        except Exception:  # noqa: BLE001 - a lost connection is handled by the coroutines that wait for a result
+            return None
+        self._thread_counts |= {place: max(int(number), 1) for place, number in counts.items()}
+        return bool(counts)
+
     async def _watch_for_workers(self, client: AnyClient, address: str) -> None:
         seen = time.monotonic()
         while True:
             await asyncio.sleep(min(WATCH_INTERVAL, self._patience / 4))
-            try:
-                has_workers = bool(await client.scheduler.ncores())
-            except Exception:  # noqa: BLE001 - a lost connection is handled by the coroutines that wait for a result
-                continue
+            has_workers = await self._count_threads(client)
             if has_workers:
                 seen = time.monotonic()
-            elif time.monotonic() - seen > self._patience:
-                self._report_error(_no_workers_error(address, self._patience))
+            elif has_workers is False and time.monotonic() - seen > self._patience:
+                self._report_error(connection.no_workers_error(address, self._patience))
                 return
-
-
-async def _connect(client: AnyClient, address: str) -> None:
-    try:
-        # The client would wait forever for a server that accepts the connection and sends nothing.
-        async with asyncio.timeout(CONNECT_TIMEOUT + 1):
-            await client
-    except OSError as error:
-        if isinstance(error, CommClosedError):
-            cause = describe_exception(error.__cause__ or error)
-            message = f"the program at `{address}` closed the connection: {cause}"
-            raise InputError(message, "the address of a scheduler with certificates starts with `tls://`") from error
-        message = f"no scheduler answers at `{address}` within {format_quantity(CONNECT_TIMEOUT, SECONDS)}"
-        raise InputError(message, "start a scheduler with `dask scheduler`, which shows its address") from error
-    except Exception as error:
-        certificates = "set the certificates in dask's configuration, under `distributed.comm.tls`"
-        help_ = certificates if address.startswith("tls:") else ""
-        raise InputError(f"the scheduler at `{address}` cannot be used: {describe_exception(error)}", help_) from error
 
 
 def _copy_outcome(report: "asyncio.Future[JobReport]", gathering: "asyncio.Future[JobReport]") -> None:
@@ -333,18 +360,6 @@ def _copy_outcome(report: "asyncio.Future[JobReport]", gathering: "asyncio.Futur
         report.set_exception(error)
 
 
-async def _check_versions(client: AnyClient, address: str) -> None:
-    found = await client.get_versions(packages=list(worker_plugin.PACKAGES))
-    here = found["client"]["packages"]
-    places = {f"the dask worker {place}": each["packages"] for place, each in found["workers"].items()}
-    # The scheduler needs spacelang itself, but passes other data on as bytes: their versions may differ there.
-    known = {name: here[name] for name in worker_plugin.PACKAGES if name != "spacelang"}
-    places[f"the scheduler {address}"] = {**found["scheduler"]["packages"], **known}
-    for place, packages in places.items():
-        if differing := worker_plugin.describe_version_difference(here, packages, place):
-            raise InputError(differing, SAME_VERSIONS_HELP)
-
-
 def _make_finished(job: Job[Any], slot: Slot, report: JobReport, starts: int) -> FinishedJob[Any]:
     answer = pickle.loads(report.answer)
     if isinstance(answer, InputError):
@@ -352,8 +367,3 @@ def _make_finished(job: Job[Any], slot: Slot, report: JobReport, starts: int) ->
     slot.last_address = report.address
     worker = slot.name if report.name == slot.home_worker else report.name
     return FinishedJob(job, answer, worker, starts + report.attempts - 1)
-
-
-def _no_workers_error(address: str, seconds: float) -> InputError:
-    message = f"the scheduler at `{address}` has had no worker for {format_quantity(seconds, SECONDS)}"
-    return InputError(message, f"start a worker with `dask worker {address}`")

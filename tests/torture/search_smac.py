@@ -1,0 +1,68 @@
+"""A search with SMAC: `python search_smac.py run FOLDER TRIALS [SCHEDULER]`, or `read FOLDER`."""
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+from ConfigSpace import ConfigurationSpace
+from objective import evaluate_configuration, note
+from smac import Callback, RandomFacade, Scenario
+
+# SMAC limits the address space of a new interpreter for each trial, and the time includes its start.
+LIMIT_SECONDS = 10
+LIMIT_MEGABYTES = 4_000
+
+
+class Telling(Callback):
+    """A callback that notes each result that SMAC has been told."""
+
+    def on_tell_end(self, smbo: Any, info: Any, value: Any) -> None:
+        note("told", float(info.config["x"]))
+
+
+def run(folder: str, trials: int, scheduler: str | None) -> None:
+    """Begin the search of the folder, or continue it."""
+    scenario = Scenario(
+        ConfigurationSpace({"x": (0.0, 1.0)}),
+        name="run",
+        output_directory=Path(folder, "smac"),
+        deterministic=True,
+        n_trials=trials,
+        n_workers=2,
+        trial_walltime_limit=LIMIT_SECONDS,
+        trial_memory_limit=LIMIT_MEGABYTES,
+    )
+    given: dict[str, Any] = {}
+    if scheduler is not None:
+        from distributed import Client
+
+        given["dask_client"] = Client(scheduler)
+    facade = RandomFacade(
+        scenario,
+        evaluate_configuration,
+        callbacks=[Telling()],
+        overwrite=False,
+        logging_level=logging.ERROR,
+        **given,
+    )
+    facade.optimize()
+    facade.optimizer._runner.close(force=True)  # which takes a minute if it is left to the end of the interpreter
+
+
+def read(folder: str) -> None:
+    """Print the trials of the run's history."""
+    (history,) = Path(folder, "smac").rglob("runhistory.json")
+    held = json.loads(history.read_text())
+    configurations = held["configs"]
+    trials = [(configurations[str(row["config_id"])]["x"], row) for row in held["data"]]
+    print(json.dumps([(x, row["cost"] if row["status"] == 1 else None) for x, row in trials if row["status"]]))
+
+
+if __name__ == "__main__":
+    what, place, *rest = sys.argv[1:]
+    if what == "read":
+        read(place)
+    else:
+        run(place, int(rest[0]), rest[1] if rest[1:] else None)

@@ -310,9 +310,11 @@ def _spell_arguments(arguments: Sequence[ast.Value]) -> str:
 
 def spell_body(body: ast.Body) -> str:
     """Return a body with commas between its members; a line ends after a simplex, whose names have commas."""
+    if not body.members:
+        return "{}"
     ends = ["\n" if isinstance(member, ast.Simplex) else ", " for member in body.members[:-1]]
     inside = "".join(map("".join, zip(map(spell_member, body.members), [*ends, ""], strict=True)))
-    return f"{{ {inside} }}" if body.members else "{}"
+    return f"{{ {inside} }}"
 
 
 def spell_member(member: ast.Member) -> str:

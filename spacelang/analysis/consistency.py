@@ -11,6 +11,7 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
+from spacelang.ir.chains import address_in_stage, place_of_use
 from spacelang.ir.domain import Categorical, Real, describe
 from spacelang.ir.expr import BranchTest, Compare, Expr, mentioned_addresses, nodes, references, required_truths
 from spacelang.ir.membership import is_violated
@@ -274,7 +275,9 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
             continue
         kind = problems.AlternativeNeverChosenForData if found.by_data else problems.DeadAlternative
         related, notes = (*excluded, *found.others), _symbol_notes(found, report)
-        report.add(kind(branch.span, alternative=branch.name, stage=choice.key, related=related, notes=notes))
+        # An alternative inside a chain is excluded in all uses.
+        stage = choice.key.replace(f"[{place_of_use(choice.key)}]", "", 1)
+        report.add(kind(branch.span, alternative=branch.name, stage=stage, related=related, notes=notes))
 
 
 def _report_contradictory_bounds(found: Conflict, report: DiagnosticCollector) -> None:
@@ -310,14 +313,22 @@ def _symbols(found: Conflict, report: DiagnosticCollector) -> list[str]:
 def _dead_branches(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
     space, alive = structures.space, structures.supported_branches
     dead: set[tuple[str, str]] = set()
+    # Orders, and the numbers and uses of chains, are not written one by one: constraints are the only way to exclude
+    # some of them. An alternative inside a chain is dead if no use can take it.
+    taken: dict[str, set[str]] = {}
+    for choice in space.decisions if space.chains else ():
+        names = {branch.name for place, branch in enumerate(choice.branches) if place in alive[choice.address]}
+        taken.setdefault(address_in_stage(choice.address, space.chains), set()).update(names)
     for choice in space.decisions:
-        # Orders are not written one by one: constraints are the only way to exclude some of them.
         if choice.address in space.permutations or dead.intersection(space.variables[choice.address].owners):
             continue
+        known = taken.setdefault(address_in_stage(choice.address, space.chains), set())
         for place, branch in enumerate(choice.branches):
             if place not in alive[choice.address]:
                 dead.add((choice.address, branch.name))
-                yield choice, branch
+                if not choice.repeats and branch.name not in known:
+                    known.add(branch.name)  # report it for one use only
+                    yield choice, branch
 
 
 class _AlternativeChecks:

@@ -210,7 +210,11 @@ class Study:
         """Add a running trial that the study did not suggest itself."""
         kept = json.loads(str(request.memo[0])) if request.memo else {"params": {}, "trial": {}, "study": {}}
         trial = self._optuna.trial.FixedTrial(kept["params"] or self._form.encode(request.configuration))
-        self._form.native(trial)
+        try:
+            self._form.native(trial)
+        except ValueError:  # an earlier version stored the parameters under other names
+            trial = self._optuna.trial.FixedTrial(self._form.encode(request.configuration))
+            self._form.native(trial)
         running = {"state": self._optuna.trial.TrialState.RUNNING, "system_attrs": kept["trial"]}
         asked = {"params": trial.params, "distributions": trial.distributions}
         self._study.add_trial(self._optuna.trial.create_trial(**running, **asked))

@@ -12,7 +12,7 @@ from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.reductions.space_questions import Questions
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart, ValueSwitch
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry
 from spacelang.targets.optuna import OptunaFunction, Parameters
@@ -113,7 +113,7 @@ def _unconditional_names(named: Questions, several: Parts) -> frozenset[str]:
 
 def _unconditional_names_in(named: Questions, part: UnfoldedPart) -> frozenset[str]:
     match part:
-        case Fork():
+        case Fork() | ValueSwitch():
             inside = reduce(frozenset.intersection, (_unconditional_names(named, case.parts) for case in part.cases))
             return inside | ({named.forks[id(part)]} if id(part) in named.forks else frozenset())
         case FreeHyperparameter():

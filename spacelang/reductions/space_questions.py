@@ -1,8 +1,8 @@
 """A space as named questions (choices and values to draw); every combination of answers is a configuration.
 
 A fork with several cases is a choice. A free hyperparameter is one value to draw, or a choice between the pieces of its
-domain and one value for each piece. Nothing is asked where there is only one possibility. The same part of the space is
-the same question wherever it occurs.
+domain and one value for each piece. Nothing is asked where there is only one possibility, nor for a guard or a switch,
+which previous answers decide. The same part of the space is the same question wherever it occurs.
 """
 
 from collections import Counter
@@ -15,12 +15,20 @@ from typing import Any, TypeAlias
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, index_of_part
+from spacelang.ir.expr import INACTIVE, ExpressionValue, is_true
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.reductions import unfolding
-from spacelang.reductions.domains import GRID_POINTS, DomainPredicate, Reduction, reduce_domain, split_into_simple
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart
+from spacelang.reductions.domains import (
+    GRID_POINTS,
+    DomainPredicate,
+    IdentityReduction,
+    Reduction,
+    reduce_domain,
+    split_into_simple,
+)
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, UnfoldedPart, ValueSwitch
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.text import unique_name
@@ -98,9 +106,18 @@ class Questions:
     """The questions of a space; `encode` and `decode` convert between configurations and answers."""
 
     def __init__(
-        self, structures: Structures, unfolded: Parts, accepts: DomainPredicate, points: int = GRID_POINTS
+        self,
+        structures: Structures,
+        unfolded: Parts,
+        accepts: DomainPredicate,
+        points: int = GRID_POINTS,
+        *,
+        varying_bounds: bool = False,
     ) -> None:
-        """Create the questions; `accepts` is true for domains to draw from, `points` is the size of a grid."""
+        """Create the questions; `accepts` is true for domains to draw from, `points` is the size of a grid.
+
+        With `varying_bounds`, pieces of one range that are drawn unchanged share a name, under which the bounds vary.
+        """
         self.structures = structures
         self.space = space = structures.space
         self.parts = unfolded
@@ -108,6 +125,7 @@ class Questions:
         self.draws: dict[int, FreeHyperparameterDraw] = {}
         self.by_name: dict[str, Question] = {}
         self._accepts, self._points = accepts, points
+        self._varying: dict[tuple[str, int], str] | None = {} if varying_bounds else None
         self.names = VariableNames(space)
         for part in self.every_part:
             if isinstance(part, Fork) and len(part.cases) > 1:
@@ -116,7 +134,9 @@ class Questions:
             elif isinstance(part, FreeHyperparameter):
                 pieces, name = split_into_simple(part.domain), self.base_name(part)
                 choice = self.names.make_unique(f"{name}:part") if len(pieces) > 1 else ""
-                draw = FreeHyperparameterDraw(choice, tuple(self._make_piece(piece, name) for piece in pieces))
+                draw = FreeHyperparameterDraw(
+                    choice, tuple(self._make_piece(part.node, piece, name) for piece in pieces)
+                )
                 self.draws[id(part)] = draw
                 self.by_name |= draw.questions
 
@@ -164,9 +184,9 @@ class Questions:
 
     def ask_values(self, answer: Answer) -> dict[str, Value]:
         """Return values by key; `answer` is called for each question, after the questions that lead to it."""
-        found: dict[str, Value] = {}
-        self._ask_parts(self.parts, answer, found)
-        return found
+        known: dict[str, Value] = {}
+        self._ask_parts(self.parts, answer, known)
+        return {self.space.variables[address].key: value for address, value in known.items()}
 
     def decode(self, answers: Mapping[str, Any]) -> Configuration:
         """Return the configuration for answers by question name; raise LookupError if one is missing."""
@@ -192,23 +212,41 @@ class Questions:
             if isinstance(part, FreeHyperparameter):
                 yield from ((part, piece) for piece in self.draws[id(part)].pieces if isinstance(piece, DrawnPiece))
 
-    def _ask_parts(self, several: Parts, answer: Answer, found: dict[str, Value]) -> None:
-        for part in several:
-            if isinstance(part, Fork):
-                name = self.forks.get(id(part))
-                case = part.cases[0 if name is None else int(answer(name, part))]
-                if isinstance(part.node, Choice) and case.branch is not None:
-                    found[part.node.key] = case.branch
-                self._ask_parts(case.parts, answer, found)
-            elif isinstance(part, FreeHyperparameter):
-                found[part.node.key] = self.draws[id(part)].ask_value(answer)
+    def _ask_parts(self, several: Parts, answer: Answer, known: dict[str, Value]) -> None:
+        """Ask for parts, and add the values to `known` by address."""
 
-    def _make_piece(self, part: SimpleDomain, name: str) -> Piece:
+        def lookup(address: str) -> ExpressionValue:
+            return known.get(address, INACTIVE)
+
+        for part in several:
+            match part:
+                case Fork():
+                    name = self.forks.get(id(part))
+                    case = part.cases[0 if name is None else int(answer(name, part))]
+                    if isinstance(part.node, Choice) and case.branch is not None:
+                        known[part.node.address] = case.branch
+                    self._ask_parts(case.parts, answer, known)
+                case FreeHyperparameter():
+                    known[part.node.address] = self.draws[id(part)].ask_value(answer)
+                case ValueSwitch():
+                    self._ask_parts(part.cases[unfolding.case_of_value(part, lookup)].parts, answer, known)
+                case Guard():
+                    self._ask_parts(part.parts if is_true(part.condition, lookup) else (), answer, known)
+                case _:
+                    raise TypeError("a comparison of ranges cannot be asked for")
+
+    def _make_piece(self, node: Hyperparameter, part: SimpleDomain, name: str) -> Piece:
         if part.size == 1:
             return FixedPiece(part.value_at(0))
         if isinstance(part, Real) and part.least == part.greatest:
             return FixedPiece(part.least)
-        return DrawnPiece(self.names.make_unique(name), reduce_domain(part, self._accepts, self._points))
+        reduction = reduce_domain(part, self._accepts, self._points)
+        if self._varying is None or isinstance(part, Categorical) or not isinstance(reduction, IdentityReduction):
+            return DrawnPiece(self.names.make_unique(name), reduction)
+        key = node.address, index_of_part(split_into_simple(node.domain), part.representative)
+        if key not in self._varying:
+            self._varying[key] = self.names.make_unique(name)
+        return DrawnPiece(self._varying[key], reduction)
 
 
 class VariableNames:

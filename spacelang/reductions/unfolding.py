@@ -11,14 +11,14 @@ from math import prod
 from typing import TypeAlias
 
 from spacelang.ir.domain import Domain, SimpleDomain, contains
-from spacelang.ir.expr import Compare, InactiveValue, Lookup, is_true
+from spacelang.ir.expr import Compare, Expr, InactiveValue, Lookup, is_true
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
 from spacelang.ir.walk import activity_depths
 from spacelang.recursion import allow_nesting
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import join_pieces
 from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, Table, eliminate
-from spacelang.solver.model import context_below
+from spacelang.solver.model import Solver, SolverModel, context_below
 from spacelang.solver.network import UNREACHED, Network
 
 
@@ -66,8 +66,39 @@ class Fork:
         return tuple(1.0 if case.branch is None else weights[case.branch] for case in self.cases)
 
 
-UnfoldedPart: TypeAlias = FreeHyperparameter | RangeComparison | Fork
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """Parts that are chosen only where a condition holds for what was chosen before; nothing is chosen for it.
+
+    `context` has the branches that are taken wherever the condition is tested.
+    """
+
+    context: Context
+    condition: Expr
+    parts: "Parts"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueSwitch:
+    """Cases of a hyperparameter whose value was chosen before: the one with the value has the remaining parts."""
+
+    node: Hyperparameter
+    cases: tuple[Case, ...]
+
+
+UnfoldedPart: TypeAlias = FreeHyperparameter | RangeComparison | Fork | Guard | ValueSwitch
 Parts: TypeAlias = tuple[UnfoldedPart, ...]
+
+
+def inner_parts(part: UnfoldedPart) -> tuple[Parts, ...]:
+    """Return the parts directly inside a part, one tuple for each case."""
+    match part:
+        case Fork() | ValueSwitch():
+            return tuple(case.parts for case in part.cases)
+        case Guard():
+            return (part.parts,)
+        case _:
+            return ()
 
 
 def unfold(structures: Structures) -> Parts:
@@ -75,37 +106,58 @@ def unfold(structures: Structures) -> Parts:
 
     A chain of conditions becomes forks within forks. The recursion limit is raised so that functions can walk them.
     """
-    return _Unfolding(structures).parts_below(())
+    return Unfolding(structures.model, structures.existence_solver).parts_below(())
 
 
 def network_unfolder(structures: Structures) -> Callable[[Network], Parts]:
     """Return a function that unfolds one network with all below it; may raise TooManyConnectedVariablesError."""
-    return _Unfolding(structures).parts_of_network
+    return Unfolding(structures.model, structures.existence_solver).parts_of_network
 
 
 def parts_on_path(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
     """Yield the parts that a configuration passes, with the index of the case of a fork; may raise LookupError."""
     for part in parts:
-        if isinstance(part, Fork):
-            place, inside = _find_case(part, lookup)
-            yield part, place
-            yield from inside
-        else:
-            yield part, 0
+        match part:
+            case Fork():
+                place, inside = _find_case(part, lookup)
+                yield part, place
+                yield from inside
+            case ValueSwitch():
+                place = case_of_value(part, lookup)
+                yield part, place
+                yield from parts_on_path(part.cases[place].parts, lookup)
+            case Guard():
+                holds = is_true(part.condition, lookup)
+                yield part, int(holds)
+                yield from parts_on_path(part.parts if holds else (), lookup)
+            case _:
+                yield part, 0
+
+
+def case_of_value(switch: ValueSwitch, lookup: Lookup) -> int:
+    """Return the index of the case with the value of the hyperparameter; raise LookupError if none has it."""
+    worth = lookup(switch.node.address)
+    for place, case in enumerate(switch.cases):
+        if case.domain is not None and not isinstance(worth, InactiveValue) and contains(case.domain, worth):
+            return place
+    raise LookupError(f"no case of `{switch.node.key}` has its value")
 
 
 def count_combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" = None) -> int:
-    """Return the number of combinations of cases, or of what `ways` returns for a fork, without enumerating them."""
+    """Return the number of combinations of cases, or of what `ways` returns for a fork, without enumerating them.
+
+    A guard counts twice: once with its parts, and once without.
+    """
     known: dict[int, int] = {}
 
     def of_parts(several: Parts) -> int:
-        return prod(of_fork(part) for part in several if isinstance(part, Fork))
+        return prod(map(of_part, several))
 
-    def of_fork(fork: Fork) -> int:
-        if id(fork) not in known:
-            inner = (case.parts for case in fork.cases) if ways is None else ways(fork)
-            known[id(fork)] = sum(map(of_parts, inner))
-        return known[id(fork)]
+    def of_part(part: UnfoldedPart) -> int:
+        if id(part) not in known:
+            inner = inner_parts(part) if ways is None or not isinstance(part, Fork) else ways(part)
+            known[id(part)] = sum(map(of_parts, inner)) + isinstance(part, Guard) if inner != () else 1
+        return known[id(part)]
 
     return of_parts(parts)
 
@@ -120,8 +172,7 @@ def all_parts(parts: Parts) -> Iterator[UnfoldedPart]:
             continue
         seen.add(id(part))
         yield part
-        if isinstance(part, Fork):
-            waiting.extend(inner for case in reversed(part.cases) for inner in reversed(case.parts))
+        waiting.extend(inner for several in reversed(inner_parts(part)) for inner in reversed(several))
 
 
 def _find_case(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[UnfoldedPart, int]]]:
@@ -151,37 +202,54 @@ def _is_satisfied(part: UnfoldedPart, lookup: Lookup) -> bool:
             return not isinstance(worth, InactiveValue) and contains(part.domain, worth)
         case RangeComparison():
             return is_true(part.atom, lookup) is part.truth
-        case Fork():
+        case Fork() | Guard() | ValueSwitch():
             return True
 
 
-class _Unfolding:
-    """The parts unfolded so far; equal parts are interned as one object."""
+class Unfolding:
+    """The parts unfolded so far; equal parts are interned as one object.
 
-    def __init__(self, structures: Structures) -> None:
-        self.model = structures.model
+    With `values_first`, the value of a hyperparameter is chosen before the parts that depend on it (`ValueSwitch`).
+    Otherwise, the case is chosen first, and then a value within it (`Fork`).
+    """
+
+    def __init__(self, model: SolverModel, existence_solver: Solver, *, values_first: bool = False) -> None:
+        """Take the networks to unfold, and the solver that knows which branches have configurations."""
+        self.model, self.existence_solver, self.values_first = model, existence_solver, values_first
         networks = (network for several in self.model.by_context.values() for network in several)
         allow_nesting(max((len(network.states) for network in networks), default=0))
-        self.existence_solver = structures.existence_solver
         self._interned: dict[object, UnfoldedPart] = {}
         self._below: dict[Context, Parts] = {}
 
     def parts_below(self, context: Context) -> Parts:
+        """Return the parts of everything below a context; may raise TooManyConnectedVariablesError."""
         if context not in self._below:
             networks = self.model.by_context.get(context, ())
             self._below[context] = tuple(part for network in networks for part in self.parts_of_network(network))
         return self._below[context]
 
+    def intern_switch(self, node: Hyperparameter, cases: tuple[Case, ...]) -> ValueSwitch:
+        """Return the switch, the same object for the same content."""
+        key = ("switch", node.address, _case_keys(cases))
+        return self._interned.setdefault(key, ValueSwitch(node, cases))  # type: ignore[return-value]
+
+    def intern_guard(self, context: Context, condition: Expr, parts: Parts) -> Guard:
+        """Return the guard, the same object for the same content."""
+        key = ("guard", context, condition, tuple(map(id, parts)))
+        return self._interned.setdefault(key, Guard(context, condition, parts))  # type: ignore[return-value]
+
     def intern_free(self, node: Hyperparameter, domain: Domain) -> FreeHyperparameter:
+        """Return the free hyperparameter, the same object for the same content."""
         key = ("free", node.address, domain)
         return self._interned.setdefault(key, FreeHyperparameter(node, domain))  # type: ignore[return-value]
 
     def intern_comparison(self, atom: Compare, truth: bool) -> RangeComparison:
+        """Return the comparison of ranges, the same object for the same content."""
         return self._interned.setdefault(("related", atom, truth), RangeComparison(atom, truth))  # type: ignore[return-value]
 
     def intern_fork(self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]) -> Fork:
-        said = tuple((case.branch, case.domain, tuple(map(id, case.parts))) for case in cases)
-        return self._interned.setdefault(("fork", address, said), Fork(node, cases))  # type: ignore[return-value]
+        """Return the fork, the same object for the same content."""
+        return self._interned.setdefault(("fork", address, _case_keys(cases)), Fork(node, cases))  # type: ignore[return-value]
 
     def parts_of_network(self, network: Network) -> Parts:
         """Return the parts of one network, with everything below it."""
@@ -191,10 +259,14 @@ class _Unfolding:
         return _EliminatedNetwork(self, network).parts()
 
 
+def _case_keys(cases: Sequence[Case]) -> tuple[object, ...]:
+    return tuple((case.branch, case.domain, tuple(map(id, case.parts))) for case in cases)
+
+
 class _EliminatedNetwork:
     """One network with the buckets of its elimination, read from the variables that determine most to the others."""
 
-    def __init__(self, unfolding: _Unfolding, network: Network) -> None:
+    def __init__(self, unfolding: Unfolding, network: Network) -> None:
         self._unfolding, self._network = unfolding, network
         self._members = {member.address: member for member in network.members}
         self._depths = activity_depths(self._members)
@@ -300,6 +372,10 @@ class _EliminatedNetwork:
         if len(found) == 1 and not inactive:
             ((domain, parts),) = found
             return (self._unfolding.intern_free(node, domain), *parts)
+        if self._unfolding.values_first and not inactive:
+            whole = join_pieces(node.domain, [piece for pieces, _ in together.values() for piece in pieces])
+            values = tuple(Case(None, domain, parts) for domain, parts in found)
+            return self._unfolding.intern_free(node, whole), self._unfolding.intern_switch(node, values)
         cases = [Case(None, domain, (self._unfolding.intern_free(node, domain), *parts)) for domain, parts in found]
         every = (*(Case(None, None, parts) for parts in inactive), *cases)
         return (self._unfolding.intern_fork(node.address, node, every),)

@@ -13,17 +13,18 @@ value is drawn from a uniform range instead. Both are reported as approximated w
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Uniform
 from spacelang.ir.space import Constraint, Hyperparameter, Space
 from spacelang.reductions import domains
 from spacelang.reductions.space_questions import DrawnPiece, Questions
-from spacelang.reductions.unfolding import RangeComparison, all_parts, unfold
+from spacelang.reductions.unfolding import Parts, RangeComparison, all_parts, unfold
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
+from spacelang.text import count_with_noun
 
 L = TypeVar("L")
 
@@ -85,10 +86,14 @@ def build_questions(
     accepts: domains.DomainPredicate,
     keeps: PreservationTable,
     points: int = domains.GRID_POINTS,
+    unfolded: Callable[[Structures], Parts] = unfold,
+    *,
+    varying_bounds: bool = False,
 ) -> Questions:
     """Reduce a space to questions: named choices and draws whose answers always give a member.
 
-    Ranges that `accepts` allows in no form are cut to grids of `points` values. Raises RefusedError for numbers that
+    Ranges that `accepts` allows in no form are cut to grids of `points` values. `unfolded` returns the parts of the
+    space. With `varying_bounds`, ranges that constraints narrow keep one name. Raises RefusedError for numbers that
     floats cannot hold, and for what nested choices cannot express, for which `keeps` must have a verdict.
     """
     space = structures.space
@@ -97,19 +102,29 @@ def build_questions(
     if refusal is None:
         raise _lowering.missing_verdict_error(Construct.CONDITIONS, "refused verdict")
     try:
-        found = unfold(structures)
+        found = unfolded(structures)
     except TooManyConnectedVariablesError as error:
         _lowering.make_report(space, keeps, _refusals(space, error.constraints, refusal))
         raise
     if related := [part for part in all_parts(found) if isinstance(part, RangeComparison)]:
         rules = [rule for rule in space.constraints if any(_mentions(rule.expression, part) for part in related)]
         _lowering.make_report(space, keeps, _refusals(space, rules, refusal, related))
-    return Questions(structures, found, accepts, points)
+    return Questions(structures, found, accepts, points, varying_bounds=varying_bounds)
 
 
 def build_report(chain: Questions, keeps: PreservationTable) -> tuple[_lowering.ReportEntry, ...]:
     """Return the report on a chain: for each place the worst verdict of its reductions that `keeps` declares."""
     return _lowering.make_report(chain.space, keeps, findings_of(chain, keeps))
+
+
+def names_entry(chain: Questions) -> _lowering.ReportEntry:
+    """Return the entry of a report that compares the names that a library sees with what the space declares."""
+    space, used = chain.space, len({name for name in chain.by_name if name})
+    further = sum(len(parts(node.domain)) - 1 for node in space.hyperparameters)
+    needed = len(space.variables) + further
+    status = _lowering.Preservation.EXACT if used <= needed else _lowering.Preservation.REWRITTEN
+    each = f"{needed} decisions, hyperparameters and further parts of unions"
+    return _lowering.ReportEntry("names", status, f"{count_with_noun(used, 'name')} for {each}")
 
 
 def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:

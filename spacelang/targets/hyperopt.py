@@ -1,6 +1,7 @@
 """The target `hyperopt`: a search space of `hp.choice`, `hp.uniform` and other hyperopt expressions, for `fmin`.
 
-Decisions are nested choices. A hyperparameter appears only in the options that conditions and constraints allow, so
+Decisions are nested choices. A hyperparameter with a condition is in an option of a `scope.switch`, whose index is
+computed from what was drawn; it is drawn only where the condition holds. What constraints exclude is in no option, so
 that every sample is a member. A sample is a dictionary in which a choice may add nested dictionaries;
 `HyperoptSpace.configuration` converts it into a configuration. An encoding has the format of hyperopt trials: the value
 of every drawn node by its label, where a choice has the index of its option.
@@ -15,14 +16,17 @@ from typing import Any, ClassVar, Final, TypeAlias
 from numpy.random import Generator
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains, parts
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
 from spacelang.ir.value import is_number, to_python_scalar
+from spacelang.ir.walk import activity_depths
 from spacelang.optional_imports import import_optional
-from spacelang.reductions.space_questions import DrawnPiece, FreeHyperparameterDraw
-from spacelang.reductions.unfolding import Fork, FreeHyperparameter
+from spacelang.reductions.guarded_unfolding import unfold_with_guards
+from spacelang.reductions.space_questions import DrawnPiece, Questions
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, ValueSwitch, unfold
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports.hyperopt_tests import DrawnTests
 from spacelang.targets._exports.library_function_forms import (
     FLATTEN_SOURCE,
     LibraryFunctionForm,
@@ -30,12 +34,21 @@ from spacelang.targets._exports.library_function_forms import (
     case_probabilities,
     flattened,
 )
-from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact
-from spacelang.targets._reduction_chain import build_questions, findings_of, preserved_by_reductions
+from spacelang.targets._exports.value_tests import is_testable
+from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact, rewritten
+from spacelang.targets._reduction_chain import (
+    TOO_ENTANGLED,
+    build_questions,
+    build_report,
+    names_entry,
+    preserved_by_reductions,
+)
 
 Values: TypeAlias = dict[str, Any]
 """Drawn values by label: the index of the option for a choice, a number for everything else."""
 
+MAX_GUARD_DEPTH: Final = 20  # For longer chains of conditions, the graphs of hyperopt take long to make
+WIDER: Final = 0.499  # The share of a step by which ranges of integers are wider
 EXACT_LOG_LIMIT: Final = 2**45  # Below this bound, rounding errors of logarithms do not change any integer
 
 
@@ -60,26 +73,32 @@ class Hyperopt:
         **preserved_by_reductions(accepts, "`hp.choice`"),
         Construct.FLOATS: (exact("`hp.uniform`"),),
         Construct.INTEGERS: (
-            exact("`hp.uniformint`, which draws the two end values half as often"),
+            exact("`hp.quniform` with half a unit more at both ends, so that all are drawn alike"),
             _lowering.OVERSIZED,
         ),
         Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, clipped where rounding leaves the bounds"),),
         Construct.SETS: (exact("`hp.choice` among the values"),),
+        Construct.CONDITIONS: (
+            rewritten("`scope.switch` on what was drawn: a hyperparameter is drawn only where its condition holds"),
+            TOO_ENTANGLED,
+        ),
         Construct.DEFAULTS: (approximated("hyperopt has no defaults; `trials([default])` evaluates it first"),),
         Construct.WEIGHTS: (exact("`hp.pchoice`"),),
     }
 
     def lower(self, structures: Structures) -> LoweringResult["HyperoptSpace", Values]:
         """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
-        named = build_questions(structures, accepts, self.preserves)
-        # `hp.uniformint` draws end values half as often: a uniform prior of integers is not preserved.
-        nodes = named.space.hyperparameters
-        integers = {node.span for node in nodes if any(isinstance(p, Grid) for p in parts(node.domain))}
-        found = findings_of(named, self.preserves)
-        kept = (each for each in found if each.construct is not Construct.PRIORS or each.span not in integers)
-        report = _lowering.make_report(named.space, self.preserves, kept)
+        named = build_questions(structures, accepts, self.preserves, unfolded=_unfold)
+        report = (*build_report(named, self.preserves), names_entry(named))
         form = HyperoptSpace(named)
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+
+
+def _unfold(structures: Structures) -> Parts:
+    """Return the parts of a space, with guards unless conditions depend on each other in a long chain."""
+    if max(activity_depths(structures.space.variables).values(), default=0) > MAX_GUARD_DEPTH:
+        return unfold(structures)
+    return unfold_with_guards(structures, is_testable, tests_unfolded=False)
 
 
 class HyperoptSpace(LibraryFunctionForm):
@@ -189,16 +208,20 @@ class HyperoptSpace(LibraryFunctionForm):
         return graph, {node.arg["label"].obj: node for node in drawn_nodes}
 
     @cached_property
+    def _draws(self) -> "_DrawCodes":
+        return _DrawCodes(self.questions)
+
+    @cached_property
     def _code(self) -> py.DictNode:
-        named = self.questions
-        nested = NestedCodeGenerator(named, _choice_code, lambda free: draw_code(named.draws[id(free)]))
-        return nested.entries(named.parts)
+        draws = self._draws
+        nested = NestedCodeGenerator(self.questions, draws.choice, draws.value, draws.switch)
+        return nested.entries(self.questions.parts)
 
     def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the `hp` functions that draw a part."""
         if isinstance(part, Fork):
             return "hp.choice" if case_probabilities(part) is None else "hp.pchoice"
-        used = py.names_used(draw_code(self.questions.draws[id(part)]))
+        used = py.names_used(self._draws.value(part))
         return ", ".join(sorted(name for name in used if name.startswith("hp.")))
 
     @cached_property
@@ -230,37 +253,63 @@ _COMMAND: Final = ("domain_attachment", "FMinIter_Domain")
 """Fields of an unevaluated trial besides its values, as hyperopt itself writes them."""
 
 
-def _choice_code(name: str, options: Sequence[py.Code], shares: Sequence[float] | None) -> py.Code:
-    if shares is None:
-        return py.call("hp.choice", name, py.ListNode(tuple(options)))
-    pairs = (py.ListNode((py.LiteralNode(s), option), is_tuple=True) for s, option in zip(shares, options, strict=True))
-    return py.call("hp.pchoice", name, py.ListNode(tuple(pairs)))
+class _DrawCodes:
+    """The code of what is drawn; the code with a label is one object, so that hyperopt has one node for it."""
 
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+        self._numbers: dict[str, py.Code] = {}
+        self._tests = DrawnTests(questions, self._number)
 
-def draw_code(draw: FreeHyperparameterDraw) -> py.Code:
-    """Return the code that draws a value of an independent hyperparameter."""
-    pieces = [
-        _slot_code(piece) if isinstance(piece, DrawnPiece) else py.LiteralNode(piece.value) for piece in draw.pieces
-    ]
-    return py.call("hp.choice", draw.choice, py.ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
+    def choice(self, name: str, options: Sequence[py.Code], shares: Sequence[float] | None = None) -> py.Code:
+        """Return the code of a choice between options."""
+        if (index := self._tests.tested_index(name)) is not None:
+            return py.call("scope.switch", index, *options)
+        if shares is None:
+            return py.call("hp.choice", name, py.ListNode(tuple(options)))
+        pairs = zip(map(py.LiteralNode, shares), options, strict=True)
+        return py.call("hp.pchoice", name, py.ListNode(tuple(py.ListNode(pair, is_tuple=True) for pair in pairs)))
 
+    def switch(self, part: Guard | ValueSwitch, options: Sequence[py.Code]) -> py.Code:
+        """Return the code of an option that is chosen by what was drawn before."""
+        index = self._tests.indices[id(part)]
+        if isinstance(index, py.LiteralNode):
+            assert isinstance(index.value, int)
+            return options[index.value]
+        return py.call("scope.switch", index, *options)
 
-def _slot_code(slot: DrawnPiece) -> py.Code:
-    match slot.part:
-        case Ordinal(values=values):
-            return py.call("scope.getitem", py.literal_list(values), _number_code(slot.name, slot.domain))
-        case Categorical(values=values):
-            return py.call("hp.choice", slot.name, py.literal_list(values))
-        case Grid() as part if not accepts(part):
-            return py.grid_member_code(part, _number_code(slot.name, slot.domain))
-        case _:
-            return _number_code(slot.name, slot.domain)
+    def value(self, free: FreeHyperparameter) -> py.Code:
+        """Return the code of the value of an independent hyperparameter."""
+        draw = self._questions.draws[id(free)]
+        pieces = [
+            self._piece(piece) if isinstance(piece, DrawnPiece) else py.LiteralNode(piece.value)
+            for piece in draw.pieces
+        ]
+        return self.choice(draw.choice, pieces) if len(pieces) > 1 else pieces[0]
+
+    def _piece(self, piece: DrawnPiece) -> py.Code:
+        match piece.part:
+            case Ordinal(values=values):
+                return py.call("scope.getitem", py.literal_list(values), self._number(piece))
+            case Categorical(values=values):
+                return self.choice(piece.name, py.literal_list(values).items)
+            case Grid() as part if not accepts(part):
+                return py.grid_member_code(part, self._number(piece))
+            case _:
+                return self._number(piece)
+
+    def _number(self, piece: DrawnPiece) -> py.Code:
+        if piece.name not in self._numbers:
+            self._numbers[piece.name] = _number_code(piece.name, piece.domain)
+        return self._numbers[piece.name]
 
 
 def _number_code(name: str, domain: SimpleDomain) -> py.Code:
     match domain:
         case Grid(log=True):
             return _log_integer_code(name, domain)
+        case Grid() if domain.upper < EXACT_LOG_LIMIT:
+            return py.call("scope.int", py.call("hp.quniform", name, *map(_rounded, _wide_ends(domain)), q=1))
         case Grid():
             return py.call("hp.uniformint", name, domain.lower, domain.upper)
         case Real(lower=lower, upper=upper):
@@ -272,9 +321,22 @@ def _number_code(name: str, domain: SimpleDomain) -> py.Code:
             raise TypeError("sets are drawn by their indices")
 
 
+def _wide_ends(part: Grid) -> tuple[float, float]:
+    """Return the ends of a range with almost half a step more, so that its ends are drawn as often as other numbers.
+
+    With half a step, hyperopt could round a number out of the range.
+    """
+    wide = WIDER * min(part.step, part.lower) if part.log else WIDER
+    return part.lower - wide, part.greatest + (WIDER * part.step if part.log else WIDER)
+
+
+def _rounded(end: float) -> float:
+    return round(end, 3)
+
+
 def _log_integer_code(name: str, part: Grid) -> py.Code:
     last = part.greatest
-    bounds = py.call("log", part.lower), py.call("log", last)
+    bounds = [py.call("log", _rounded(end)) for end in _wide_ends(part)]
     if part.step == 1:
         whole = py.call("scope.int", py.call("hp.qloguniform", name, *bounds, 1))
         # Below EXACT_LOG_LIMIT, rounding errors of logarithms cannot move a bound.
@@ -292,7 +354,8 @@ def _support_test(domain: SimpleDomain) -> Callable[[Any], bool]:
         case Grid(log=False):
             return lambda value: contains(domain, value)
         case Grid() | Real():
-            ends = lower, upper = domain.least, domain.greatest
+            is_rounded = isinstance(domain, Grid) and domain.step != 1  # a draw is not yet a member
+            ends = lower, upper = _wide_ends(domain) if is_rounded else (domain.least, domain.greatest)  # type: ignore[arg-type]
             return lambda value: (
                 is_number(value)
                 and (lower <= value <= upper or any(math.isclose(value, end, rel_tol=1e-12) for end in ends))

@@ -1,15 +1,18 @@
 """The target `optuna`: a define-by-run function `suggest(trial)` that asks an optuna trial for a configuration.
 
 Each question depends on the previous answers, so that conditions and constraints hold and every answer is a member.
-Each part of the unfolded space has its own name, under which a trial is always asked for the same distribution. An
-encoding is the parameter dictionary of a trial, as `FixedTrial` and `study.enqueue_trial` take it.
+Each hyperparameter has one name, under which a trial is always asked for the same distribution. Where constraints
+narrow a range, its bounds vary; where they narrow a set, each of its parts has a name of its own. An encoding is the
+parameter dictionary of a trial, as `FixedTrial` and `study.enqueue_trial` take it.
 """
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
 from typing import Any, ClassVar, Final, TypeAlias
 
 from numpy.random import Generator
@@ -21,17 +24,40 @@ from spacelang.ir.space import Choice
 from spacelang.ir.value import Value, to_python_scalar
 from spacelang.optional_imports import import_optional
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
+from spacelang.reductions.guarded_unfolding import unfold_with_guards
 from spacelang.reductions.space_questions import DrawnPiece, FreeHyperparameterDraw, Piece, Question, Questions
-from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts
+from spacelang.reductions.unfolding import (
+    Case,
+    Fork,
+    FreeHyperparameter,
+    Guard,
+    Parts,
+    RangeComparison,
+    UnfoldedPart,
+    ValueSwitch,
+    all_parts,
+    inner_parts,
+)
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm, case_label
+from spacelang.targets._exports.python_conditions import FoundTests
+from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._reduction_chain import build_questions, build_report, preserved_by_reductions
+from spacelang.targets._reduction_chain import (
+    TOO_ENTANGLED,
+    build_questions,
+    build_report,
+    names_entry,
+    preserved_by_reductions,
+)
+from spacelang.text import unique_name
 
 Parameters: TypeAlias = dict[str, Any]  # The parameters of a trial, by the names under which they were suggested
-MAX_MATCH_DEPTH: Final = 6  # The maximum nesting depth of `match` statements in generated code
+MAX_DEPTH: Final = 8  # The maximum nesting depth of statements in generated code
+MIN_FUNCTION_PARTS: Final = 5  # Repeated parts with fewer parts inside are written repeatedly
+Known: TypeAlias = frozenset[str]
 DECODE: Final = '''\
 def decode(parameters):
     """Return the configuration of a trial with these parameters: `decode(study.best_params)`."""
@@ -70,14 +96,19 @@ class Optuna:
             rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
             OVERSIZED,
         ),
+        Construct.CONDITIONS: (
+            rewritten("an `if` of the function: a hyperparameter is asked for only where its condition holds"),
+            TOO_ENTANGLED,
+        ),
         Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
         Construct.SETS: (exact("`suggest_categorical`, with strings for values that optuna cannot tell apart"),),
     }
 
     def lower(self, structures: Structures) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
-        named = build_questions(structures, accepts, self.preserves)
-        report = build_report(named, self.preserves)
+        unfolded = partial(unfold_with_guards, is_testable=is_testable)
+        named = build_questions(structures, accepts, self.preserves, unfolded=unfolded, varying_bounds=True)
+        report = (*build_report(named, self.preserves), names_entry(named))
         form = OptunaFunction(named)
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
@@ -88,14 +119,14 @@ class OptunaFunction(LibraryFunctionForm):
     def __init__(self, named: Questions) -> None:
         """Make the function from questions; optuna is imported only to build trials."""
         super().__init__(named)
-        self._question_codes = {name: suggest_call_code(name, question) for name, question in named.by_name.items()}
+        self._question_codes: dict[int, py.Code] = {}
         self._labels = {n: labels_of(each) for n, each in named.by_name.items() if not isinstance(each, DrawnPiece)}
 
     def native(self, trial: Any) -> dict[str, Value]:
         """Ask a trial for a configuration and return it as a dictionary; to be called by an objective."""
 
         def answer(name: str, question: Question) -> Any:
-            found = py.evaluate(self._question_codes[name], {"trial": trial, "round": round})
+            found = py.evaluate(self._question_code(name, question), {"trial": trial, "round": round})
             # Optuna returns NumPy numbers near the ends of ranges.
             return to_python_scalar(found) if isinstance(question, DrawnPiece) else self._labels[name].index(found)
 
@@ -143,14 +174,19 @@ class OptunaFunction(LibraryFunctionForm):
     def question_code_and_labels(self, fork: Fork) -> tuple[py.Code, tuple[str, ...]]:
         """Return the code that asks for the case of a fork of several, and the labels of the cases."""
         name = self.questions.forks[id(fork)]
-        return self._question_codes[name], self._labels[name]
+        return self._question_code(name, fork), self._labels[name]
+
+    def _question_code(self, name: str, question: Question) -> py.Code:
+        if id(question) not in self._question_codes:
+            self._question_codes[id(question)] = suggest_call_code(name, question)
+        return self._question_codes[id(question)]
 
     def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the trial methods that suggest a part."""
         if isinstance(part, Fork):
             return "suggest_categorical"
         asked = self.questions.draws[id(part)].questions
-        return ", ".join(dict.fromkeys(describe_suggest_call(self._question_codes[name]) for name in asked))
+        return ", ".join(dict.fromkeys(describe_suggest_call(self._question_code(*each)) for each in asked.items()))
 
 
 @contextmanager
@@ -167,70 +203,112 @@ def silence_optuna(optuna: Any) -> Iterator[None]:
 
 
 class _SourceWriter:
-    """A writer of the function; forks that are used repeatedly or nested deeply become functions of their own."""
+    """A writer of the function; parts that are used repeatedly or nested deeply become functions of their own."""
 
     def __init__(self, form: OptunaFunction) -> None:
-        self._form = form
-        cases = [case.parts for part in form.questions.every_part if isinstance(part, Fork) for case in part.cases]
-        self._uses = Counter(id(part) for parts in (form.questions.parts, *cases) for part in parts)
-        self._names: dict[int, str] = {}
+        self._form, self._questions = form, form.questions
+        self._tests = FoundTests(form.questions.space, form.questions.names)
+        inside = [parts for part in form.questions.every_part for parts in inner_parts(part)]
+        alternatives = (parts for parts in inside if len(parts) > 1)
+        contents: Iterable[UnfoldedPart | Parts] = chain(form.questions.parts, *inside, alternatives)
+        self._uses = Counter(contents)
+        self._names: dict[UnfoldedPart | Parts, str] = {}
         self._written: list[str] = []
 
     def functions(self) -> list[str]:
         head = ["def suggest(trial):", '    """Ask a trial of optuna for a configuration."""', "    found = {}"]
-        last = "\n".join([*head, *self._part_lines(self._form.questions.parts, 1), "    return found"])
+        last = "\n".join([*head, *self._part_lines(self._questions.parts, 1, frozenset()), "    return found"])
         return [*self._written, last]
 
-    def _part_lines(self, several: Parts, depth: int) -> Iterator[str]:
+    def _part_lines(self, several: Parts, depth: int, known: Known) -> Iterator[str]:
+        """Yield the lines of parts; `known` are the addresses of what is in `found` by then."""
         for part in several:
             if isinstance(part, FreeHyperparameter):
                 yield from self._value_lines(part, depth)
-            elif isinstance(part, Fork):
-                is_choice = id(part) in self._form.questions.forks
-                if is_choice and (self._uses[id(part)] > 1 or depth > MAX_MATCH_DEPTH):
-                    yield f"{'    ' * depth}{self._function_name(part)}(trial, found)"
-                else:
-                    yield from self._fork_lines(part, depth)
+                known |= {part.node.address}
+            elif self._is_function(part, depth):
+                yield f"{'    ' * depth}{self._function_name(part)}(trial, found)"
+            else:
+                yield from self._lines_of(part, depth, known)
+            if isinstance(part, Fork) and part.node is not None and all(case.branch is not None for case in part.cases):
+                known |= {part.node.address}
 
-    def _function_name(self, fork: Fork) -> str:
-        if id(fork) not in self._names:
-            word = "".join(c if c.isalnum() and c.isascii() else "_" for c in self._form.questions.forks[id(fork)])
-            name = f"_{word}"
-            while name in self._names.values():
-                name += "_"
-            self._names[id(fork)] = name
-            self._written.append("\n".join([f"def {name}(trial, found):", *self._fork_lines(fork, 1)]))
-        return self._names[id(fork)]
+    def _is_function(self, content: UnfoldedPart | Parts, depth: int = 0) -> bool:
+        parts = content if isinstance(content, tuple) else (content,)
+        if depth > MAX_DEPTH:
+            return any(map(inner_parts, parts))
+        return self._uses[content] > 1 and len([*islice(all_parts(parts), MIN_FUNCTION_PARTS)]) == MIN_FUNCTION_PARTS
 
-    def _fork_lines(self, fork: Fork, depth: int) -> Iterator[str]:
-        indent = "    " * depth
-        if len(fork.cases) == 1:
-            yield from self._case_lines(fork, fork.cases[0], depth)
-            return
-        code, labels = self._form.question_code_and_labels(fork)
-        question = py.expression_source(code, len(indent), 20)
-        told = list(zip(labels, fork.cases, strict=True))
-        if isinstance(fork.node, Choice) and all(case.branch is not None for case in fork.cases):
-            entry = f"found[{py.literal_source(fork.node.key)}]"
-            yield f"{indent}{entry} = {py.expression_source(code, len(indent), len(entry) + 3)}"
-            bodies = [(word, list(self._part_lines(case.parts, depth + 2))) for word, case in told]
-            question = entry
-        else:
-            bodies = [(word, list(self._case_lines(fork, case, depth + 2))) for word, case in told]
-        if any(body for _, body in bodies):
-            yield f"{indent}match {question}:"
-        for word, body in bodies:
+    def _function_name(self, content: UnfoldedPart | Parts, title: str = "") -> str:
+        if content not in self._names:
+            if not isinstance(content, tuple):
+                inner = next(each for each in all_parts((content,)) if isinstance(each, Fork | FreeHyperparameter))
+                title = self._questions.forks.get(id(inner), self._questions.base_name(inner))
+            word = "".join(c if c.isalnum() and c.isascii() else "_" for c in title)
+            self._names[content] = name = unique_name(f"_suggest_{word}", {*self._names.values()}, "_")
+            if isinstance(content, tuple):
+                lines = self._part_lines(content, 1, frozenset())
+            else:
+                lines = self._lines_of(content, 1, frozenset())
+            self._written.append("\n".join([f"def {name}(trial, found):", *lines]))
+        return self._names[content]
+
+    def _lines_of(self, part: UnfoldedPart, depth: int, known: Known) -> Iterator[str]:
+        match part:
+            case Guard():
+                test = self._tests.condition(part.condition, known)
+                yield from self._if_lines([(test, part.parts)], depth, known)
+            case ValueSwitch():
+                domains = ((case.domain, case.parts) for case in part.cases if case.domain is not None)
+                tests = [(self._tests.value_within(part.node, domain), parts) for domain, parts in domains]
+                yield from self._if_lines(tests, depth, known)
+            case Fork() if len(part.cases) == 1:
+                yield from self._case_lines(part, part.cases[0], depth, known)
+            case Fork(node=Choice() as node) if all(case.branch is not None for case in part.cases):
+                indent, entry = "    " * depth, f"found[{py.literal_source(node.key)}]"
+                code, _ = self._form.question_code_and_labels(part)
+                yield f"{indent}{entry} = {py.expression_source(code, len(indent), len(entry) + 3)}"
+                tests = [(py.infix(self._tests.value(node), "==", case.branch), case.parts) for case in part.cases]
+                labels = [f"{node.name}_{case.branch}" for case in part.cases]
+                yield from self._if_lines(tests, depth, known | {node.address}, labels)
+            case Fork():
+                yield from self._match_lines(part, depth, known)
+            case FreeHyperparameter() | RangeComparison():
+                raise TypeError("a comparison of ranges cannot be asked for")
+
+    def _if_lines(
+        self, tests: Sequence[tuple[py.Code, Parts]], depth: int, known: Known, labels: Sequence[str] = ()
+    ) -> Iterator[str]:
+        indent, word = "    " * depth, "if"
+        for place, (test, parts) in enumerate(tests):
+            if labels and self._is_function(parts):
+                body = [f"{indent}    {self._function_name(parts, labels[place])}(trial, found)"]
+            else:
+                body = [*self._part_lines(parts, depth + 1, known)]
             if body:
-                yield f"{indent}    case {py.literal_source(word)}:"
+                yield f"{indent}{word} {py.expression_source(test, len(indent), len(word) + 2)}:"
                 yield from body
+                word = "elif"
 
-    def _case_lines(self, fork: Fork, case: Case, depth: int) -> Iterator[str]:
+    def _match_lines(self, fork: Fork, depth: int, known: Known) -> Iterator[str]:
+        """Yield the lines of a choice between cases that are no branches."""
+        indent = "    " * depth
+        code, labels = self._form.question_code_and_labels(fork)
+        told = zip(labels, fork.cases, strict=True)
+        bodies = [(word, list(self._case_lines(fork, case, depth + 2, known))) for word, case in told]
+        yield f"{indent}match {py.expression_source(code, len(indent), 7)}:"
+        for word, body in bodies:
+            yield f"{indent}    case {py.literal_source(word)}:"
+            yield from body or [f"{indent}        pass"]
+
+    def _case_lines(self, fork: Fork, case: Case, depth: int, known: Known) -> Iterator[str]:
         if isinstance(fork.node, Choice) and case.branch is not None:
             yield f"{'    ' * depth}found[{py.literal_source(fork.node.key)}] = {py.literal_source(case.branch)}"
-        yield from self._part_lines(case.parts, depth)
+            known |= {fork.node.address}
+        yield from self._part_lines(case.parts, depth, known)
 
     def _value_lines(self, free: FreeHyperparameter, depth: int) -> Iterator[str]:
-        question, pieces = draw_code(self._form.questions.draws[id(free)])
+        question, pieces = draw_code(self._questions.draws[id(free)])
         indent, entry = "    " * depth, f"found[{py.literal_source(free.node.key)}]"
         if question is None:
             yield f"{indent}{entry} = {py.expression_source(pieces[0][1], len(indent), len(entry) + 3)}"

@@ -1,6 +1,7 @@
 """What a space is unfolded into says each of its configurations exactly once, without a condition or a constraint."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from spacelang.ir.domain import Domain, Grid, Real, is_finite
 from spacelang.ir.expr import Compare, Constant, Not, Or, Reference, is_true
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Assignment
+from spacelang.reductions.guarded_unfolding import unfold_with_guards
 from spacelang.reductions.unfolding import (
     Fork,
     FreeHyperparameter,
+    Guard,
     Parts,
     RangeComparison,
     all_parts,
@@ -172,3 +175,15 @@ def test_cells_put_together_again_are_the_domain(domain: Domain, data: st.DataOb
         assert brute.inside(part, piece.representative) == any(piece is each for each in some)
     if is_small:
         assert brute.members(part) == [v for v in brute.members(domain) if any(brute.inside(p, v) for p in some)]
+
+
+@settings(LAW)
+@given(finite_spaces())
+def test_without_constraints_each_hyperparameter_is_chosen_once_from_its_whole_domain(space: Space) -> None:
+    free = replace(space, constraints=())
+    parts = [*all_parts(unfold_with_guards(Structures(free), lambda *_: True))]
+    chosen = [part for part in parts if isinstance(part, FreeHyperparameter)]
+    assert sorted(part.node.address for part in chosen) == sorted(node.address for node in space.hyperparameters)
+    assert all(part.domain == part.node.domain for part in chosen)
+    assert all(isinstance(part, FreeHyperparameter | Guard | Fork) for part in parts)
+    assert all(isinstance(part.node, Choice) for part in parts if isinstance(part, Fork))

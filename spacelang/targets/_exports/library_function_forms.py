@@ -12,8 +12,18 @@ from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.reductions import unfolding
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Questions
-from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts, RangeComparison, UnfoldedPart
+from spacelang.reductions.unfolding import (
+    Case,
+    Fork,
+    FreeHyperparameter,
+    Guard,
+    Parts,
+    RangeComparison,
+    UnfoldedPart,
+    ValueSwitch,
+)
 from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports.python_conditions import ConditionText
 from spacelang.targets._lowering import ReadableForm
 from spacelang.targets._text_and_dot import digraph, quote_dot, wrap_words
 from spacelang.text import count_with_noun
@@ -68,18 +78,20 @@ class LibraryFunctionForm(ReadableForm, ABC):
         edges = [f"root -> {numbers[id(part)]}" for part in self.questions.parts]
         nodes = ['root [label="", shape=point]']
         for part in self.questions.every_part:
-            assert isinstance(part, Fork | FreeHyperparameter)
-            shape = "" if isinstance(part, Fork) else ", shape=plaintext"
-            nodes.append(f"{numbers[id(part)]} [label={quote_dot(self._part_title(part))}{shape}]")
-            if isinstance(part, Fork):
-                own = numbers[id(part)]
-                for place, case in enumerate(part.cases):
-                    words = quote_dot(case_label(part, case))
-                    edges += [f"{own} -> {numbers[id(inner)]} [label={words}]" for inner in case.parts]
-                    if not case.parts:
-                        nodes.append(f"{own}_{place} [label={words}, shape=plaintext]")
-                        edges.append(f"{own} -> {own}_{place}")
+            shape = ", shape=plaintext" if isinstance(part, FreeHyperparameter) else ""
+            own = numbers[id(part)]
+            nodes.append(f"{own} [label={quote_dot(self._part_title(part))}{shape}]")
+            for place, (label, inside) in enumerate(self._labelled_cases(part)):
+                words = quote_dot(label)
+                edges += [f"{own} -> {numbers[id(inner)]} [label={words}]" for inner in inside]
+                if not inside:
+                    nodes.append(f"{own}_{place} [label={words}, shape=plaintext]")
+                    edges.append(f"{own} -> {own}_{place}")
         return digraph(self.questions.space.name, self._title, [*nodes, *edges])
+
+    @cached_property
+    def _condition_text(self) -> ConditionText:
+        return ConditionText(self.questions.space, self.questions.names)
 
     @property
     def _title(self) -> str:
@@ -89,56 +101,85 @@ class LibraryFunctionForm(ReadableForm, ABC):
         return f"{self.questions.space.name}: {forks}, {drawn}, {products} of free hyperparameters"
 
     def _part_to_json(self, part: UnfoldedPart, numbers: Mapping[int, int]) -> dict[str, object]:
-        assert isinstance(part, Fork | FreeHyperparameter)
-        address = {} if part.node is None else {"address": part.node.address, "key": part.node.key}
+        node = None if isinstance(part, Guard | RangeComparison) else part.node
+        address = {} if node is None else {"address": node.address, "key": node.key}
         if isinstance(part, FreeHyperparameter):
             asked = [*self.questions.draws[id(part)].questions]
             said = {"domain": describe(part.domain), "as": self.sampling_function_names(part)}
             return {"kind": "hyperparameter", **address, "names": asked, **said}
-        cases = [{"case": case_label(part, c), "parts": [numbers[id(inner)] for inner in c.parts]} for c in part.cases]
-        kind = "decision" if part.node is not None and not isinstance(part.node, Hyperparameter) else "case"
-        return {"kind": kind, **address, "name": self.questions.forks.get(id(part)), "cases": cases}
+        labelled = self._labelled_cases(part)
+        cases = [{"case": label, "parts": [numbers[id(inner)] for inner in inside]} for label, inside in labelled]
+        return {"kind": _kind(part), **address, "name": self.questions.forks.get(id(part)), "cases": cases}
+
+    def _labelled_cases(self, part: UnfoldedPart) -> list[tuple[str, Parts]]:
+        """Return the label and the parts of each case of a part."""
+        match part:
+            case Fork():
+                return [(case_label(part, case), case.parts) for case in part.cases]
+            case ValueSwitch():
+                return [(describe(case.domain), case.parts) for case in part.cases if case.domain is not None]
+            case Guard():
+                return [("true", part.parts)]
+            case _:
+                return []
 
     def _part_lines(self, several: Parts, indent: str, seen: set[int]) -> Iterator[str]:
         for part in several:
-            assert isinstance(part, Fork | FreeHyperparameter)
             mark, deeper = ("└─ ", "   ") if part is several[-1] else ("├─ ", "│  ")
-            is_again = isinstance(part, Fork) and id(part) in seen and any(case.parts for case in part.cases)
+            is_again = id(part) in seen and any(inside for _, inside in self._labelled_cases(part))
             yield f"{indent}{mark}{self._part_title(part)}{', as above' * is_again}"
-            if isinstance(part, Fork) and not is_again:
+            if not is_again:
                 seen.add(id(part))
                 yield from self._case_lines(part, indent + deeper, seen)
 
-    def _case_lines(self, fork: Fork, indent: str, seen: set[int]) -> Iterator[str]:
-        if len(fork.cases) == 1:
-            yield from self._part_lines(fork.cases[0].parts, indent, seen)
+    def _case_lines(self, part: UnfoldedPart, indent: str, seen: set[int]) -> Iterator[str]:
+        labelled = self._labelled_cases(part)
+        if isinstance(part, Guard) or len(labelled) == 1:
+            yield from self._part_lines(labelled[0][1], indent, seen)
             return
         plain: list[str] = []
-        for case in fork.cases:
-            if not case.parts:
-                plain.append(f"• {case_label(fork, case)}")
+        for place, (label, inside) in enumerate(labelled):
+            if not inside:
+                plain.append(f"• {label}")
                 continue
             yield from wrap_words(plain, indent, indent)
             plain = []
-            yield f"{indent}• {case_label(fork, case)}"
+            yield f"{indent}• {label}"
             # Do not repeat a value that the label of the case already shows.
-            inner = tuple(part for part in case.parts if not self._is_implied_by_label(part, case))
-            yield from self._part_lines(inner, indent + "  ", seen)
+            shown = (inner for inner in inside if not (isinstance(part, Fork) and self._is_implied(inner, part, place)))
+            yield from self._part_lines(tuple(shown), indent + "  ", seen)
         yield from wrap_words(plain, indent, indent)
 
-    def _is_implied_by_label(self, part: UnfoldedPart, case: Case) -> bool:
-        if not isinstance(part, FreeHyperparameter) or part.domain != case.domain:
+    def _is_implied(self, part: UnfoldedPart, fork: Fork, place: int) -> bool:
+        """Return True if the label of a case shows the only value of a part."""
+        if not isinstance(part, FreeHyperparameter) or part.domain != fork.cases[place].domain:
             return False
         return all(isinstance(piece, FixedPiece) for piece in self.questions.draws[id(part)].pieces)
 
-    def _part_title(self, part: Fork | FreeHyperparameter) -> str:
-        name = self.questions.forks.get(id(part), self.questions.base_name(part))
+    def _part_title(self, part: UnfoldedPart) -> str:
+        match part:
+            case Guard():
+                return f"if {self._condition_text.text(part.condition)}"
+            case ValueSwitch():
+                return f"by {self.questions.names.name_of(part.node)}"
+            case RangeComparison():
+                raise TypeError("a comparison of ranges has no title")
+            case Fork() | FreeHyperparameter():
+                name = self.questions.forks.get(id(part), self.questions.base_name(part))
         if isinstance(part, Fork):
             if len(part.cases) == 1:
                 return f"{name} = {case_label(part, part.cases[0])}"
             return f"{name}: {self.sampling_function_names(part)}"
         is_drawn = any(isinstance(piece, DrawnPiece) for piece in self.questions.draws[id(part)].pieces)
         return f"{name} : {describe(part.domain)}" + (f"   {self.sampling_function_names(part)}" if is_drawn else "")
+
+
+def _kind(part: UnfoldedPart) -> str:
+    """Return the kind of a part in JSON documents."""
+    if isinstance(part, Guard | ValueSwitch):
+        return "guard" if isinstance(part, Guard) else "switch"
+    is_decision = isinstance(part, Fork) and part.node is not None and not isinstance(part.node, Hyperparameter)
+    return "decision" if is_decision else "case"
 
 
 def case_label(fork: Fork, case: Case) -> str:
@@ -152,6 +193,8 @@ def case_label(fork: Fork, case: Case) -> str:
 
 ChoiceCode: TypeAlias = Callable[[str, Sequence[py.Code], Sequence[float] | None], py.Code]
 """Makes code that chooses an option: takes the name of the choice, the options, and their shares unless equal."""
+SwitchCode: TypeAlias = Callable[[Guard | ValueSwitch, Sequence[py.Code]], py.Code]
+"""Makes code that takes the option of a guard (0: its condition is false) or of a switch."""
 FLATTEN_SOURCE: Final = '''def configuration(sample):
     """Return the configuration of a sample, in which every choice may add a nested dictionary."""
     found = {}
@@ -172,8 +215,15 @@ def flattened(sample: Mapping[str, object]) -> dict[str, Value]:
 class NestedCodeGenerator:
     """A converter of parts into code: an option is a dictionary of what its case adds, or a plain value."""
 
-    def __init__(self, named: Questions, choice: ChoiceCode, draw: Callable[[FreeHyperparameter], py.Code]) -> None:
-        self._named, self._choice, self._draw = named, choice, draw
+    def __init__(
+        self,
+        named: Questions,
+        choice: ChoiceCode,
+        draw: Callable[[FreeHyperparameter], py.Code],
+        switch: SwitchCode | None = None,
+    ) -> None:
+        self._named, self._choice, self._draw, self._switch = named, choice, draw, switch
+        self._conditions = ConditionText(named.space, named.names)
         self._known: dict[int, py.Code] = {}
 
     def entries(self, several: Parts, first: Sequence[tuple[str, py.Code]] = ()) -> py.DictNode:
@@ -184,27 +234,48 @@ class NestedCodeGenerator:
         for part in open_parts:
             if (key := self._key(part)) is None:
                 # The options are dictionaries, so the name carries no meaning; it only has to be unique.
-                assert isinstance(part, Fork)
-                key = self._named.forks[id(part)]
+                key = self._name(part)
                 while key in taken:
                     key += "'"
                 taken.add(key)
             found[key] = self._part_code(part)
         return py.DictNode(tuple(found.items()))
 
-    def _key(self, part: Fork | FreeHyperparameter) -> str | None:
+    def _name(self, part: UnfoldedPart) -> str:
+        match part:
+            case Guard():
+                return f"if {self._conditions.text(part.condition)}"
+            case ValueSwitch():
+                return f"by {self._named.names.name_of(part.node)}"
+            case _:
+                return self._named.forks[id(part)]
+
+    def _key(self, part: UnfoldedPart) -> str | None:
         """Return the key that the entry of a part must have, or None if any key will do."""
+        if not isinstance(part, Fork | FreeHyperparameter):
+            return None
         if isinstance(part, FreeHyperparameter):
             return part.node.key
         return part.node.key if part.node is not None and self._named.names.has_own_key(part.node) else None
 
-    def _part_code(self, part: Fork | FreeHyperparameter) -> py.Code:
-        if id(part) not in self._known and isinstance(part, Fork):
-            options = [self._option_code(part, case) for case in part.cases]
-            self._known[id(part)] = self._choice(self._named.forks[id(part)], options, case_probabilities(part))
-        elif id(part) not in self._known:
-            self._known[id(part)] = self._draw(part)  # type: ignore[arg-type]
+    def _part_code(self, part: UnfoldedPart) -> py.Code:
+        if id(part) not in self._known:
+            self._known[id(part)] = self._new_code(part)
         return self._known[id(part)]
+
+    def _new_code(self, part: UnfoldedPart) -> py.Code:
+        match part:
+            case FreeHyperparameter():
+                return self._draw(part)
+            case Fork():
+                options = [self._option_code(part, case) for case in part.cases]
+                return self._choice(self._named.forks[id(part)], options, case_probabilities(part))
+            case Guard() | ValueSwitch():
+                assert self._switch is not None
+                inside = [*((),) * isinstance(part, Guard), *unfolding.inner_parts(part)]
+                return self._switch(part, [self.entries(parts) for parts in inside])
+            case RangeComparison():
+                raise TypeError("a comparison of ranges cannot be chosen")
 
     def _option_code(self, fork: Fork, case: Case) -> py.Code:
         option = self.entries(case.parts, _branch(fork, case))
@@ -221,17 +292,16 @@ def case_probabilities(fork: Fork) -> tuple[float, ...] | None:
     return tuple(weight / sum(weights) for weight in weights) if len(set(weights)) > 1 else None
 
 
-def _split_settled(several: Parts) -> tuple[list[tuple[str, py.Code]], list[Fork | FreeHyperparameter]]:
+def _split_settled(several: Parts) -> tuple[list[tuple[str, py.Code]], list[UnfoldedPart]]:
     """Return the entries of sibling parts that involve no choice, and the parts that involve one."""
     said: list[tuple[str, py.Code]] = []
-    left: list[Fork | FreeHyperparameter] = []
+    left: list[UnfoldedPart] = []
     for part in several:
         if isinstance(part, Fork) and len(part.cases) == 1:
             inner, others = _split_settled(part.cases[0].parts)
             said += [*_branch(part, part.cases[0]), *inner]
             left += others
         else:
-            assert isinstance(part, Fork | FreeHyperparameter)
             left.append(part)
     return said, left
 
@@ -276,5 +346,5 @@ def _part_dictionaries(part: UnfoldedPart) -> list[Dictionary]:
             return [((part.node.key, part),)]
         case Fork():
             return [(*own, *inner) for own, parts in group_cases(part) for inner in iter_dictionaries(parts)]
-        case RangeComparison():
-            raise TypeError("a comparison of ranges cannot be an entry of a parameter dictionary")
+        case RangeComparison() | Guard() | ValueSwitch():
+            raise TypeError("only forks and hyperparameters can be entries of a parameter dictionary")

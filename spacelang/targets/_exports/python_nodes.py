@@ -40,11 +40,18 @@ class CallNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InfixNode:
-    """Two operands with `+`, `-`, `*` or `/` between them."""
+    """Two operands with an arithmetic sign, a comparison, `and` or `or` between them."""
 
     left: "Code"
     sign: str
     right: "Code"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NotNode:
+    """The negation of an item, name or call."""
+
+    operand: "Code"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,11 +77,19 @@ class ItemNode:
     key: "Code"
 
 
-Code: TypeAlias = LiteralNode | NameNode | CallNode | InfixNode | ListNode | DictNode | ItemNode
+Code: TypeAlias = LiteralNode | NameNode | CallNode | InfixNode | NotNode | ListNode | DictNode | ItemNode
 
 _DIVIDE: Final = {"*": operator.mul, "/": operator.truediv}
-OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"+": operator.add, "-": operator.sub, **_DIVIDE}
-PRECEDENCE: Final = {"+": 1, "-": 1, "*": 2, "/": 2}
+_COMPARE: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    **_DIVIDE,
+    **_COMPARE,
+}
+"""The signs that `evaluate` knows; the others of `PRECEDENCE` are only written."""
+_TESTS: Final = ("==", "!=", "is", "is not", "in", "not in", *_COMPARE)
+PRECEDENCE: Final = {"or": -2, "and": -1, **dict.fromkeys(_TESTS, 0), "+": 1, "-": 1, "*": 2, "/": 2}
 
 
 def call(function: str, *arguments: object, **named: object) -> CallNode:
@@ -86,6 +101,11 @@ def call(function: str, *arguments: object, **named: object) -> CallNode:
 def infix(left: object, sign: str, right: object) -> InfixNode:
     """Return two operands with a sign between them; operands that are not code become literals."""
     return InfixNode(_as_code(left), sign, _as_code(right))
+
+
+def joined(sign: str, several: Iterable[Code]) -> Code:
+    """Return one or more operands with the same sign between them."""
+    return reduce(lambda left, right: InfixNode(left, sign, right), several)
 
 
 def literal_list(values: Iterable[object]) -> ListNode:
@@ -118,6 +138,8 @@ def children(code: Code) -> tuple[Code, ...]:
             return ()
         case InfixNode():
             return (code.left, code.right)
+        case NotNode():
+            return (code.operand,)
         case ItemNode():
             return (code.container, code.key)
         case CallNode() | ListNode() | DictNode():
@@ -159,6 +181,8 @@ def _evaluate_node(part: Code, value: Callable[[Code], Any], names: Mapping[str,
             return _look_up(part.function, names)(*map(value, part.arguments), **named)
         case InfixNode():
             return OPERATORS[part.sign](value(part.left), value(part.right))
+        case NotNode():
+            return not value(part.operand)
         case ListNode():
             return (tuple if part.is_tuple else list)(map(value, part.items))
         case DictNode():
@@ -247,7 +271,14 @@ def _format(code: Code, names: Mapping[int, str], indent: int, before: int = 0, 
     flat = _format_flat(code, names, top=top)
     if indent + before + len(flat) <= WIDTH:
         return flat
-    if isinstance(code, LiteralNode | NameNode | InfixNode | ItemNode):
+    if isinstance(code, InfixNode) and code.sign in ("and", "or"):
+        inner = " " * (indent + 4)
+        first, *others = operands(code, code.sign)
+        rank = PRECEDENCE[code.sign] + 1
+        terms = [_format_operand(first, rank, names)]
+        terms += [f"{code.sign} {_format_operand(other, rank, names)}" for other in others]
+        return "\n".join(["(", *(f"{inner}{term}" for term in terms), " " * indent + ")"])
+    if not isinstance(code, CallNode | ListNode | DictNode):
         return flat
     opening, items, closing = _bracket_parts(code)
     inner = " " * (indent + 4)
@@ -267,12 +298,21 @@ def _format_flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> 
             rank = PRECEDENCE[code.sign]
             left, right = _format_operand(code.left, rank, names), _format_operand(code.right, rank + 1, names)
             return f"{left} {code.sign} {right}"
+        case NotNode():
+            return f"not {_format_flat(code.operand, names)}"
         case ItemNode():
             return f"{_format_flat(code.container, names)}[{_format_flat(code.key, names)}]"
         case CallNode() | ListNode() | DictNode():
             opening, items, closing = _bracket_parts(code)
             comma = "," * (isinstance(code, ListNode) and code.is_tuple and len(items) == 1)
             return f"{opening}{', '.join(f'{lead}{_format_flat(item, names)}' for lead, item in items)}{comma}{closing}"
+
+
+def operands(code: Code, sign: str) -> list[Code]:
+    """Return the operands between which a piece of code has a sign; itself if it has another one."""
+    if not isinstance(code, InfixNode) or code.sign != sign:
+        return [code]
+    return [*operands(code.left, sign), *operands(code.right, sign)]
 
 
 def _format_operand(code: Code, rank: int, names: Mapping[int, str]) -> str:

@@ -53,10 +53,11 @@ def test_hyperopts_words_for_each_construct() -> None:
     written = svm("hyperopt").form.to_python()
     for line in (
         '_estimator_C = scope.max(0.001, scope.min(1000.0, hp.loguniform("estimator.C", log(0.001), log(1000.0))))',
-        '    ["rbf", {"estimator.kernel": "poly", "estimator.degree": hp.uniformint("estimator.degree", 2, 4)}],',
+        '_estimator_kernel = hp.randint("estimator.kernel", 2)',
+        '    {"estimator.degree": scope.int(hp.quniform("estimator.degree", 1.501, 4.499, q=1))},',
         '    "scaler": hp.pchoice(',
-        '                "estimator.leaf_size": 10 + 10 * hp.uniformint("estimator.leaf_size", 0, 2),',
-        'default = {"scaler": 0, "estimator.C": 1.0, "estimator.kernel:case": 0}',
+        '"estimator.leaf_size": 10 + 10 * scope.int(hp.quniform("estimator.leaf_size", -0.499, 2.499, q=1)),',
+        'default = {"scaler": 0, "estimator.C": 1.0, "estimator.kernel": 0}',
     ):
         assert line.strip() in [each.strip() for each in written.splitlines()]
 
@@ -78,32 +79,27 @@ def test_optunas_function() -> None:
     written = svm("optuna").form.to_python()
     assert written.split("\n\n\n")[1:] == [
         "# The default configuration, for `study.enqueue_trial(default)`.\n"
-        'default = {"scaler": "none", "estimator.C": 1.0, "estimator.kernel:case": "{rbf}"}',
-        """def _estimator_kernel_case(trial, found):
-    match trial.suggest_categorical("estimator.kernel:case", ["{rbf}", "{poly}"]):
-        case "{rbf}":
-            found["estimator.kernel"] = "rbf"
-        case "{poly}":
-            found["estimator.kernel"] = "poly"
-            found["estimator.degree"] = trial.suggest_int("estimator.degree", 2, 4)""",
+        'default = {"scaler": "none", "estimator.C": 1.0, "estimator.kernel": "rbf"}',
         """def suggest(trial):
     \"\"\"Ask a trial of optuna for a configuration.\"\"\"
     found = {}
     found["scaler"] = trial.suggest_categorical("scaler", ["none", "StandardScaler"])
-    match found["scaler"]:
-        case "none":
-            found["estimator"] = "SVC"
+    if found["scaler"] == "none":
+        found["estimator"] = "SVC"
+        found["estimator.C"] = trial.suggest_float("estimator.C", 0.001, 1000.0, log=True)
+        found["estimator.kernel"] = trial.suggest_categorical("estimator.kernel", ["rbf", "poly"])
+        if found["estimator.kernel"] == "poly":
+            found["estimator.degree"] = trial.suggest_int("estimator.degree", 2, 4)
+    elif found["scaler"] == "StandardScaler":
+        found["estimator"] = trial.suggest_categorical("estimator", ["SVC", "KNeighborsClassifier"])
+        if found["estimator"] == "SVC":
             found["estimator.C"] = trial.suggest_float("estimator.C", 0.001, 1000.0, log=True)
-            _estimator_kernel_case(trial, found)
-        case "StandardScaler":
-            found["estimator"] = trial.suggest_categorical("estimator", ["SVC", "KNeighborsClassifier"])
-            match found["estimator"]:
-                case "SVC":
-                    found["estimator.C"] = trial.suggest_float("estimator.C", 0.001, 1000.0, log=True)
-                    _estimator_kernel_case(trial, found)
-                case "KNeighborsClassifier":
-                    found["estimator.n_neighbors"] = [1, 3, 5][trial.suggest_int("estimator.n_neighbors", 0, 2)]
-                    found["estimator.leaf_size"] = trial.suggest_int("estimator.leaf_size", 10, 30, step=10)
+            found["estimator.kernel"] = trial.suggest_categorical("estimator.kernel", ["rbf", "poly"])
+            if found["estimator.kernel"] == "poly":
+                found["estimator.degree"] = trial.suggest_int("estimator.degree", 2, 4)
+        elif found["estimator"] == "KNeighborsClassifier":
+            found["estimator.n_neighbors"] = [1, 3, 5][trial.suggest_int("estimator.n_neighbors", 0, 2)]
+            found["estimator.leaf_size"] = trial.suggest_int("estimator.leaf_size", 10, 30, step=10)
     return found""",
         """def decode(parameters):
     \"\"\"Return the configuration of a trial with these parameters: `decode(study.best_params)`.\"\"\"
@@ -115,13 +111,13 @@ def test_optunas_function() -> None:
 
 def test_optunas_parameters_are_asked_for_exactly() -> None:
     compiled = svm("optuna")
-    parameters = {"scaler": "none", "estimator.C": 0.5, "estimator.kernel:case": "{poly}", "estimator.degree": 4}
+    parameters = {"scaler": "none", "estimator.C": 0.5, "estimator.kernel": "poly", "estimator.degree": 4}
     found = {"scaler": "none", "estimator": "SVC", "estimator.C": 0.5}
     assert dict(compiled.decode(parameters)) == {**found, "estimator.kernel": "poly", "estimator.degree": 4}
     assert compiled.accepts(parameters)
     assert not compiled.accepts({**parameters, "estimator": "SVC"}), "a name that is not asked for"
     assert not compiled.accepts({**parameters, "estimator.degree": 5}), "out of bounds"
-    assert not compiled.accepts({**parameters, "estimator.kernel:case": "{linear}"})
+    assert not compiled.accepts({**parameters, "estimator.kernel": "linear"})
     assert not compiled.accepts({"scaler": "none"})
 
 
@@ -219,9 +215,9 @@ def test_defaults_that_a_constraint_excludes_are_not_the_default(name: str) -> N
 @pytest.mark.parametrize("name", TOOLS)
 def test_equal_parts_are_one_name(name: str) -> None:
     """The degree is asked for below both scalers, and learned about once."""
-    text = svm(name).form.to_text()
-    assert text.count("estimator.kernel:case") == 2
-    assert text.count("as above") == 1
+    form = svm(name).form
+    assert form.to_text().count("as above") == 1
+    assert [label for label in form.questions.by_name if label.startswith("estimator.degree")] == ["estimator.degree"]
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -262,4 +258,70 @@ def test_the_document_is_json_and_holds_the_module(name: str) -> None:
     assert all(
         number in numbers for part in written["parts"] for case in part.get("cases", ()) for number in case["parts"]
     )
-    assert {part["kind"] for part in written["parts"]} == {"decision", "case", "hyperparameter"}
+    fourth = "case" if name == "sklearn" else "guard"
+    assert {part["kind"] for part in written["parts"]} == {"decision", "hyperparameter", fourth}
+
+
+LAYERS = """space layers
+abstract Net {
+  n_layers : int[1, 8] = 4
+  width    : int[16, 512] log = 32 when n_layers >= 4
+  momentum : float[0, 0.99] = 0.5
+  nesterov : bool = false when momentum > 0 and not n_layers == 1
+  depth    : {none} | int[2, 30] = none
+  leaf     : float[0, 0.5] = 0.1 when depth < 10
+}
+stage estimator = Net
+"""
+
+
+@pytest.mark.parametrize("name", ["hyperopt", "optuna"])
+def test_a_condition_splits_no_number(name: str) -> None:
+    compiled = sl.parse(LAYERS).compile(name)
+    needed = ["n_layers", "width", "momentum", "nesterov", "depth:part", "depth", "leaf"]
+    assert sorted(compiled.form.questions.by_name) == sorted(f"estimator.{each}" for each in needed)
+    (names,) = (entry for entry in compiled.report if entry.construct == "names")
+    assert (names.status.value, names.message) == (
+        "exact",
+        "7 names for 8 decisions, hyperparameters and further parts of unions",
+    )
+    drawn = [compiled.decode(each) for each in compiled.sample(1000, np.random.default_rng(0))]
+    assert 0.08 < np.mean([each["estimator.n_layers"] == 1 for each in drawn]) < 0.17
+    assert 0.08 < np.mean([each["estimator.n_layers"] == 8 for each in drawn]) < 0.17
+    assert not any(each["estimator.momentum"] == 0 for each in drawn)
+    assert {("estimator.width" in each) == (each["estimator.n_layers"] >= 4) for each in drawn} == {True}
+
+
+def test_conditions_are_nested_ifs_of_optunas_function() -> None:
+    written = sl.parse(LAYERS).compile("optuna").form.to_python()
+    for line in (
+        'if found["estimator.n_layers"] >= 4:',
+        'if found["estimator.momentum"] > 0.0 and found["estimator.n_layers"] >= 2:',
+        'if found["estimator.depth"] is not None and found["estimator.depth"] <= 9:',
+    ):
+        assert line in [each.strip() for each in written.splitlines()]
+    assert written.count("\n") < 10 * 6
+
+
+@pytest.mark.parametrize("name", ["hyperopt", "optuna"])
+def test_what_is_chosen_later_is_tested_later(name: str) -> None:
+    """Conditions may mention other stages and what is below their alternatives."""
+    space = sl.parse(
+        """space across
+abstract A { x : int[1, 9] = 3 when y.B.z >= 5 }
+abstract B { z : int[1, 9] = 3, w : int[1, 9] = 4 when v.C.u > 2 and not v is D }
+abstract C { u : int[1, 9] = 3 }
+abstract D
+stage s = A | D
+stage y = B | D as none_of_it
+stage v = C | D
+"""
+    )
+    compiled = space.compile(name)
+    module: dict[str, Any] = {}
+    exec(compiled.form.to_python(), module)
+    for configuration in space.sample(60, seed=0):
+        encoding = compiled.encode(configuration)
+        assert compiled.decode(encoding) == configuration
+        assert Configuration(module["decode"](encoding)) == configuration
+    assert {len(compiled.decode(each)) for each in compiled.sample(60, np.random.default_rng(0))} > {3, 4, 5}

@@ -1,0 +1,234 @@
+"""Unfolding in which conditions stay conditions, for libraries that can test what was chosen before.
+
+Only what constraints connect is unfolded into cases. Every other hyperparameter is chosen once from its whole domain;
+if it has a condition, inside a guard, after all that the condition mentions. A condition never splits a number.
+
+A hyperparameter stays below the alternative that contains it, unless its condition mentions something that is chosen
+later. It is then chosen further out, and its guard also tests that the alternatives are taken.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+from typing import TypeAlias
+
+from spacelang.grouping import group_by_key
+from spacelang.ir.expr import And, BranchTest, Expr, mentioned_addresses
+from spacelang.ir.space import Context, Hyperparameter, Space, Variable
+from spacelang.ir.walk import with_dependencies
+from spacelang.reductions.unfolding import Parts, UnfoldedPart, Unfolding
+from spacelang.solver.counting import Structures
+from spacelang.solver.elimination import common_context
+from spacelang.solver.model import Solver, SolverModel, Weights
+from spacelang.solver.network import Network
+
+Item: TypeAlias = Network | str
+"""What is chosen at once: a network, or a hyperparameter by its address."""
+
+
+def unfold_with_guards(
+    structures: Structures, is_testable: Callable[[Expr, Space], bool], *, tests_unfolded: bool = True
+) -> Parts:
+    """Return the parts that generate each configuration once; may raise TooManyConnectedVariablesError.
+
+    A condition for which `is_testable` is false is unfolded into cases. So is one that mentions an unfolded variable,
+    unless `tests_unfolded`: the library must then know the value in whichever case it was chosen.
+    """
+    space = structures.space
+    rules = (each for rule in space.constraints for each in mentioned_addresses(rule.expression))
+    untestable = (address for address, condition in space.conditions.items() if not is_testable(condition, space))
+    unfolded = {*with_dependencies(space.variables, (*rules, *untestable))}
+    while not tests_unfolded:
+        more = {each for each in space.conditions if not unfolded.isdisjoint(_tested(space, each))} - unfolded
+        if not more:
+            break
+        unfolded |= {*with_dependencies(space.variables, more)}
+    conditional = [n for n in space.hyperparameters if n.condition is not None and n.address not in unfolded]
+    return _GuardedUnfolding(structures, conditional).parts_below(())
+
+
+def _tested(space: Space, address: str) -> Iterator[str]:
+    """Yield the variables that the guard of a hyperparameter may test, wherever it is."""
+    own = space.variables[address]
+    assert own.condition is not None
+    mentioned = [space.variables[each] for each in mentioned_addresses(own.condition)]
+    yield from (variable.address for variable in mentioned)
+    around = {owner for owner, _ in own.owners}
+    if any(each.owners != own.owners and each.address not in around for each in mentioned):
+        yield from around
+        yield from (owner for variable in mentioned for owner, _ in variable.owners)
+
+
+def _model_without(structures: Structures, conditional: Sequence[Hyperparameter]) -> tuple[SolverModel, Solver]:
+    """Return the model in which these hyperparameters have no conditions, and a solver that knows what exists."""
+    if not conditional:
+        return structures.model, structures.existence_solver
+    variables = structures.space.variables
+    freed = {n.address: replace(variables[n.address], node=replace(n, condition=None)) for n in conditional}
+    model = SolverModel({**variables, **freed}, structures.space.constraints)
+    return model, Solver(model, Weights())
+
+
+class _GuardedUnfolding(Unfolding):
+    """An unfolding in which some hyperparameters have guards."""
+
+    def __init__(self, structures: Structures, conditional: Sequence[Hyperparameter]) -> None:
+        super().__init__(*_model_without(structures, conditional), values_first=True)
+        self._variables = structures.space.variables
+        self._order = _ChoiceOrder(self.model, self._variables, {node.address for node in conditional})
+
+    def parts_below(self, context: Context) -> Parts:
+        if context not in self._below:
+            found: list[UnfoldedPart] = []
+            for guard, parts in _grouped(self._parts_in_order(context)):
+                found += parts if guard is None else (self.intern_guard(context, guard, parts),)
+            self._below[context] = tuple(found)
+        return self._below[context]
+
+    def _parts_in_order(self, context: Context) -> Iterator[tuple[Expr | None, Parts]]:
+        """Yield the parts of each item at a context, with the condition of its guard."""
+        for item in self._order.items_by_context.get(context, ()):
+            if isinstance(item, Network):
+                yield None, self.parts_of_network(item)
+            else:
+                node = self._variables[item].hyperparameter
+                yield self._guard(self._variables[item], context), (self.intern_free(node, node.domain),)
+
+    def _guard(self, variable: Variable, home: Context) -> Expr:
+        """Return the condition of a hyperparameter, with tests of the alternatives between it and its place."""
+        assert variable.condition is not None
+        owners = tuple(BranchTest(owner, (branch,)) for owner, branch in variable.owners[len(home) :])
+        return And((*owners, variable.condition)) if owners else variable.condition
+
+
+def _grouped(several: Iterable[tuple[Expr | None, Parts]]) -> Iterator[tuple[Expr | None, Parts]]:
+    """Yield parts with equal guards next to each other together."""
+    last: Expr | None = None
+    together: list[UnfoldedPart] = []
+    for guard, parts in several:
+        if guard != last and together:
+            yield last, tuple(together)
+            together = []
+        last = guard
+        together += parts
+    if together:
+        yield last, tuple(together)
+
+
+@dataclass(frozen=True)
+class _ChoiceOrder:
+    """The context in which each item is chosen, and the order there: everything comes after what it depends on."""
+
+    model: SolverModel
+    variables: Mapping[str, Variable]
+    conditional: set[str]
+
+    @cached_property
+    def items_by_context(self) -> dict[Context, list[Item]]:
+        """The items of each context in their order, which is that of the text where nothing else is needed."""
+        homes = {address: self.variables[address].owners for address in self.conditional}
+        while True:
+            before = dict(homes)
+            waits = self._dependencies(homes)
+            if homes == before:
+                found = self._sorted_items(homes, waits)
+                if homes == before:
+                    return found
+
+    @cached_property
+    def _networks(self) -> dict[str, Network]:
+        """The network of each variable that is not chosen inside a guard."""
+        several = (network for networks in self.model.by_context.values() for network in networks)
+        return {m.address: each for each in several for m in each.members if m.address not in self.conditional}
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {address: place for place, address in enumerate(self.variables)}
+
+    def _dependencies(self, homes: dict[str, Context]) -> dict[tuple[Context, Item], dict[Item, list[str]]]:
+        """Return what each item of a context comes after, and the guarded hyperparameters that need it.
+
+        Move hyperparameters out of items that would choose what their condition mentions after them.
+        """
+        waits: dict[tuple[Context, Item], dict[Item, list[str]]] = {}
+        for address in [*homes]:
+            condition = self.variables[address].condition
+            assert condition is not None
+            outer = (owner for owner, _ in self.variables[address].owners[len(homes[address]) :])
+            for needed in dict.fromkeys((*mentioned_addresses(condition), *outer)):
+                home = homes[address]
+                place = homes[needed] if needed in homes else self._networks[needed].context
+                shared, first, own = self._meeting(needed, place, address, home)
+                if first != own:
+                    waits.setdefault((shared, own), {}).setdefault(first, []).append(address)
+                elif shared != home and not self._is_settled(needed, place, shared, home):
+                    homes[address] = shared
+        return waits
+
+    def _meeting(self, needed: str, place: Context, address: str, home: Context) -> tuple[Context, Item, Item]:
+        """Return the innermost context at which both variables are chosen, each in an item of it, and the items."""
+        first, own = ([*self._items_around(*each)] for each in ((needed, place), (address, home)))
+        contexts = dict(first)
+        return next((context, contexts[context], item) for context, item in own if context in contexts)
+
+    def _items_around(self, address: str, place: Context) -> Iterator[tuple[Context, Item]]:
+        """Yield the contexts around the choice of a variable, inner ones first, each with the item that contains it."""
+        yield place, self._networks.get(address, address)
+        while place:
+            network = self._networks[place[-1][0]]
+            place = network.context
+            yield place, network
+
+    @staticmethod
+    def _is_settled(needed: str, place: Context, shared: Context, home: Context) -> bool:
+        """Return True if a variable of the same item is chosen before `home` is reached, or never together with it."""
+        length = len(common_context((home, place)))
+        are_exclusive = len(home) > length < len(place) and home[length][0] == place[length][0]
+        is_before = length == len(place) < len(home) and place != shared  # outer decisions of a network come first
+        return are_exclusive or is_before or any(owner == needed for owner, _ in home)
+
+    def _sorted_items(
+        self, homes: dict[str, Context], waits: Mapping[tuple[Context, Item], Mapping[Item, Sequence[str]]]
+    ) -> dict[Context, list[Item]]:
+        """Return the items of each context in order; move hyperparameters outwards where that is a circle."""
+        items: dict[Context, list[Item]] = {}
+        for address, network in self._networks.items():
+            several = items.setdefault(network.context, [])
+            if network.members[0].address == address:
+                several.append(network)
+        for context, addresses in group_by_key((home, address) for address, home in homes.items()).items():
+            items.setdefault(context, []).extend(addresses)
+        for network in self.model.by_context.get((), ()):
+            if not network.members:
+                items.setdefault((), []).append(network)
+        for context, several in items.items():
+            after = {item: {*waits.get((context, item), {})} for item in several}
+            items[context], circle = _topological_order(sorted(several, key=self._text_place), after)
+            waiting = [a for item in circle for users in waits.get((context, item), {}).values() for a in users]
+            assert not circle or any(homes[address] != context for address in waiting), "conditions have no circles"
+            homes.update(dict.fromkeys(waiting, context))
+        return items
+
+    def _text_place(self, item: Item) -> int:
+        if isinstance(item, str):
+            return self._places[item]
+        return self._places[item.members[0].address] if item.members else len(self._places)
+
+
+def _topological_order(items: Sequence[Item], after: Mapping[Item, set[Item]]) -> tuple[list[Item], list[Item]]:
+    """Return the items so that each comes after others, in their order if possible, and those in circles."""
+    position = {item: place for place, item in enumerate(items)}
+    followers = group_by_key((first, item) for item in items for first in after[item])
+    missing = {item: len(after[item]) for item in items}
+    ready = [position[item] for item in items if not missing[item]]
+    heapify(ready)
+    found: list[Item] = []
+    while ready:
+        item = items[heappop(ready)]
+        found.append(item)
+        for other in followers.get(item, ()):
+            missing[other] -= 1
+            if not missing[other]:
+                heappush(ready, position[other])
+    return found, [item for item in items if missing[item]]

@@ -1,0 +1,209 @@
+"""Conditions as Python expressions over the dictionary `found`, which has the values chosen so far by key."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spacelang.ir import expr
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, members
+from spacelang.ir.expr import Expr
+from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.value import Value, identity_key
+from spacelang.reductions.space_questions import VariableNames
+from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports.value_tests import TruePart, is_pair, parts_within, true_parts
+
+FOUND: Final = py.NameNode("found")
+ALWAYS: Final = py.LiteralNode(True)
+NEVER: Final = py.LiteralNode(False)
+MAX_TEXT: Final = 10_000  # The maximum length of a condition as text on one line
+
+
+class FoundTests:
+    """A writer of conditions; `known` are the addresses of what certainly has a value in `found`."""
+
+    def __init__(self, space: Space, names: VariableNames) -> None:
+        self._space, self._names = space, names
+
+    def value(self, node: Choice | Hyperparameter) -> py.Code:
+        """Return the code of a chosen value."""
+        return py.ItemNode(FOUND, py.LiteralNode(node.key))
+
+    def condition(self, condition: Expr, known: frozenset[str], *, truth: bool = True) -> py.Code:
+        """Return the code of a test that a condition has a truth value; its atoms must be testable."""
+        match condition:
+            case expr.Not():
+                return self.condition(condition.term, known, truth=not truth)
+            case expr.And() | expr.Or():
+                several = []
+                for term in condition.terms:
+                    several.append(self.condition(term, known, truth=truth))
+                    if not isinstance(term, expr.And | expr.Or | expr.Not) and isinstance(condition, expr.And):
+                        known |= {*expr.mentioned_addresses(term)}  # what follows is evaluated only if this is true
+                return _combined("and" if isinstance(condition, expr.And) is truth else "or", several)
+            case expr.BranchTest():
+                return self._branch_test(condition, known, truth=truth)
+            case expr.Active():
+                return self._activity(condition.address, known, truth=truth)
+            case _:
+                return self._atom(condition, known, truth=truth)
+
+    def value_within(self, node: Hyperparameter, subset: Domain) -> py.Code:
+        """Return the code of a test that a chosen value lies in a subset of the domain."""
+        return _membership(self.value(node), parts_within(node.domain, subset))
+
+    def _atom(self, atom: Expr, known: frozenset[str], *, truth: bool) -> py.Code:
+        addresses = expr.references(atom)
+        if not addresses:
+            return py.LiteralNode(expr.is_true(atom, lambda _: expr.INACTIVE) is truth)
+        nodes = [self._space.variables[address].hyperparameter for address in addresses]
+        if is_pair(atom):
+            assert isinstance(atom, expr.Compare)
+            sign = atom.relation if truth else expr.NEGATED_SIGNS[atom.relation]
+            left, right = (self._space.variables[side.address].hyperparameter for side in (atom.left, atom.right))  # type: ignore[union-attr]
+            test: py.Code = py.infix(self.value(left), sign, self.value(right))
+        else:
+            test = _membership(self.value(nodes[0]), true_parts(nodes[0].domain, atom, truth))
+        there = [self._activity(address, known, truth=truth) for address in addresses]
+        return _combined("and" if truth else "or", [*there, test])
+
+    def _branch_test(self, test: expr.BranchTest, known: frozenset[str], *, truth: bool) -> py.Code:
+        node = self._space.variables[test.address].choice
+        is_known = test.address in known
+        value = self.value(node) if is_known else py.call("found.get", node.key)
+        one = py.LiteralNode(test.branches[0])
+        if len(test.branches) == 1:
+            found: py.Code = py.infix(value, "==" if truth else "!=", one)
+        else:
+            found = py.infix(value, "in" if truth else "not in", py.literal_list(test.branches))
+        if is_known or self._names.has_own_key(node):
+            return found
+        return _combined("and" if truth else "or", [*self._owners(test.address, known, truth=truth), found])
+
+    def _activity(self, address: str, known: frozenset[str], *, truth: bool) -> py.Code:
+        if address in known:
+            return ALWAYS if truth else NEVER
+        variable = self._space.variables[address]
+        if self._names.has_own_key(variable.node):
+            return py.infix(variable.key, "in" if truth else "not in", FOUND)
+        several = self._owners(address, known, truth=truth)
+        if variable.condition is not None:
+            several.append(self.condition(variable.condition, known, truth=truth))
+        return _combined("and" if truth else "or", several)
+
+    def _owners(self, address: str, known: frozenset[str], *, truth: bool) -> list[py.Code]:
+        owners = self._space.variables[address].owners
+        return [self._branch_test(expr.BranchTest(a, (b,)), known, truth=truth) for a, b in owners]
+
+
+class ConditionText(FoundTests):
+    """A writer of conditions for texts, which name values by their keys."""
+
+    def value(self, node: Choice | Hyperparameter) -> py.Code:
+        """Return the key of a value."""
+        return py.NameNode(node.key)
+
+    def text(self, condition: Expr) -> str:
+        """Return a condition as text."""
+        return py.expression_source(self.condition(condition, frozenset(self._space.variables)), -MAX_TEXT)
+
+
+def _combined(sign: str, several: Iterable[py.Code]) -> py.Code:
+    """Return the conjunction or disjunction of tests, without those that say nothing."""
+    neutral, decisive = (ALWAYS, NEVER) if sign == "and" else (NEVER, ALWAYS)
+    kept = [inner for each in several if each is not neutral for inner in py.operands(each, sign)]
+    if any(each is decisive for each in kept):
+        return decisive
+    return py.joined(sign, kept) if kept else neutral
+
+
+def _membership(value: py.Code, several: Sequence[TruePart]) -> py.Code:
+    """Return the code of a test that a value lies in the wanted pieces of its domain."""
+    sets = [each for each in several if isinstance(each.part, Categorical)]
+    ranges = [each for each in several if not isinstance(each.part, Categorical)]
+    listed = _ListedValues(value, [member for each in sets for member in members(each.part)], with_numbers=bool(ranges))
+    wanted = [member for each in sets for member in each.values]
+    if not ranges:
+        return listed.test(wanted)
+    within = _within_ranges(value, ranges)
+    if len(wanted) == len(listed.values) or within is ALWAYS:
+        if within is ALWAYS:
+            return listed.test_or_number(wanted)
+        return _combined("or", [listed.test_among(wanted), within])
+    return _combined("or", [listed.test_among(wanted), _combined("and", [listed.test_number(), within])])
+
+
+@dataclass(frozen=True)
+class _ListedValues:
+    """A value, and the listed values of its domain, which may also have numbers of ranges."""
+
+    value: py.Code
+    values: Sequence[Value]
+    with_numbers: bool
+
+    def test(self, wanted: Sequence[Value]) -> py.Code:
+        """Return a test that the value, which is a listed one, is wanted."""
+        unwanted = self._without(wanted)
+        if not wanted or not unwanted:
+            return NEVER if unwanted else ALWAYS
+        if {*map(type, self.values)} == {bool}:
+            return self.value if wanted[0] else py.NotNode(self.value)
+        return self._comparison(unwanted, "!=") if len(unwanted) == 1 < len(wanted) else self._comparison(wanted, "==")
+
+    def test_among(self, wanted: Sequence[Value]) -> py.Code:
+        """Return a test that the value is listed and wanted."""
+        return self._comparison(wanted, "==") if wanted else NEVER
+
+    def test_or_number(self, wanted: Sequence[Value]) -> py.Code:
+        """Return a test that the value is wanted or a number of a range."""
+        unwanted = self._without(wanted)
+        return self._comparison(unwanted, "!=") if unwanted else ALWAYS
+
+    def test_number(self) -> py.Code:
+        """Return a test that the value is a number of a range."""
+        return self._comparison(self.values, "!=") if self.values else ALWAYS
+
+    def _without(self, wanted: Sequence[Value]) -> list[Value]:
+        keys = {identity_key(value) for value in wanted}
+        return [value for value in self.values if identity_key(value) not in keys]
+
+    def _comparison(self, several: Sequence[Value], sign: str) -> py.Code:
+        equal = sign == "=="
+        if not self._are_distinct:
+            texts = py.literal_list(map(repr, several))
+            return py.infix(py.call("repr", self.value), "in" if equal else "not in", texts)
+        if len(several) > 1:
+            return py.infix(self.value, "in" if equal else "not in", py.literal_list(several))
+        if several[0] is None:
+            return py.infix(self.value, "is" if equal else "is not", None)
+        return py.infix(self.value, sign, several[0])
+
+    @property
+    def _are_distinct(self) -> bool:
+        """True if Python's `==` tells the listed values apart, and from numbers of ranges; `true` equals 1."""
+        are_numbers = any(isinstance(value, bool | int | float) for value in self.values)
+        return len({*self.values}) == len(self.values) and not (self.with_numbers and are_numbers)
+
+
+def _within_ranges(value: py.Code, ranges: Sequence[TruePart]) -> py.Code:
+    """Return the code of a test that a number of some ranges lies in the wanted pieces."""
+    if all(each.is_all for each in ranges):
+        return ALWAYS
+    is_alone = len(ranges) == 1
+    tests = [_run_test(value, each.part if is_alone else None, run) for each in ranges for run in each.pieces]
+    return _combined("or", tests)
+
+
+def _run_test(value: py.Code, whole: SimpleDomain | None, run: SimpleDomain) -> py.Code:
+    """Return the code of a test that a number lies in a run; ends that it shares with `whole` are not tested."""
+    assert isinstance(run, Grid | Real)
+    if run.size == 1 or run.least == run.greatest:
+        return py.infix(value, "==", run.least)
+    tests = []
+    if whole is None or run.least != whole.least:  # type: ignore[union-attr]
+        is_open = isinstance(run, Real) and run.lower_open
+        tests.append(py.infix(value, ">" if is_open else ">=", run.lower if is_open else run.least))
+    if whole is None or run.greatest != whole.greatest:  # type: ignore[union-attr]
+        is_open = isinstance(run, Real) and run.upper_open
+        tests.append(py.infix(value, "<" if is_open else "<=", run.upper if is_open else run.greatest))
+    return _combined("and", tests)

@@ -1,0 +1,77 @@
+"""Conditions as tests of what was chosen before: which ones can be written, and which values make an atom true.
+
+Both `optuna` (on values) and `hyperopt` (on drawn numbers) write them. A condition with any other atom is unfolded.
+"""
+
+from dataclasses import dataclass
+
+from spacelang.ir import expr
+from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, contains, members, parts
+from spacelang.ir.expr import Expr
+from spacelang.ir.space import Space
+from spacelang.ir.value import Value
+from spacelang.solver.domain_cells import MAX_ENUMERATED, cut_points_of, distinguished_cells, join_pieces
+
+
+def is_testable(condition: Expr, space: Space) -> bool:
+    """Return True if all atoms of a condition are about one variable, or are comparisons of two numbers."""
+    return all(_is_testable_atom(atom, space) for atom in expr.logical_atoms(condition))
+
+
+def _is_testable_atom(atom: Expr, space: Space) -> bool:
+    if isinstance(atom, expr.BranchTest | expr.Active):
+        return True
+    if any(isinstance(node, expr.BranchTest | expr.Active) for node in expr.nodes(atom)):
+        return False
+    domains = [space.variables[address].hyperparameter.domain for address in expr.references(atom)]
+    if len(domains) <= 1:
+        return not domains or cut_points_of(atom) is not None or (domains[0].size or MAX_ENUMERATED) < MAX_ENUMERATED
+    return is_pair(atom) and all(isinstance(domain, Grid | Real) for domain in domains)
+
+
+def is_pair(atom: Expr) -> bool:
+    """Return True if an atom compares two different hyperparameters directly."""
+    if not isinstance(atom, expr.Compare) or len(expr.references(atom)) != 2:
+        return False
+    return isinstance(atom.left, expr.Reference) and isinstance(atom.right, expr.Reference)
+
+
+@dataclass(frozen=True, slots=True)
+class TruePart:
+    """A simple part of a domain, and the pieces of it whose values are wanted."""
+
+    part: SimpleDomain
+    pieces: tuple[SimpleDomain, ...]
+
+    @property
+    def is_all(self) -> bool:
+        """True if all values of the part are wanted."""
+        return self.pieces == (self.part,)
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The wanted values of a set."""
+        return tuple(value for piece in self.pieces for value in members(piece))
+
+
+def true_parts(domain: Domain, atom: Expr, truth: bool) -> tuple[TruePart, ...]:
+    """Return for each part of a domain what gives an atom over this hyperparameter a truth value."""
+
+    def is_wanted(value: Value) -> bool:
+        return expr.is_true(atom, lambda _: value) is truth
+
+    found = []
+    for part in parts(domain):
+        cells = distinguished_cells(part, (atom,))
+        wanted = [cell for cell in cells if is_wanted(cell.representative)]
+        found.append(TruePart(part, parts(join_pieces(part, wanted)) if wanted else ()))
+    return tuple(found)
+
+
+def parts_within(domain: Domain, subset: Domain) -> tuple[TruePart, ...]:
+    """Return for each part of a domain the pieces of it that lie in a subset."""
+    pieces = parts(subset)
+    return tuple(
+        TruePart(part, tuple(piece for piece in pieces if contains(part, piece.representative)))
+        for part in parts(domain)
+    )

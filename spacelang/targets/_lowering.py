@@ -131,12 +131,20 @@ MAX_LISTED_LINES: Final = 4  # The maximum number of source lines that are liste
 
 @dataclass(frozen=True, slots=True)
 class ReportEntry:
-    """A line of a report: the verdict on a construct, with its places in the order of the text."""
+    """A line of a report: the verdict on a construct, with its places in the order of the text.
+
+    An entry without places may also be about the form as a whole; `construct` then says what of it.
+    """
 
     construct: str
     status: Preservation
     message: str
     spans: tuple[Span, ...] = ()
+
+    @property
+    def is_about_form(self) -> bool:
+        """True if the entry is about the form as a whole, not about a construct of the space."""
+        return self.construct not in {*Construct}
 
     @property
     def line(self) -> int | None:

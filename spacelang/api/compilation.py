@@ -17,6 +17,7 @@ from spacelang.solver.counting import Structures
 if TYPE_CHECKING:
     from spacelang.ir.space import Space
     from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry, Target
+    from spacelang.targets._random_draws import DrawDistances
 
 MAX_RELATED_SPANS: Final = 5  # The largest number of further places of one construct that a diagnostic shows
 
@@ -98,14 +99,16 @@ class Verification:
     """The result of checking all laws.
 
     `is_all` is True if every configuration of the space was tried. `structures` holds how many structures the form
-    drew, in as many draws, and how many there are. `preserved` maps `exact`, `rewritten` and `approximated` to the
-    constructs of the space that were preserved in that way.
+    drew, in as many draws, and how many there are. `distances` has how far the random draws of a library are from the
+    law of the space; None if the target has no library that draws. `preserved` maps `exact`, `rewritten` and
+    `approximated` to the constructs of the space that were preserved in that way.
     """
 
     laws: tuple[LawCheck, ...]
     is_all: bool
     structures: tuple[int, int]
     preserved: Mapping[str, tuple[str, ...]]
+    distances: "DrawDistances | None" = None
 
     @property
     def holds(self) -> bool:
@@ -114,20 +117,22 @@ class Verification:
 
 
 def verify(
-    form: "LoweringResult[Any, Any]", structures: "Structures", *, count: int = 200, seed: int = 0
+    form: "LoweringResult[Any, Any]", structures: "Structures", *, count: int = 200, seed: int = 0, draws: int = 3_000
 ) -> Verification:
     """Check the laws of compilation on a compiled space.
 
     All configurations are tried if there are at most `count`, otherwise the default one and `count` - 1 random ones.
     Each configuration must equal the decoding of its encoding, and the form must accept the encoding. Each of `count`
-    encodings that the form draws must decode to a member, and the form must accept it. Raises ValueError for a count
-    below 1, and SamplingFailedError as a sampler does.
+    encodings that the form draws must decode to a member, and the form must accept it. If a library draws for the
+    target, `draws` of its random draws are compared with the law of the space, unless `draws` is 0. Raises ValueError
+    for a count below 1, and SamplingFailedError as a sampler does.
     """
     from numpy.random import default_rng
 
     from spacelang.sampling.sampler import Sampler
     from spacelang.solver.defaults import default_configuration
     from spacelang.solver.numbering import ConfigurationNumbers
+    from spacelang.targets._random_draws import draw_distances
 
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
@@ -147,7 +152,7 @@ def verify(
         why = first_exclusion(space, found)
         return "" if why is None else f"{_case_text(found)}: {why.reason}"
 
-    laws = (
+    laws = [
         _check_law("encoding and decoding a configuration returns the same configuration", members, roundtrip),
         _check_law(
             "the compiled space accepts the encoding of each configuration",
@@ -160,7 +165,15 @@ def verify(
             drawn,
             lambda each: "" if form.accepts(each) else _case_text(each),
         ),
-    )
+    ]
+    declared = getattr(type(form.origin[0]), "random_draws", None) if form.origin and draws else None
+    distances = None
+    if declared is not None and all(law.holds for law in laws):
+        members = [form.decode(encoding) for encoding in form.sample(draws, rng)]
+        distances = draw_distances(declared, members, structures, form.report, rng)
+        if not (distances.beyond and distances.declared):
+            apart = ", ".join(f"the shares of {key} differ by {found:.3f}" for key, found in distances.beyond.items())
+            laws.append(LawCheck("random draws follow the law of the space", draws, apart))
     decisions, found = {decision.key for decision in space.decisions}, set()
     for encoding in drawn:
         with suppress(Exception):  # the first two laws report it
@@ -169,7 +182,7 @@ def verify(
     kept: dict[str, tuple[str, ...]] = {}
     for entry in form.report:
         kept[entry.status.value] = (*kept.get(entry.status.value, ()), f"{entry.construct}{entry.lines_text}")
-    return Verification(laws, is_all, (len(found), structures.count), kept)
+    return Verification(tuple(laws), is_all, (len(found), structures.count), kept, distances)
 
 
 def _check_law(name: str, cases: Sequence[Any], broken_by: Callable[[Any], str]) -> LawCheck:

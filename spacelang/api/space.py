@@ -304,15 +304,18 @@ class Space(CachedPropertyMixin):
         except CompilationError as error:
             raise SpaceError(error.diagnostics) from error
 
-    def verify(self, target: str, *, count: int = 200, seed: int = 0, **options: Any) -> "Verification":
+    def verify(
+        self, target: str, *, count: int = 200, seed: int = 0, draws: int = 3_000, **options: Any
+    ) -> "Verification":
         """Check that a target preserves the meaning of the space.
 
-        All configurations are tried if there are at most `count`, otherwise `count` of them. Raises as `compile` does,
+        All configurations are tried if there are at most `count`, otherwise `count` of them. Where the library of the
+        target draws at random, `draws` of its draws are compared with the law of the space. Raises as `compile` does,
         ValueError for a count below 1, and SamplingFailedError as `sample` does.
         """
         from spacelang.api.compilation import verify
 
-        return verify(self.compile(target, **options), self.counted, count=count, seed=seed)
+        return verify(self.compile(target, **options), self.counted, count=count, seed=seed, draws=draws)
 
     def estimator(self, *, random_state: int | None = None) -> Any:
         """Return a scikit-learn estimator whose parameters are configurations of the space.

@@ -1,5 +1,6 @@
 """`spacelang verify`: test whether a compiled space means the same as the space."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,6 +23,9 @@ def command(
     *,
     set_: SetOption = None,
     count: Annotated[int, typer.Option("-n", min=1, help="The number of configurations to test.")] = 200,
+    draws: Annotated[
+        int, typer.Option("--draws", min=0, help="The number of random draws to compare with the law of the space.")
+    ] = 3_000,
     seed: SeedOption = 0,
     options: SpaceOptions,
     json: JsonOption = False,
@@ -29,7 +33,8 @@ def command(
     """Test whether a space compiled for a target keeps its meaning; status 1 if a test fails.
 
     All configurations are tested if there are at most `-n`, else `-n` random ones, drawn by the plain law. `compile`
-    reports what a target does not preserve; the tests are about what it preserves.
+    reports what a target does not preserve; the tests are about what it preserves. Where a library draws at random,
+    its draws are compared with the law of the space: a share may differ by .05, or more where the target declares it.
 
     Example: `spacelang verify credit.space --target configspace`
     """
@@ -40,7 +45,9 @@ def command(
     chosen = configure_plugin(TARGETS, target, set_)
     loaded = load(space, options)
     try:
-        found = verify(compile_with_target(target, chosen, loaded.counted), loaded.counted, count=count, seed=seed)
+        found = verify(
+            compile_with_target(target, chosen, loaded.counted), loaded.counted, count=count, seed=seed, draws=draws
+        )
     except SamplingFailedError as error:
         fail(str(error), "loosen the constraints over ranges", status=BAD_INPUT)
     if json:
@@ -58,6 +65,11 @@ def _print(found: "Verification") -> None:
         typer.echo(f"{'holds ' if law.holds else 'BROKEN'}  {law.name}: {cases}")
         if not law.holds:
             typer.echo(f"        {make_visible(law.broken_by)}")
+    if found.distances is not None:
+        key, distance = next(iter(found.distances.distances.items()), ("no variable", 0.0))
+        typer.echo(f"        {found.distances.by}: shares differ by up to {distance:.3f} from the law ({key})")
+        if found.distances.beyond and found.distances.declared:
+            typer.echo(f"        declared: {found.distances.declared}")
     typer.echo("        {} of {} structures were drawn".format(*found.structures))
     for status, constructs in found.preserved.items():
         typer.echo(f"{status:<12}  {', '.join(constructs)}")
@@ -70,5 +82,6 @@ def _document(target: str, found: "Verification") -> dict[str, object]:
         "every_configuration": found.is_all,
         "laws": [{"law": law.name, "tried": law.tried, "broken_by": law.broken_by or None} for law in found.laws],
         "kept": found.preserved,
+        "random_draws": None if found.distances is None else asdict(found.distances),
         "structures": {"drawn": found.structures[0], "all": found.structures[1]},
     }

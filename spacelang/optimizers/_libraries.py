@@ -211,8 +211,10 @@ class Study:
         kept = json.loads(str(request.memo[0])) if request.memo else {"params": {}, "trial": {}, "study": {}}
         trial = self._optuna.trial.FixedTrial(kept["params"] or self._form.encode(request.configuration))
         try:
-            self._form.native(trial)
-        except ValueError:  # an earlier version stored the parameters under other names
+            made = self._form.native(trial)
+        except ValueError:
+            made = {}
+        if made != {**request.configuration}:  # an earlier version stored the parameters under other names
             trial = self._optuna.trial.FixedTrial(self._form.encode(request.configuration))
             self._form.native(trial)
         running = {"state": self._optuna.trial.TrialState.RUNNING, "system_attrs": kept["trial"]}

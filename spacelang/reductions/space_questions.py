@@ -20,6 +20,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.reductions import unfolding
+from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.domains import (
     GRID_POINTS,
     DomainPredicate,
@@ -153,6 +154,11 @@ class Questions:
             options = asked.cases if isinstance(asked, Fork) else () if isinstance(asked, DrawnPiece) else asked.pieces
             found[name] = asked.domain if isinstance(asked, DrawnPiece) else Grid(0, len(options) - 1)
         return found
+
+    @cached_property
+    def case_weights(self) -> CaseWeights:
+        """The weights of the cases of forks by which random choices follow the advised law."""
+        return CaseWeights(self.structures)
 
     @cached_property
     def product_count(self) -> int:

@@ -58,13 +58,6 @@ class Fork:
     node: Choice | Hyperparameter | None
     cases: tuple[Case, ...]
 
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """The weight of each case: the weight of the branch of a decision, 1 for all other cases."""
-        branches = self.node.branches if isinstance(self.node, Choice) else ()
-        weights = {branch.name: branch.weight for branch in branches}
-        return tuple(1.0 if case.branch is None else weights[case.branch] for case in self.cases)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:

@@ -51,6 +51,10 @@ The module for `sklearn` also has an `Estimator` for the searches of scikit-lear
 
 The result of `compile` is pickled as the space and its target, and compiled again when it is unpickled.
 
+`spacelang verify` compares random draws of the library with the law of the space: the advised law, without the priors
+and weights that the form ignores. It fails if a share differs by more than .05, unless the target declares that its
+draws may differ (`random_draws`).
+
 The tables below are generated from the declarations of the targets (`python -m spacelang.targets._preservation_page`).
 Where a construct has several verdicts, they depend on the place; the report of the compilation says which one applies.
 """
@@ -91,6 +95,9 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
         verdicts = ((v, construct.value) for construct in Construct for v in _verdicts(target, construct))
         for verdict, constructs in group_by_key(verdicts).items():
             yield f"- {', '.join(constructs)}: {STATUS_MARKDOWN[verdict.status]}: {verdict.message}"
+        if (draws := getattr(target, "random_draws", None)) is not None:
+            said = f"may differ from the law of the space: {draws.deviates}" if draws.deviates else "follow the law"
+            yield f"- random draws of {draws.by} {said}"
         yield ""
 
 

@@ -16,10 +16,11 @@ from typing import Final, TypeVar
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Uniform
-from spacelang.ir.space import Constraint, Hyperparameter, Space
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
 from spacelang.reductions import domains
+from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import DrawnPiece, Questions
-from spacelang.reductions.unfolding import Parts, RangeComparison, all_parts, unfold
+from spacelang.reductions.unfolding import Fork, Parts, RangeComparison, all_parts, unfold
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.targets import _lowering
@@ -32,6 +33,9 @@ NESTED: Final = rewritten("choices are nested so that only valid configurations 
 TOO_ENTANGLED: Final = refused(
     "the expression compares large ranges with each other, or connects too many variables for nested choices"
 )
+EVENLY: Final = "the alternatives of a decision are drawn evenly, however many structures they have"
+CONNECTED_IN_TURN: Final = "values that constraints connect are drawn one after the other"
+"""Why random draws of a library may differ from the law of the space."""
 UNIFORM: Final = exact("values are drawn uniformly")
 
 EXAMPLES: Final[Mapping[Construct, tuple[SimpleDomain, ...]]] = {
@@ -125,6 +129,19 @@ def names_entry(chain: Questions) -> _lowering.ReportEntry:
     status = _lowering.Preservation.EXACT if used <= needed else _lowering.Preservation.REWRITTEN
     each = f"{needed} decisions, hyperparameters and further parts of unions"
     return _lowering.ReportEntry("names", status, f"{count_with_noun(used, 'name')} for {each}")
+
+
+def even_draws_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
+    """Yield an entry that names the decision whose even draws differ most from the law of the space, if any does."""
+    weights = CaseWeights(chain.structures, advised=False)
+    decisions = [part for part in chain.every_part if isinstance(part, Fork) and isinstance(part.node, Choice)]
+    shares = ((fork, weights.shares(fork)) for fork in decisions)
+    found = [(max(abs(s - 1 / len(each)) for s in each), fork) for fork, each in shares if each is not None]
+    if found:
+        distance, fork = max(found, key=lambda each: each[0])
+        name = chain.forks[id(fork)]
+        message = f"{EVENLY}: a share of `{name}` differs by {distance:.2f} from the law of the space"
+        yield _lowering.ReportEntry("random draws", _lowering.Preservation.REWRITTEN, message)
 
 
 def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:

@@ -29,6 +29,7 @@ from spacelang.targets._configspace.documents import Document
 from spacelang.targets._configspace.plan import Plan, UnsupportedHyperparameterError
 from spacelang.targets._configspace.planning import RefusedConstraintsError, make_plan
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
+from spacelang.targets._random_draws import RandomDraws
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -66,6 +67,11 @@ class Configspace:
 
     choices: bool = option(
         False, "name decisions `NAME:__choice__`, as auto-sklearn does; `spacelang import` recognizes them by this name"
+    )
+
+    random_draws: ClassVar[RandomDraws] = RandomDraws(
+        "`ConfigurationSpace.sample_configuration`",
+        "draws that constraints exclude are repeated, and long stepped ranges lose their log scale",
     )
 
     preserves: ClassVar[PreservationTable] = {

@@ -31,12 +31,13 @@ from spacelang.targets._exports.library_function_forms import (
     FLATTEN_SOURCE,
     LibraryFunctionForm,
     NestedCodeGenerator,
-    case_probabilities,
     flattened,
 )
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact, rewritten
+from spacelang.targets._random_draws import RandomDraws
 from spacelang.targets._reduction_chain import (
+    CONNECTED_IN_TURN,
     TOO_ENTANGLED,
     build_questions,
     build_report,
@@ -68,6 +69,8 @@ class Hyperopt:
     """A hyperopt search space for `fmin`: nested choices of independent hyperparameters."""
 
     paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
+
+    random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", CONNECTED_IN_TURN)
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts, "`hp.choice`"),
@@ -172,8 +175,12 @@ class HyperoptSpace(LibraryFunctionForm):
             return [{} for _ in range(count)]  # nothing to draw
         base, rand = import_optional("hyperopt", "hyperopt.base"), import_optional("hyperopt", "hyperopt.rand")
         seed = int(rng.integers(2**31 - 1))
-        trials = rand.suggest(range(count), base.Domain(None, self.native), base.Trials(), seed)
-        return list(map(self.values_of, trials))
+        found: list[Values] = [{} for _ in range(count)]
+        idxs, vals = rand.suggest_batch([*range(count)], base.Domain(None, self.native), base.Trials(), seed)
+        for label, several in idxs.items():
+            for place, value in zip(several, vals[label], strict=True):
+                found[place][label] = to_python_scalar(value)
+        return found
 
     def to_python(self) -> str:
         """Return a module that needs hyperopt.
@@ -220,7 +227,7 @@ class HyperoptSpace(LibraryFunctionForm):
     def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the `hp` functions that draw a part."""
         if isinstance(part, Fork):
-            return "hp.choice" if case_probabilities(part) is None else "hp.pchoice"
+            return "hp.choice" if self.questions.case_weights.shares(part) is None else "hp.pchoice"
         used = py.names_used(self._draws.value(part))
         return ", ".join(sorted(name for name in used if name.startswith("hp.")))
 

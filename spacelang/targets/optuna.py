@@ -45,10 +45,14 @@ from spacelang.targets._exports.library_function_forms import LibraryFunctionFor
 from spacelang.targets._exports.python_conditions import FoundTests
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
+from spacelang.targets._random_draws import RandomDraws
 from spacelang.targets._reduction_chain import (
+    CONNECTED_IN_TURN,
+    EVENLY,
     TOO_ENTANGLED,
     build_questions,
     build_report,
+    even_draws_entries,
     names_entry,
     preserved_by_reductions,
 )
@@ -87,6 +91,8 @@ class Optuna:
 
     paper: ClassVar[str] = "Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019"
 
+    random_draws: ClassVar[RandomDraws] = RandomDraws("`RandomSampler`", f"{EVENLY}; {CONNECTED_IN_TURN}")
+
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts, "`suggest_categorical`"),
         Construct.FLOATS: (exact("`suggest_float`"),),
@@ -108,7 +114,7 @@ class Optuna:
         """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
         unfolded = partial(unfold_with_guards, is_testable=is_testable)
         named = build_questions(structures, accepts, self.preserves, unfolded=unfolded, varying_bounds=True)
-        report = (*build_report(named, self.preserves), names_entry(named))
+        report = (*build_report(named, self.preserves), names_entry(named), *even_draws_entries(named))
         form = OptunaFunction(named)
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 

@@ -29,6 +29,7 @@ from spacelang.targets._lowering import (
     make_report,
     refused,
 )
+from spacelang.targets._random_draws import RandomDraws
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, constraint_findings, preserved_by_reductions
 from spacelang.targets._text_and_dot import quote_dot
 
@@ -61,6 +62,8 @@ class Random:
 
     n: int = option(1000, "number of configurations to draw, at least 1")
     seed: int = option(0, "random seed, at least 0")
+
+    random_draws: ClassVar[RandomDraws] = RandomDraws("the sampler of the space")
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(lambda _: True),

@@ -32,6 +32,7 @@ from spacelang.targets._exports import library_function_forms
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import Dictionary, LibraryFunctionForm, NestedCodeGenerator
 from spacelang.targets._lowering import OVERSIZED, Construct, Finding, PreservationTable, approximated, exact, rewritten
+from spacelang.targets._random_draws import RandomDraws
 from spacelang.targets._reduction_chain import UNIFORM, build_questions, findings_of, preserved_by_reductions
 from spacelang.text import count_with_noun
 
@@ -68,6 +69,10 @@ def accepts(part: SimpleDomain) -> bool:
 @dataclass(frozen=True, slots=True)
 class Sklearn:
     """Parameter dictionaries for `RandomizedSearchCV` and `GridSearchCV` of scikit-learn."""
+
+    random_draws: ClassVar[RandomDraws] = RandomDraws(
+        "`ParameterSampler`", "each dictionary is drawn equally often, however many structures it has"
+    )
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts),

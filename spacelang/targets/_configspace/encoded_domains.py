@@ -58,11 +58,6 @@ def finite_hyperparameter(
     return FlatHyperparameter(name, kind, several, weights=shares, default=default)
 
 
-def weights_or_none(weights: Sequence[float]) -> Sequence[float] | None:
-    """Return the weights if any of them differs from 1, else None."""
-    return weights if any(weight != 1.0 for weight in weights) else None
-
-
 @dataclass(frozen=True, slots=True)
 class HyperparameterPiece(DrawnPiece):
     """A piece of a domain with the hyperparameter that stores its reduced values."""

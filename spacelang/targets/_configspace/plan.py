@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Final, Literal
 
@@ -216,16 +217,19 @@ class DirectNetworkConverter:
         plan = self.plan
         owners = self.members[choice.address].owners
         total = plan.structures.existence_solver.total_weight
-        living = [each for each in choice.branches if total((*owners, (choice.address, each.name)))]
+        counts = {each.name: total((*owners, (choice.address, each.name))) for each in choice.branches}
+        living = [each for each in choice.branches if counts[each.name]]
         if not living:
             plan.clauses.extend(active)
             living, active = [*choice.branches], NEVER
         branches = tuple(branch.name for branch in living)
-        weights = tuple(branch.weight for branch in living)
+        # An alternative is drawn as often as the structures in it; each number of uses of a chain is drawn alike.
+        below = [Fraction(branch.weight) * (1 if choice.repeats else counts[branch.name] or 1) for branch in living]
+        weights = [float(weight / sum(below)) for weight in below] if len({*below}) > 1 else None
         default = choice.branches[choice.default].name
         usual = default if default in branches else branches[0]
         name = plan.names.make_unique(plan.preferred_name(choice))
-        parameter = cs.finite_hyperparameter(name, branches, usual, cs.weights_or_none(weights))
+        parameter = cs.finite_hyperparameter(name, branches, usual, weights)
         plan.add_hyperparameter(parameter, active)
         plan.decisions[choice.address] = parameter
         plan.coded.append((choice, parameter))

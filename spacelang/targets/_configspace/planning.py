@@ -17,6 +17,7 @@ from spacelang.ir.expr import InactiveValue, Lookup, Reference, references
 from spacelang.ir.space import Choice, Context, Hyperparameter
 from spacelang.ir.value import Value, identity_key
 from spacelang.reductions import unfolding
+from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import VariableNames
 from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts, RangeComparison, UnfoldedPart
 from spacelang.solver.counting import CountWeights, Structures
@@ -131,6 +132,7 @@ class ForkConverter:
         self.parts = tuple(unfolding.all_parts(roots))
         self.references = _incoming_cases(self.parts)
         self.mergeable = _mergeable_pieces(self.parts, roots)
+        self.weights = CaseWeights(plan.structures)
         self.selectors: dict[int, ForkCategorical] = {}
         self.codes: dict[int, cs.EncodedDomain] = {}
         self._activity: dict[int, NormalForm] = {}
@@ -208,7 +210,7 @@ class ForkConverter:
                 first = labels.index(default) if default in labels else 0
                 values: dict[cs.FlatValue, Value] = {label: label for label in labels if label != NOT_ACTIVE}
                 name = self.plan.names.make_unique(self.plan.preferred_name(choice))
-                return _labelled_categorical(name, labels, values, first, cs.weights_or_none(fork.weights))
+                return _labelled_categorical(name, labels, values, first, self.weights.shares(fork))
             case Hyperparameter() as node:
                 if any(id(case.parts[0]) in self.mergeable for case in fork.cases if case.domain is not None):
                     return self._merged_selector(fork, node)

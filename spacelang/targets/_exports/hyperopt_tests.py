@@ -17,7 +17,6 @@ from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Piece, 
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, ValueSwitch, inner_parts
 from spacelang.solver.domain_cells import distinguished_cells, join_pieces
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.library_function_forms import case_probabilities
 from spacelang.targets._exports.value_tests import is_pair
 
 MAX_LISTED: Final = 1_000  # The maximum size of a range of integers for which a table has the index of each
@@ -114,7 +113,8 @@ class DrawnTests:
         wanted = [int(case.branch in test.branches) for case in part.cases]
         found: py.Code = py.LiteralNode(wanted[0])
         if (name := self._questions.forks.get(id(part))) is not None:
-            found = _table(wanted, self._index(name, len(wanted), case_probabilities(part)))
+            shares = self._questions.case_weights.shares(part)
+            found = _table(wanted, self._index(name, len(wanted), shares))
         return _where(_every(self._owner_tests(test.address, owners)), found)
 
     def _activity(self, address: str, owners: Context) -> py.Code:

@@ -269,7 +269,7 @@ class NestedCodeGenerator:
                 return self._draw(part)
             case Fork():
                 options = [self._option_code(part, case) for case in part.cases]
-                return self._choice(self._named.forks[id(part)], options, case_probabilities(part))
+                return self._choice(self._named.forks[id(part)], options, self._named.case_weights.shares(part))
             case Guard() | ValueSwitch():
                 assert self._switch is not None
                 inside = [*((),) * isinstance(part, Guard), *unfolding.inner_parts(part)]
@@ -284,12 +284,6 @@ class NestedCodeGenerator:
                 return value
             case _:
                 return option
-
-
-def case_probabilities(fork: Fork) -> tuple[float, ...] | None:
-    """Return the normalized weights of the cases of a fork, or None if all weights are equal."""
-    weights = fork.weights
-    return tuple(weight / sum(weights) for weight in weights) if len(set(weights)) > 1 else None
 
 
 def _split_settled(several: Parts) -> tuple[list[tuple[str, py.Code]], list[UnfoldedPart]]:

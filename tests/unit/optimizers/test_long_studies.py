@@ -1,10 +1,13 @@
 """Optuna's studies of long runs: they forget old trials, in a way that depends on the history alone."""
 
+import json
+
 import optuna
 import pytest
 from numpy.random import default_rng
 
-from spacelang.ir.trial import Trial
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _libraries
 from spacelang.optimizers._libraries import Study, lower_for_optuna
 from spacelang.optimizers._proposer_search import TrialLog
@@ -39,3 +42,17 @@ def test_a_study_that_forgets_depends_on_the_history_alone(monkeypatch: pytest.M
         remembering = study(forgets=False)
     assert not any(differ[: 3 * GROWTH]), "short runs are as they were"
     assert any(differ)
+
+
+def test_trials_that_were_stored_under_other_names_are_encoded_again() -> None:
+    form = lower_for_optuna(Structures(continuous_space())).form
+    study, history = Study(form, lambda seed: optuna.samplers.RandomSampler(seed=seed)), TrialLog()
+    rng = default_rng(0)
+    first, second = ({**study.propose(history, rng).configuration} for _ in range(2))
+    names = {"missing": {"x:case": 0}, "of another trial": form.encode(Configuration(second))}
+    for params in names.values():
+        memo = json.dumps({"params": params, "trial": {}, "study": {}})
+        history.started.append(Request(Configuration(first), memo=(memo,)))
+    resumed = Study(form, lambda seed: optuna.samplers.RandomSampler(seed=seed))
+    resumed.propose(history, rng)
+    assert [trial.params for trial in resumed._study.trials[:2]] == [form.encode(Configuration(first))] * 2

@@ -1,0 +1,84 @@
+"""The weights of the cases of forks by which random choices follow the law of the space."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import prod
+from typing import TypeAlias
+
+from spacelang.ir.domain import Domain, parts
+from spacelang.ir.space import Choice, Hyperparameter
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, UnfoldedPart, ValueSwitch
+from spacelang.sampling.sampler import DeclaredAlternativeWeights
+from spacelang.solver.counting import Structures
+from spacelang.solver.domain_cells import probability_of_cell
+from spacelang.solver.model import Solver, Weights
+
+Weight: TypeAlias = Fraction | float
+
+
+class CaseWeights:
+    """The weights of cases: an alternative weighs as much as the structures with it, other cases as their values.
+
+    Decisions are chosen before the hyperparameters that constraints connect with them.
+    """
+
+    def __init__(self, structures: Structures, *, advised: bool = True) -> None:
+        """Take the structures; unless `advised`, the weights of alternatives are ignored."""
+        space, declared = structures.space, DeclaredAlternativeWeights()
+        self._alternatives = declared if advised else Weights()
+        if advised and space.chains:
+            solver = Solver(structures.structure_model, declared)
+            self._alternatives = declared.with_even_chains(solver, space.chains)
+        self._structures: dict[int, tuple[Fraction, ...]] = {}
+        self._probabilities: dict[int, tuple[float, ...]] = {}
+
+    def shares(self, fork: Fork) -> tuple[float, ...] | None:
+        """Return how often each case is to be chosen, or None if all are to be chosen alike."""
+        weights: tuple[Weight, ...] = self._of_alternatives(fork) if _is_decision(fork) else self._of_values(fork)
+        if len(set(weights)) == 1 or not all(weights):  # a point of a range has no share, but must be reached
+            return None
+        return tuple(float(weight / sum(weights)) for weight in weights)
+
+    def _of_alternatives(self, fork: Fork) -> tuple[Fraction, ...]:
+        """Return the total weight of the structures in each case of a decision."""
+        if id(fork) not in self._structures:
+            choice, found = fork.node, []
+            for case in fork.cases:
+                totals = (sum(self._of_alternatives(each), Fraction()) for each in _decisions(case.parts))
+                below = prod(totals, start=Fraction(1))
+                if isinstance(choice, Choice) and case.branch is not None:
+                    below *= self._alternatives.branch_weight(choice, choice.branch_indices[case.branch])  # type: ignore[assignment]
+                found.append(below)
+            self._structures[id(fork)] = tuple(found)
+        return self._structures[id(fork)]
+
+    def _of_values(self, part: Fork | ValueSwitch) -> tuple[float, ...]:
+        """Return the probability of the values in each case, if all were drawn independently."""
+        if id(part) not in self._probabilities:
+            found = [prod(map(self._of_part, case.parts)) for case in part.cases]
+            if isinstance(part, ValueSwitch):
+                shares = [_probability(part.node, case.domain) for case in part.cases]
+                found = [share / (sum(shares) or 1) * inner for share, inner in zip(shares, found, strict=True)]
+            self._probabilities[id(part)] = tuple(found)
+        return self._probabilities[id(part)]
+
+    def _of_part(self, part: UnfoldedPart) -> float:
+        match part:
+            case FreeHyperparameter():
+                return _probability(part.node, part.domain)
+            case Fork() | ValueSwitch() if not _is_decision(part):
+                return sum(self._of_values(part))
+            case _:
+                return 1.0
+
+
+def _is_decision(part: UnfoldedPart) -> bool:
+    return isinstance(part, Fork) and isinstance(part.node, Choice)
+
+
+def _decisions(several: Parts) -> Iterable[Fork]:
+    return (part for part in several if isinstance(part, Fork) and isinstance(part.node, Choice))
+
+
+def _probability(node: Hyperparameter, domain: Domain | None) -> float:
+    return 1.0 if domain is None else sum(probability_of_cell(cell, node.domain) for cell in parts(domain))

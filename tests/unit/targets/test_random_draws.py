@@ -1,0 +1,74 @@
+"""Random draws of the libraries compared with the law of the space."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import spacelang as sl
+from spacelang.api.compilation import verify
+from spacelang.reductions.case_weights import CaseWeights
+from spacelang.reductions.unfolding import Fork, all_parts, unfold
+from spacelang.targets.sklearn import Sklearn
+
+UNEVEN = sl.parse(
+    """space s
+stage scaler = none | StandardScaler @default
+stage e = GaussianNB | BaggingClassifier { estimator : GaussianNB | SVC { C : float[1, 9] = 1 } | LogisticRegression }
+forbid scaler is none and e is GaussianNB
+"""
+)
+RELATED = sl.parse(
+    "stage e = SVC { degree : int[1, 9] = 3, coef0 : int[0, 9] = 0 }\nforbid e.SVC.degree > 2 and e.SVC.coef0 > 1"
+)
+
+
+def test_weights_are_numbers_of_structures() -> None:
+    forks = {part.node.key: part for part in all_parts(unfold(UNEVEN.counted)) if isinstance(part, Fork) and part.node}
+    shares = CaseWeights(UNEVEN.counted).shares(forks["scaler"])
+    assert sorted(shares or ()) == pytest.approx([3 / 7, 4 / 7])
+    assert CaseWeights(UNEVEN.counted).shares(forks["e.estimator"]) is None
+
+
+def test_values_that_constraints_connect_are_weighted_by_their_number() -> None:
+    (fork,) = (part for part in all_parts(unfold(RELATED.counted)) if isinstance(part, Fork) and len(part.cases) > 1)
+    assert sorted(CaseWeights(RELATED.counted).shares(fork) or ()) == pytest.approx([14 / 34, 20 / 34])
+
+
+@pytest.mark.parametrize("target", ["hyperopt", "configspace", "random"])
+def test_weighted_choices_follow_the_law(target: str) -> None:
+    found = UNEVEN.verify(target, count=20)
+    assert found.holds
+    assert found.distances is not None
+    assert not found.distances.beyond
+    assert found.distances.tried == 3_000
+
+
+def test_even_choices_of_optuna_are_declared_with_their_distance() -> None:
+    found = UNEVEN.verify("optuna", count=20)
+    assert found.holds
+    assert found.distances is not None
+    assert found.distances.declared
+    assert found.distances.beyond.keys() == {"e", "scaler"}
+    assert found.distances.beyond["e"] == pytest.approx(6 / 7 - 0.75, abs=0.03)
+    (entry,) = (entry for entry in UNEVEN.compile("optuna").report if entry.construct == "random draws")
+    assert "`e` differs by 0.25" in entry.message
+
+
+def test_an_undeclared_distance_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sklearn, "random_draws", replace(Sklearn.random_draws, deviates=""))
+    found = UNEVEN.verify("sklearn", count=20)
+    assert not found.holds
+    assert found.laws[-1].broken_by.startswith("the shares of ")
+
+
+def test_lost_guidance_is_no_distance() -> None:
+    weighted = sl.parse("stage e = GaussianNB @weight(9) | SVC { C : float[1, 9] = 1 @prior(normal, 1, 1) }")
+    found: Any = weighted.verify("optuna", count=20).distances
+    assert not found.beyond
+
+
+def test_nothing_is_drawn_without_draws() -> None:
+    form = UNEVEN.compile("optuna")
+    assert verify(form, UNEVEN.counted, count=20, draws=0).distances is None
+    assert verify(replace(form, origin=None), UNEVEN.counted, count=20).distances is None

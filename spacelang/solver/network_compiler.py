@@ -210,7 +210,8 @@ class _NetworkCompiler:
         names = tuple(dict.fromkeys(expr.mentioned_addresses(expression)))
         table: Table = {}
         for joint, truth in self._truth_blocks(expression, names):
-            table.update(dict.fromkeys(product(*joint, (int(truth),)), 1))
+            for states in product(*joint, (int(truth),)):
+                table[states] = 1
         self.factors.append(Factor((*names, literal.address), table))
         return literal
 
@@ -325,8 +326,10 @@ def evaluate_combinations(
     whole = linear.to_integer_comparison(expression, options) if isinstance(expression, expr.Compare) else None
     if isinstance(expression, expr.Compare) and whole is not None:
         relation, constant = expr.COMPARISON_FUNCTIONS[expression.relation], whole.constant
-        for summands in product(*whole.summands):
-            yield relation(sum(summands, constant), 0)
+        *before, last = whole.summands or ((0,),)
+        for summands in product(*before):
+            start = sum(summands, constant)
+            yield from [relation(start + summand, 0) for summand in last]
         return
     for worths in product(*options.values()):
         yield expr.is_true(expression, dict(zip(options, worths, strict=True)).__getitem__)

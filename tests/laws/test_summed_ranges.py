@@ -99,11 +99,8 @@ def test_small_spaces_agree_with_brute_force(written: tuple[str, list[tuple[Frac
 
 def test_draws_are_uniform_over_members() -> None:
     with patch.object(network_compiler, "MAX_JOINT_VALUES", 0):
-        space = sl.parse(
-            summed(3, "float[0, 1] step 0.05 = 0.05", "== 1").replace(
-                "x0 : float[0, 1] step 0.05 = 0.05", "x0 : float[0, 1] step 0.05 = 0.9"
-            )
-        )
+        first, others = "x0 : float[0, 1] step 0.05 = 0.9", "float[0, 1] step 0.05 = 0.05"
+        space = sl.parse(BODY.format(f"{first}\nx1 : {others}\nx2 : {others}\nrequire sum(x0, x1, x2) == 1"))
         assert space.configurations == 231
         drawn = [tuple(each.values()) for each in space.sample(23_100, seed=0)]
     counts = np.unique(np.array(drawn)[:, -3:].astype(float), axis=0, return_counts=True)[1]

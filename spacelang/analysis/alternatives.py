@@ -76,7 +76,7 @@ def _alternative(part: ast.Structure) -> Alternative:
         case ast.Parenthesised():
             name, span = _name_and_span(part.alias, structure_title(part.part), part.span)
             return Alternative(name, span, part.part, part.annotations, part.alias)
-        case ast.ColumnSplit() | ast.Permute():
+        case ast.ColumnSplit() | ast.Permute() | ast.Repeat():
             return Alternative(structure_title(part), part.span, part, part.annotations)
         case ast.JoinedStructures() | ast.OptionalStructure():
             return Alternative(structure_title(part), part.span, part)
@@ -102,7 +102,7 @@ def mentioned_operators(structure: ast.Structure) -> Iterator[ast.OperatorRefere
         case ast.ColumnSplit(parts=columns):
             for _, part in columns:
                 yield from mentioned_operators(part)
-        case ast.OptionalStructure(part=part) | ast.Parenthesised(part=part):
+        case ast.OptionalStructure(part=part) | ast.Parenthesised(part=part) | ast.Repeat(part=part):
             yield from mentioned_operators(part)
 
 

@@ -11,7 +11,18 @@ from spacelang.frozen import frozen
 from spacelang.ir.data_binding import DataColumn
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, is_true
 from spacelang.ir.partial_evaluation import ConditionCase, activity_cases, fold_constants
-from spacelang.ir.space import Choice, ComputedParameter, Constraint, Context, Hyperparameter, Node, Space, Variable
+from spacelang.ir.space import (
+    SKIPPED_STEP,
+    Branch,
+    Choice,
+    ComputedParameter,
+    Constraint,
+    Context,
+    Hyperparameter,
+    Node,
+    Space,
+    Variable,
+)
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure, rebuild_tree
 from spacelang.syntax import ast
@@ -35,6 +46,8 @@ class StageNames:
     uses: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     """The names of all uses, by the id of the module and the stage. All modules of a space share this mapping."""
     own: Mapping[str, str] = field(default_factory=dict)
+    chains: set[str] = field(default_factory=set)
+    """The uses of stages that are chains. All modules of a space share this set."""
 
     def inside_stage(self, stage: str, called: str) -> "StageNames":
         """Return the names for the body of one use of a stage."""
@@ -42,7 +55,7 @@ class StageNames:
 
     def in_module(self, module: Module) -> "StageNames":
         """Return the names for the text of another module."""
-        return StageNames(module, self.uses)
+        return StageNames(module, self.uses, chains=self.chains)
 
     def address(self, name: str) -> str:
         """Return the address that a name in the text has, for a stage or for something inside a stage."""
@@ -74,7 +87,10 @@ class StageNames:
         first, *rest = words
         if module is self.module and first in self.own:
             return self.own[first], rest, ()
-        uses = self.uses.get((id(module), first), [first])
+        stage, bracket, place = first.partition("[")
+        uses = self.uses.get((id(module), stage), [stage])
+        if bracket:
+            uses = [f"{use}[{place}" for use in uses if use in self.chains] or [first]
         return uses[0], rest, tuple(uses) if len(uses) > 1 else ()
 
 
@@ -205,6 +221,29 @@ class ConstraintWithBranches:
     owners: Context = ()
 
 
+@frozen
+class Chain:
+    """A chain that is still to be expanded. It has as many `uses` as possible, whose addresses are their names."""
+
+    name: str
+    stage: str
+    is_first: bool
+    uses: tuple[Choice, ...]
+    least: int
+    span: Span
+
+    @property
+    def decision(self) -> Choice:
+        """The decision on the number of uses, whose alternatives are empty."""
+        branches = tuple(Branch(str(number), SKIPPED_STEP, span=self.span) for number in self.numbers)
+        return Choice(self.name, self.name, self.name, branches, 0, self.is_first, self.span, self.stage)
+
+    @property
+    def numbers(self) -> range:
+        """The possible numbers of uses."""
+        return range(self.least, len(self.uses) + 1)
+
+
 @dataclass(slots=True)
 class Draft:
     """The tree of a space without conditions, and the expressions that are still to be read."""
@@ -239,6 +278,8 @@ class Draft:
     """The fixed siblings that expressions mention, by the span of the mention."""
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
+    chains: dict[str, Chain] = field(default_factory=dict)
+    """The chains by address. Everything here has the addresses of uses that expressions have, except `root`."""
     variables: Mapping[str, Variable] = field(default_factory=dict)
     """Everything that names may refer to, by address, after the expressions are read."""
     mentions: list[NameMention] = field(default_factory=list)

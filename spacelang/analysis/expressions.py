@@ -14,8 +14,10 @@ from spacelang.diagnostics.conditions import DefinitionCycle
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative
+from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import Categorical, NotFound, Ordinal, literal, parts
 from spacelang.ir.expr import (
+    INACTIVE,
     And,
     Arithmetic,
     BranchTest,
@@ -27,9 +29,11 @@ from spacelang.ir.expr import (
     Not,
     Or,
     Reference,
+    is_true,
     nodes,
 )
 from spacelang.ir.space import Choice, Operator, index_of_value_branch, is_value_branch
+from spacelang.ir.value import is_number
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -220,6 +224,10 @@ class ExpressionReader:
         package, _, plain = name.rpartition(".")
         operators = [(branch.name, branch.node) for branch in choice.branches if isinstance(branch.node, Operator)]
         uses = tuple(b for b, node in operators if node.name == plain and package in ("", node.catalogue))
+        if not uses and choice.repeats:
+            remedy = f"name a use: `{name_of_use(choice.key, 1)} is {name}`"
+            self._operands.refuse(written, f"`{choice.key}` is the number of uses of a chain", remedy)
+            return ()
         if not uses and not self._names.is_incompletely_read(choice.address, self._operands.scope):
             self._report.add(
                 UnknownAlternative(
@@ -276,6 +284,12 @@ class ExpressionReader:
             found = self._decision_equality(*nested, written)
             return found if found is None or written.operator == "==" else Not(found, written.span)
         left, right = self._operands.read_sides(written.left, written.right)
+        counted = self._number_of_uses(written, left, right)
+        return self._value_comparison(written, left, right) if counted is None else counted
+
+    def _value_comparison(
+        self, written: ast.Binary, left: Expr | Choice | None, right: Expr | Choice | None
+    ) -> Expr | None:
         for side, other in ((left, written.right), (right, written.left)):
             if isinstance(side, Choice):
                 test = f"{side.key} is {other.span.text}"
@@ -300,6 +314,22 @@ class ExpressionReader:
             ):
                 self._operands.expect_value(side.address, constant.value, place)
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
+
+    def _number_of_uses(
+        self, written: ast.Binary, left: Expr | Choice | None, right: Expr | Choice | None
+    ) -> Expr | None:
+        """Return the comparison of the number of uses of a chain with a number, or None if it is something else."""
+        chain = next((side for side in (left, right) if isinstance(side, Choice) and side.repeats), None)
+        number = right if chain is left else left
+        if chain is None or not isinstance(number, Constant) or not is_number(number.value):
+            return None
+
+        def is_true_for(uses: int) -> bool:
+            sides = (Constant(uses), number) if chain is left else (number, Constant(uses))
+            return is_true(Compare(written.operator, *sides), lambda _: INACTIVE)  # type: ignore[arg-type]
+
+        branches = tuple(branch.name for branch in chain.branches if is_true_for(int(branch.name)))
+        return BranchTest(chain.address, branches, written.span)
 
     def _refuses_truths(self, *sides: tuple[Expr, ast.Expression]) -> bool:
         """Return True after reporting that a side of a comparison of values is a truth value."""
@@ -353,6 +383,8 @@ class ExpressionReader:
     ) -> tuple[str, ...]:
         """Return the alternatives that a name or plain value refers to, or none after reporting it."""
         match written:
+            case ast.Number(value=int() as number) if choice.repeats and str(number) in choice.branch_indices:
+                return (str(number),)
             case ast.Number() | ast.Text() | ast.NamedConstant() | ast.Tuple() | ast.DottedName():
                 value = literal_value(written, self._report)
                 place = None if isinstance(value, InvalidValue) else index_of_value_branch(choice.branches, value)

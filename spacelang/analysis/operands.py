@@ -112,14 +112,14 @@ class NameResolver:
         return found
 
     def _abbreviations(self, address: str, variable: Variable) -> Iterator[str]:
-        """Yield the address with alternatives left out, unless the word after one could be read as an alternative."""
+        """Yield the address with alternatives left out, unless the word after one could be read as another one."""
         whole, shorter = address, [address]
         for decision, branch in reversed(variable.owners):
             beginning = f"{decision}.{branch}."
             choice = self._variables[decision].node
             rest = whole.removeprefix(beginning)
             assert isinstance(choice, Choice)
-            if rest != whole and rest.split(".", 1)[0] not in choice.branch_indices:
+            if rest != whole and rest.split(".", 1)[0] not in choice.branch_indices.keys() - {branch}:
                 shorter += [f"{decision}.{each.removeprefix(beginning)}" for each in shorter]
         yield from shorter[1:]
 
@@ -196,6 +196,9 @@ class NameResolver:
 
     def _unknown_diagnostic(self, written: ast.DottedName, scope: Scope) -> UnknownName:
         name = written.text
+        use = self._wrong_use_diagnostic(written, scope)
+        if use is not None:
+            return use
         several = self._completions(scope.names.address(name), scope)
         if len(several) > 1:
             reason = "several alternatives contain this name"
@@ -213,6 +216,24 @@ class NameResolver:
         remedy = f"the stages are {listed}" if len(stages) > 1 else f"the only stage is {listed}"
         says_nothing = stage_of(name) in self._next_words[""] or not 0 < len(stages) <= 12
         return UnknownName(written.span, name=name, near=near, remedy=None if says_nothing else remedy)
+
+    def _wrong_use_diagnostic(self, written: ast.DottedName, scope: Scope) -> UnknownName | None:
+        """Return the diagnostic for a use that a chain does not have, or for a part of a chain without a use."""
+        first = stage_of(scope.names.address(written.text))
+        name, bracket, _ = first.partition("[")
+        chain = self._draft.chains.get(name)
+        if chain is None:
+            reason = "only chains, `repeat(stage, least, most)`, have uses with a number"
+            is_wrong = bracket and name in self._variables
+            return UnknownName(written.span, name=written.text, reason=reason) if is_wrong else None
+        uses = ", ".join(f"`{use.address}`" for use in chain.uses)
+        if bracket and first not in self._variables:
+            return UnknownName(written.span, name=written.text, remedy=f"the uses of the chain are {uses}")
+        if not bracket and len(written.words) > 1:
+            rest = ".".join(word.text for word in written.words[1:])
+            remedy = f"name a use of the chain, such as `{chain.uses[0].address}.{rest}`"
+            return UnknownName(written.span, name=written.text, remedy=remedy)
+        return None
 
     def _is_var(self, address: str) -> bool:
         """Return True if the address is that of a hyperparameter."""

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from spacelang.analysis import arithmetic, drafts
+from spacelang.analysis.chains import ChainExpansion, Numbers
 from spacelang.analysis.cycles import find_cycles
 from spacelang.analysis.data_pruning import prune_for_columns
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
@@ -14,7 +15,7 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnusedValue
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, BranchTest, Constant, Expr, Not, Or, mentioned_addresses, references
-from spacelang.ir.partial_evaluation import assume_inactive
+from spacelang.ir.partial_evaluation import assume_inactive, fold_constants
 from spacelang.ir.space import (
     ABSTRACT_CATALOGUE,
     Choice,
@@ -50,8 +51,11 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
         conditions |= _conditions_in_tuples(everything, conditions)
     draft.decision_conditions = _read_decision_conditions(draft, reader, report)
     _check_cycles(conditions | {d.address: d.condition for d in draft.decision_conditions.values()}, declared, report)
-    constraints = _constraints(draft, reader, space, left_out, report)
-    computations = _computations(draft, reader, report)
+    expansion = ChainExpansion(draft.chains)
+    constraints = _constraints(draft, reader, space, left_out, expansion, report)
+    computations = _computations(draft, reader, expansion, report)
+    if draft.chains:
+        conditions, computations = _expanded(draft, conditions, computations, expansion)
     root = drafts.with_expressions(space.root, conditions, computations)
     found = Space(space.name, root, constraints, space.title, space.task)
     if not report.has_errors:
@@ -60,6 +64,7 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
             from spacelang.analysis import computed_checks
 
             written = {each.address: (each.judge, each.definition.expression.span) for each in draft.computations}
+            written = expansion.by_address(written, lambda each, _, __: each)
             computed_checks.check(found, written, report)
         if draft.ranges:
             from spacelang.analysis import bound_activity
@@ -72,10 +77,27 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     return _with_decision_conditions(found, draft.decision_conditions.values(), report)
 
 
+def _expanded(
+    draft: drafts.Draft, conditions: Mapping[str, Expr], computations: Mapping[str, Expr], expansion: ChainExpansion
+) -> tuple[dict[str, Expr], dict[str, Expr]]:
+    """Return conditions and computed values by the addresses of the space; change the draft in the same way."""
+
+    def with_condition(known: drafts.DecisionCondition, address: str, numbers: Numbers) -> drafts.DecisionCondition:
+        return replace(known, address=address, condition=expansion.condition(known.condition, numbers))
+
+    draft.decision_conditions = expansion.by_address(draft.decision_conditions, with_condition)
+    draft.domains.update(expansion.by_address(draft.domains, lambda domain, _, __: domain))
+    return (
+        expansion.by_address(conditions, lambda each, _, numbers: expansion.condition(each, numbers)),
+        expansion.by_address(computations, lambda each, _, numbers: expansion.moved(each, numbers)),
+    )
+
+
 def _everything(space: Space, draft: drafts.Draft) -> tuple[Space, frozenset[str]]:
     """Return everything that expressions may name, and the stages that are not part of the pipeline."""
     found = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared)))
     reached = {drafts.stage_of(address) for address in space.variables}
+    reached |= {use.address for name, chain in draft.chains.items() if name in reached for use in chain.uses}
     left_out = {drafts.stage_of(address) for address in found.variables} - reached if draft.is_whole else set()
     return found, frozenset(left_out)
 
@@ -93,7 +115,11 @@ def _with_ranges(
     names = NameResolver(everything, draft, left_out, report.symbols)
     reader = ExpressionReader(names, report)
     found = bounds.NamedBoundReader(everything.variables, draft, names, reader, report).read()
-    return bounds.with_ranges(space, draft, found), reader.used
+    # The tree of the space has each use of a chain once for each number of uses.
+    moved = ChainExpansion(draft.chains).by_address(
+        found, lambda leaf, address, _: leaf and replace(leaf, address=address)
+    )
+    return bounds.with_ranges(space, draft, {**found, **moved}), reader.used
 
 
 def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[str, Expr]:
@@ -106,7 +132,9 @@ def _conditions_in_tuples(space: Space, conditions: Mapping[str, Expr]) -> dict[
     return found
 
 
-def _computations(draft: drafts.Draft, reader: ExpressionReader, report: DiagnosticCollector) -> dict[str, Expr]:
+def _computations(
+    draft: drafts.Draft, reader: ExpressionReader, expansion: ChainExpansion, report: DiagnosticCollector
+) -> dict[str, Expr]:
     """Return the expressions of computed parameters by address, after reading every definition for mistakes."""
     found: dict[str, Expr] = {}
     for pending in draft.computations:
@@ -114,6 +142,9 @@ def _computations(draft: drafts.Draft, reader: ExpressionReader, report: Diagnos
         if isinstance(expression, Choice):
             problem, remedy = f"`{pending.definition.expression.span.text}` is a decision", "test it: `… is …`"
             report.add(WrongComparison(pending.definition.expression.span, problem=problem, remedy=remedy))
+        elif expression is not None and not expansion.is_inside_use(expression, pending.address):
+            problem = "a computed value cannot name a use of a chain, which may have fewer uses"
+            report.add(WrongComparison(pending.definition.expression.span, problem=problem))
         elif expression is not None:
             finite = arithmetic.with_whole_infinities(expression)
             if finite is None:
@@ -210,22 +241,30 @@ def _with_decision_conditions(
 
 
 def _constraints(
-    draft: drafts.Draft, reader: ExpressionReader, space: Space, left_out: Collection[str], report: DiagnosticCollector
+    draft: drafts.Draft,
+    reader: ExpressionReader,
+    space: Space,
+    left_out: Collection[str],
+    expansion: ChainExpansion,
+    report: DiagnosticCollector,
 ) -> tuple[Constraint, ...]:
     found: list[Constraint] = []
     for pending in draft.rules:
         rule, scope = pending.rule, pending.scope
         expression = _read(rule.expression, scope, reader, report)
-        if expression is not None and drafts.stage_of(scope.place) not in left_out:
-            constraint = Constraint(expression, rule.forbidden, rule.span, pending.bound)
-            # After an error, the space may lack the branch of the body, and its constraints are not used.
-            constraint, said = (
-                (constraint, drafts.ConstraintWithBranches(expression))
-                if report.has_errors
-                else restrict_to_branch(constraint, scope.branch, space)
-            )
+        # After an error, the space may lack the branch of the body, and its constraints are not used.
+        if expression is None or report.has_errors or drafts.stage_of(scope.place) in left_out:
+            continue
+        for expanded in expansion.constraints(expression, scope.branch, forbidden=rule.forbidden):
+            constraint = Constraint(expanded.expression, rule.forbidden, rule.span, pending.bound)
+            owners: dict[tuple[str, str], None] = {}
+            for branch in expanded.branches:
+                constraint, said = restrict_to_branch(constraint, branch, space)
+                owners |= dict.fromkeys(said.owners)
+            if draft.chains:
+                constraint = replace(constraint, expression=fold_constants(constraint.expression, naming=True))
             found.append(constraint)
-            draft.written_constraints.append(said)
+            draft.written_constraints.append(drafts.ConstraintWithBranches(expanded.expression, (*owners,)))
     return tuple(found)
 
 
@@ -263,13 +302,13 @@ def _check_cycles(
 
 
 def restrict_to_branch(
-    written: Constraint, branch: drafts.BranchKey | None, space: Space
+    written: Constraint, branch: drafts.BranchKey, space: Space
 ) -> tuple[Constraint, drafts.ConstraintWithBranches]:
-    """Return the constraint restricted to the innermost branch around its body (None: no branch), and as written.
+    """Return the constraint restricted to the innermost branch around its body, and as written.
 
     No test is added if its hyperparameters are active in that branch only, or if it excludes nothing elsewhere.
     """
-    owners = () if branch is None else _enclosing_branches(branch, space.variables)
+    owners = _enclosing_branches(branch, space.variables)
     named = {owner for address in references(written.expression) for owner in space.variables[address].owners}
     if not owners or owners[-1] in named:
         return written, drafts.ConstraintWithBranches(written.expression)

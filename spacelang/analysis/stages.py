@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis import alternatives, annotations, declarations
+from spacelang.analysis import alternatives, annotations, chains, declarations
 from spacelang.analysis.alternatives import alternatives_of, mentioned_operators
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.analysis.drafts import AddressPrefix, Definition, Draft, PendingConstraint, Scope, StageNames
+from spacelang.analysis.drafts import AddressPrefix, Chain, Definition, Draft, PendingConstraint, Scope, StageNames
 from spacelang.analysis.groups import BodyMember, GroupReader
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import BodyReader, OperatorReader
@@ -18,11 +18,13 @@ from spacelang.diagnostics.files import NoStage, TooLarge
 from spacelang.diagnostics.names import UnknownStep, UnreachableStage
 from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
+from spacelang.ir.chains import MAX_USES_IN_CHAIN, name_of_use
 from spacelang.ir.data_binding import DataColumn
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
+CHAIN: Final = "repeat(…)"  # The form around the uses of a chain
 MAX_DEPTH: Final = 32
 MAX_USES: Final = 500  # The maximum number of repeated uses of stages in a space
 
@@ -51,6 +53,7 @@ class StageReader:
         self._first: tuple[ast.Stage, Span] | None = None
         self._is_misnamed = False
         self._is_full = False
+        self.around: list[str] = []
         self.draft = Draft(ir.SKIPPED_STEP, dubious=set(module.damaged), is_whole=not module.is_torn, columns=columns)
 
     def read(self) -> Draft:
@@ -66,8 +69,9 @@ class StageReader:
                 self._report.add(UnreachableStage(stage.name.span, name=stage.name.text))
         # Read unused stages last: their names must not clash with those of the pipeline, such as stages of other files.
         left_out = [self._read_use(self._module, stage, None) for stage in unused]
-        self.draft.declared.extend((root, *left_out))
-        self.draft.root = root
+        uses = [use for chain in self.draft.chains.values() for use in chain.uses]
+        self.draft.declared.extend((root, *left_out, *uses))
+        self.draft.root = chains.expand_tree(root, self.draft.chains)
         self._add_rules()
         declarations.check_reusable_declarations(self._module, self._catalogue, self._groups, self._report)
         return self.draft
@@ -137,19 +141,65 @@ class StageReader:
 
     # ---- methods for the reader of structures
 
-    def use_stage(self, home: Module, stage: ast.Stage, written: ast.OperatorReference) -> ir.Choice | None:
+    def use_stage(
+        self, home: Module, stage: ast.Stage, written: ast.OperatorReference, spot: StructureContext
+    ) -> ir.Choice | None:
         """Return a further use of a stage as a decision, or None after reporting recursion or too many uses."""
+        if not self._may_use(home, stage, written.name.span):
+            return None
+        if CHAIN in self.around:
+            # Each use of a chain has decisions of its own, with names that begin with that of the use.
+            _, structures = self._readers_of(home)
+            called = structures.assign_name(stage.name.text, written.alias, written.span, spot)
+            place = spot.place.child(called)
+            self._register_use(home, stage, place.address)
+            return self._read(home, stage, called, place, is_again=True)
+        return self._read_use(home, stage, written)
+
+    def use_chain(
+        self, home: Module, stage: ast.Stage, written: ast.Repeat, alias: ast.Word | None
+    ) -> ir.Choice | None:
+        """Return a chain as a decision without alternatives yet, or None after reporting a mistake."""
+        mistakes = [*chains.mistakes(written, stage, self.around)]
+        for mistake in mistakes:
+            self._report.add(mistake)
+        is_allowed = self._may_use(home, stage, written.span) and not mistakes
+        called = self._structures.assign_name(stage.name.text, alias, written.span, self._top)
+        is_again = self._register_use(home, stage, called)
+        if not is_allowed:
+            self.draft.dubious.update((called, *(name_of_use(called, place) for place in range(MAX_USES_IN_CHAIN + 1))))
+            return None
+        self._names.chains.add(called)
+        least, most = (int(each.value) for each in written.counts)
+        self.around.append(CHAIN)
+        uses: list[ir.Choice] = []
+        for place in range(1, most + 1):
+            before, use = len(self._report.found), name_of_use(called, place)
+            uses.append(self._read(home, stage, use, AddressPrefix(use, use), is_again=True))
+            if place > 1:
+                # The first use has the same mistakes.
+                del self._report.found[before:]
+        self.around.pop()
+        is_first = not is_again and any(each.name.text == "first" for each in stage.annotations)
+        if is_first:
+            self._check_first(stage)
+        chain = Chain(called, stage.name.text, is_first, tuple(uses), least, written.span)
+        self.draft.chains[called] = chain
+        return chain.decision
+
+    def _may_use(self, home: Module, stage: ast.Stage, span: Span) -> bool:
+        """Return True if a stage may be used here; False after reporting recursion or too many uses."""
         names = [open_stage.name.text for module, open_stage in self._open if module is home]
         if any(open_stage is stage for _, open_stage in self._open):
             path = [*names[names.index(stage.name.text) :], stage.name.text]
             described = f"`{path[0]}` contains " + ", which contains ".join(f"`{name}`" for name in path[1:])
             if frozenset(path) not in self._circles:
                 # The same cycle is found from each of its stages: report it once.
-                self._report.add(RecursiveStage(written.name.span, stage=stage.name.text, path=described))
+                self._report.add(RecursiveStage(span, stage=stage.name.text, path=described))
                 self._circles.add(frozenset(path))
             self.mark_incomplete()
-            return None
-        return None if self._exceeds_limits(written.name.span) else self._read_use(home, stage, written)
+            return False
+        return not self._exceeds_limits(span)
 
     def _exceeds_limits(self, span: Span) -> bool:
         """Return True after reporting stages nested too deeply or used too often: few lines can ask for millions."""
@@ -170,10 +220,16 @@ class StageReader:
         """Return the steps of the whole pipeline of an imported module."""
         if written.alias is not None:
             self._report.add(StageWithBody(written.alias.span, stage=written.name.text, kind="a whole space"))
+        if CHAIN in self.around:
+            self._report.add(chains.whole_space_diagnostic(written))
+            self.mark_incomplete()
+            return []
         return self._steps(module)
 
     def top_level(self, spot: StructureContext) -> StructureContext:
         """Return the context of the pipeline itself, with the stage names that are known in `spot`."""
+        if CHAIN in self.around:
+            return spot
         return StructureContext(replace(spot.place, address="", key=""), self._top.taken)
 
     def report_unknown_step(self, module: Module, written: ast.OperatorReference) -> None:
@@ -198,30 +254,37 @@ class StageReader:
         return (id(module), stage.name.text) in self._names.uses
 
     def _read_use(self, home: Module, stage: ast.Stage, written: ast.OperatorReference | None) -> ir.Choice:
-        _, structures = self._readers_of(self._module)
         alias = None if written is None else written.alias
         span = stage.name.span if written is None else written.span
-        called = structures.assign_name(stage.name.text, alias, span, self._top)
-        return self._read(home, stage, called)
+        called = self._structures.assign_name(stage.name.text, alias, span, self._top)
+        is_again = self._register_use(home, stage, called)
+        return self._read(home, stage, called, AddressPrefix(called, called), is_again=is_again)
 
-    def _read(self, home: Module, stage: ast.Stage, called: str) -> ir.Choice:
+    @property
+    def _structures(self) -> StructureReader:
+        return self._readers_of(self._module)[1]
+
+    def _register_use(self, home: Module, stage: ast.Stage, address: str) -> bool:
+        """Register a use of a stage; return True if the stage was used before."""
+        uses = self._names.uses.setdefault((id(home), stage.name.text), [])
+        uses.append(address)
+        return len(uses) > 1
+
+    def _read(self, home: Module, stage: ast.Stage, called: str, place: AddressPrefix, *, is_again: bool) -> ir.Choice:
         self._modules[id(home)] = home
-        is_again = self._is_used(home, stage)
-        self._names.uses.setdefault((id(home), stage.name.text), []).append(called)
         alternatives.check_name(stage.name, self._report)
         advice = annotations.read_annotations(stage.annotations, "stages", self._report)
         if advice.first and not is_again:
             self._check_first(stage)
-        names = self._names.in_module(home).inside_stage(stage.name.text, called)
+        names = self._names.in_module(home).inside_stage(stage.name.text, place.address)
         _, structures = self._readers_of(home)
         self._open.append((home, stage))
-        branches, default = structures.read_alternatives(
-            alternatives_of(stage.structure), AddressPrefix(called, called, names)
-        )
+        branches, default = structures.read_alternatives(alternatives_of(stage.structure), replace(place, names=names))
         self._open.pop()
         if not branches:
-            self.draft.dubious.add(called)
-        return ir.Choice(called, called, called, branches, default, advice.first and not is_again, stage.name.span)
+            self.draft.dubious.add(place.address)
+        is_first = advice.first and not is_again
+        return ir.Choice(called, place.address, place.key, branches, default, is_first, stage.name.span)
 
     def _check_first(self, stage: ast.Stage) -> None:
         mark = annotations.span_of("first", stage.annotations)

@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from itertools import permutations
 from typing import Final, Protocol
 
-from spacelang.analysis import alternatives, annotations
+from spacelang.analysis import alternatives, annotations, chains
 from spacelang.analysis.alternatives import Alternative, alternatives_of, is_valid_identifier
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import AddressPrefix
@@ -43,7 +43,15 @@ class StructureContext:
 
 
 class _Stages(Protocol):
-    def use_stage(self, home: Module, stage: ast.Stage, written: ast.OperatorReference) -> ir.Choice | None: ...
+    around: list[str]  # The forms around the structure that is being read, which may not contain every other form
+
+    def use_stage(
+        self, home: Module, stage: ast.Stage, written: ast.OperatorReference, spot: "StructureContext"
+    ) -> ir.Choice | None: ...
+
+    def use_chain(
+        self, home: Module, stage: ast.Stage, written: ast.Repeat, alias: ast.Word | None
+    ) -> ir.Choice | None: ...
 
     def steps_of(self, module: Module, written: ast.OperatorReference) -> list[ir.Node]: ...
 
@@ -77,6 +85,8 @@ class StructureReader:
             case ast.NoneStep():
                 annotations.read_annotations(structure.annotations, STEPS, self._report)
                 return []
+            case ast.Repeat():
+                return self._chain(structure, None)
             case _:
                 return [self._step(structure, spot)]
 
@@ -87,7 +97,9 @@ class StructureReader:
     ) -> ir.Node:
         match structure:
             case ast.JoinedStructures(sign="&", parts=parts):
+                self._stages.around.append("&")
                 sides = tuple(self.node(part, spot) for part in parts)
+                self._stages.around.pop()
                 return ir.Product(ir.ProductKind.PARALLEL, sides, structure.span)
             case ast.JoinedStructures() | ast.OptionalStructure():
                 return self._choice(structure, spot, None)
@@ -153,7 +165,7 @@ class StructureReader:
         if (
             alias is not None
             and is_valid_identifier(alias)
-            and isinstance(written, ast.JoinedStructures | ast.OptionalStructure | ast.Permute)
+            and isinstance(written, ast.JoinedStructures | ast.OptionalStructure | ast.Permute | ast.Repeat)
         ):
             return self._aliased(written, alias, spot)
         return self.node(written, spot)
@@ -177,12 +189,10 @@ class StructureReader:
         if self._is_damaged(written):
             return []
         stage, imported = self._stage_of(written), self._imported_module(written)
-        if (stage is not None or imported is not None) and written.body is not None:
-            kind = "a stage" if stage is not None else "an import"
-            self._report.add(StageWithBody(written.body.span, stage=written.name.text, kind=kind))
-            self._stages.mark_incomplete()
+        if stage is not None or imported is not None:
+            self._check_no_body(written, "a stage" if stage is not None else "an import")
         if stage is not None:
-            used = self._stages.use_stage(*stage, written)
+            used = self._stages.use_stage(*stage, written, spot)
             return [] if used is None else [used]
         if imported is not None:
             return self._stages.steps_of(imported, written)
@@ -191,6 +201,11 @@ class StructureReader:
             return []
         place = spot.place.child(self.assign_name(written.name.words[-1].text, written.alias, written.name.span, spot))
         return [self._operators.read(written.name, written.body, place)]
+
+    def _check_no_body(self, written: ast.OperatorReference, kind: str) -> None:
+        if written.body is not None:
+            self._report.add(StageWithBody(written.body.span, stage=written.name.text, kind=kind))
+            self._stages.mark_incomplete()
 
     def assign_name(self, wanted: str, alias: ast.Word | None, span: Span, spot: StructureContext) -> str:
         """Reserve and return the name after `as`, else `wanted`, with a number from 2 if that is taken."""
@@ -228,15 +243,22 @@ class StructureReader:
             return self.steps(part, spot)
         if isinstance(part, ast.Permute):
             return [self._permutation(part, spot, group.alias)]
+        if isinstance(part, ast.Repeat):
+            return self._chain(part, group.alias)
         if isinstance(part, ast.OperatorReference) and part.alias is None:
             return self.steps(replace(part, alias=group.alias), spot)
         called = self.assign_name(structure_title(part), group.alias, group.span, spot)
         return self.steps(part, StructureContext(spot.place.child(called)))
 
     def _aliased(
-        self, part: ast.JoinedStructures | ast.OptionalStructure | ast.Permute, alias: ast.Word, spot: StructureContext
+        self,
+        part: ast.JoinedStructures | ast.OptionalStructure | ast.Permute | ast.Repeat,
+        alias: ast.Word,
+        spot: StructureContext,
     ) -> ir.Node:
         """Return the node of an alternative with a name. If the node is a decision, it gets this name too."""
+        if isinstance(part, ast.Repeat):
+            return next(iter(self._chain(part, alias)), ir.SKIPPED_STEP)
         if isinstance(part, ast.Permute):
             return self._permutation(part, spot, alias)
         is_choice = isinstance(part, ast.OptionalStructure) or part.sign == "|"
@@ -256,7 +278,30 @@ class StructureReader:
             number += 1
         return self.assign_name(f"{word}_{number}", None, span, spot)
 
-    # ---- columns and permutations
+    # ---- chains, columns and permutations
+
+    def _chain(self, written: ast.Repeat, alias: ast.Word | None) -> list[ir.Node]:
+        """Return the decision of a chain as a list, which is empty after a mistake was reported."""
+        annotations.read_annotations(written.annotations, STEPS, self._report)
+        used = written.part
+        while isinstance(used, ast.Parenthesised) and used.alias is None and not used.annotations:
+            used = used.part
+        found: ir.Choice | None = None
+        if not isinstance(used, ast.OperatorReference):
+            self._report.add(chains.no_stage_diagnostic(used))
+        elif not self._is_damaged(used):
+            stage = self._stage_of(used)
+            if stage is not None:
+                self._check_no_body(used, "a stage")
+                annotations.read_annotations(used.annotations, STEPS, self._report)
+                found = self._stages.use_chain(*stage, written, used.alias if alias is None else alias)
+            elif self._operators.is_operator(used.name) or self._imported_module(used) is not None:
+                self._report.add(chains.no_stage_diagnostic(used))
+            else:
+                self._stages.report_unknown_step(self._module, used)
+        if found is None:
+            self._stages.mark_incomplete()
+        return [] if found is None else [found]
 
     def _columns(self, written: ast.ColumnSplit, spot: StructureContext) -> ir.Product:
         annotations.read_annotations(written.annotations, STEPS, self._report)
@@ -312,7 +357,9 @@ class StructureReader:
         wanted = "order" if alias is None else structure_title(written)
         called = self.assign_name(wanted, alias, written.span, spot)
         place = spot.place.child(called)
+        self._stages.around.append("permute(…)")
         steps = tuple(self.node(part, spot) for part in written.parts)
+        self._stages.around.pop()
         if len(steps) > MAX_PERMUTED_STEPS:
             self._report.add(TooManyPermutedSteps(written.span, steps=len(steps), limit=MAX_PERMUTED_STEPS))
             return ir.Product(ir.ProductKind.SEQUENCE, steps, written.span)

@@ -234,6 +234,30 @@ class TooManyPermutedSteps(Diagnostic):
     limit: int
 
 
+class InvalidChain(Diagnostic):
+    """A chain `repeat(stage, least, most)` is not what the language allows.
+
+    A chain uses one stage a variable number of times in a row, each time with alternatives and hyperparameters of its
+    own:
+
+        stage step = StandardScaler | PCA { n_components : float[0.5, 0.99] = 0.9 }
+        pipeline = repeat(step, 0, 3) -> classifier
+
+    The number of uses is a decision with the name of the stage. The uses are called `step[1]`, `step[2]` and `step[3]`.
+    The stage has no alternative `none`, because 0 uses say the same. A chain cannot be inside `permute(…)`, `&` or
+    another chain.
+    """
+
+    code = "SL623"
+    MESSAGE = "{problem}"
+    LABEL = "{reason}"
+    HELPS = ("{remedy}",)
+
+    problem: str
+    reason: str = ""
+    remedy: str | None = None
+
+
 class AmbiguousStageUse(Diagnostic):
     """A name refers to a stage that is used more than once.
 

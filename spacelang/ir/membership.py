@@ -2,7 +2,7 @@
 
 from spacelang.frozen import frozen
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import NotFound, literal
+from spacelang.ir.domain import NotFound, literal, quoted
 from spacelang.ir.expr import INACTIVE, Constant, ExpressionValue, is_true
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, partially_evaluate
 from spacelang.ir.space import (
@@ -185,6 +185,9 @@ def _branch_exclusion(choice: Choice, configuration: Configuration) -> Exclusion
     if choice.key not in configuration:
         return ExclusionReason(choice.key, f"`{choice.key}` is missing; choose one of {offered}", choice.span)
     given = literal(configuration[choice.key])
+    if given in choice.branch_indices:
+        reason = f"the alternatives of `{choice.key}` are strings: write `{quoted(given)}`, not `{given}`"
+        return ExclusionReason(choice.key, reason, choice.span)
     reason = f"`{given}` is not an alternative of `{choice.key}`; choose one of {offered}"
     return ExclusionReason(choice.key, reason, choice.span)
 
@@ -212,7 +215,7 @@ def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> Ex
             return ExclusionReason(key, reason, variable.node.span)
     owned = [variable for variable in space.variables.values() if variable.key == key]
     if owned:
-        owners = " or ".join(f"`{literal(v.owners[-1][1])}`" for v in owned if v.owners)
+        owners = " or ".join(dict.fromkeys(f"`{literal(v.owners[-1][1])}`" for v in owned if v.owners))
         reason = f"`{key}` has a value but is not active here: it belongs to the alternative {owners}"
         return ExclusionReason(key, reason, owned[0].node.span)
     return _unknown_key_exclusion(space, key)

@@ -89,6 +89,16 @@ class TupleParameter:
         """The addresses of all hyperparameters that the value is made of."""
         return (*(() if self.choice is None else (self.choice,)), self.length, *self.elements)
 
+    def with_member_moved(self, address: str) -> "TupleParameter":
+        """Return the parameter with other addresses, given the new one of its first member."""
+        first, start = self.members[0], len(self.address)
+        if address == first:
+            return self
+        own = address.removesuffix(first[start:])
+        length, choice = f"{own}{self.length[start:]}", None if self.choice is None else f"{own}{self.choice[start:]}"
+        elements = tuple(f"{own}{each[start:]}" for each in self.elements)
+        return replace(self, address=own, length=length, elements=elements, choice=choice)
+
     def remaining(self, addresses: Container[str]) -> "TupleParameter | None":
         """Return the parameter with the members that are still there, or None if it never has a value."""
         if self.members[0] not in addresses:
@@ -151,6 +161,8 @@ class Choice(CachedPropertyMixin):
     default: int = 0
     first: bool = False
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
+    repeats: str = ""
+    """For a chain: the stage that each branch has as often as its name says (see `ir.chains`); else empty."""
 
     @cached_property
     def branch_indices(self) -> dict[str, int]:
@@ -368,6 +380,11 @@ class Space(CachedPropertyMixin):
     def stages(self) -> tuple[Choice, ...]:
         """The top-level decisions, which no other decision owns, in pipeline order."""
         return tuple(d for d in self.decisions if not self.variables[d.address].owners)
+
+    @cached_property
+    def chains(self) -> frozenset[str]:
+        """The addresses of the chains: decisions on how often a stage is used."""
+        return frozenset(choice.address for choice in self.decisions if choice.repeats)
 
     @cached_property
     def permutations(self) -> dict[str, Product]:

@@ -52,6 +52,7 @@ class PipelineCode(PipelineWalk):
     writer: CodeWriter = field(default_factory=lambda: CodeWriter([]))
     functions: list[str] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
+    bodies: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
     @property
@@ -115,7 +116,15 @@ class PipelineCode(PipelineWalk):
         found = self.call_helper("ordered", _configuration_item(order.key), DictNode(tuple(several)))
         return [NameNode(f"*{expression_source(found, 4)}")]
 
+    def _uses_of_chain(self, chain: ir.Choice) -> list[Code]:
+        """Return the steps of a chain, to be unpacked into the surrounding list."""
+        return [NameNode(f"*{expression_source(self._call_of_decision(chain), 4)}")]
+
     def _decision(self, decision: ir.Choice, operator: ir.Operator | None = None) -> Code:
+        found = self._call_of_decision(decision, operator)
+        return self.call_helper("chain", found) if decision.repeats else found
+
+    def _call_of_decision(self, decision: ir.Choice, operator: ir.Operator | None = None) -> Code:
         return CallNode(self.decision_function_name(decision, operator), (NameNode(GIVEN), NameNode(SEED)))
 
     def _chain(self, node: ir.Product) -> Code:
@@ -165,22 +174,25 @@ class PipelineCode(PipelineWalk):
         """Return the name of a decision's function, written at first use; with an `operator`, of its parameter."""
         if id(decision) not in self.names:
             word = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in decision.key)
-            name, number = f"build_{word}", 1
-            while name in self.names.values():
+            # The uses of a chain for different numbers of uses have equal bodies.
+            body = self._function_body(decision, operator)
+            name, number = f"build_{word.rstrip('_')}", 1
+            while self.bodies.get(name, body) != body:
                 number += 1
-                name = f"build_{word}_{number}"
-            self.names[id(decision)] = name
-            self.functions.append(self._function_text(name, decision, operator))
+                name = f"build_{word.rstrip('_')}_{number}"
+            if name not in self.bodies:
+                head = f"def {name}({GIVEN}: Mapping[str, Any], {SEED}: int | None) -> Any:"
+                self.functions.append(f"{head}\n{body}")
+            self.names[id(decision)], self.bodies[name] = name, body
         return self.names[id(decision)]
 
-    def _function_text(self, name: str, decision: ir.Choice, operator: ir.Operator | None) -> str:
-        lines = [
-            f"def {name}({GIVEN}: Mapping[str, Any], {SEED}: int | None) -> Any:",
-            f"    match {GIVEN}[{literal_source(decision.key)}]:",
-        ]
+    def _function_body(self, decision: ir.Choice, operator: ir.Operator | None) -> str:
+        lines = [f"    match {GIVEN}[{literal_source(decision.key)}]:"]
         for branch in decision.branches:
             found = (
-                self.make_single_part(branch.node)
+                ListNode(tuple(self.steps(branch.node)))
+                if decision.repeats
+                else self.make_single_part(branch.node)
                 if operator is None
                 else self.alternative_value(operator, decision, branch)
             )

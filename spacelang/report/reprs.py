@@ -1,11 +1,14 @@
 """Short representations of a space or a result: text for a prompt, and HTML for a notebook."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.ir.chain_constraints import merge_constraints
+from spacelang.ir.chains import spell_decision_name, with_each_use_once
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.range_bounds import describe_with_bounds, range_bounds
@@ -126,6 +129,7 @@ def _branch_text(branch: Branch, *, is_default: bool) -> str:
 
 def _counts(space: Space, structures: int, configurations: int | None) -> str:
     members = INFINITE if configurations is None else _number(configurations)
+    space = replace(space, root=with_each_use_once(space.root), constraints=merge_constraints(space))
     others = {"hyperparameter": space.hyperparameters, "condition": space.conditions, "constraint": space.constraints}
     counts = [_count(structures, "structure"), f"{members} configuration{'' if configurations == 1 else 's'}"]
     return ", ".join([*counts, *(_count(len(parts), noun) for noun, parts in others.items())])
@@ -157,6 +161,7 @@ def _cut(line: str) -> str:
 def space_html(space: Space, structures: int, configurations: int | None) -> str:
     """Return a space as a collapsible tree in HTML. All texts are escaped."""
     title = f" — {_safe(space.title)}" if space.title else ""
+    space = replace(space, constraints=merge_constraints(space))
     shown, bounds = with_spelled_names(space), range_bounds(space)
     in_ranges = {id(bound.constraint) for several in bounds.values() for bound in several}
     constraints = [
@@ -230,7 +235,10 @@ def _node_html(node: Node | TupleDescription, domains: Mapping[str, str]) -> lis
             several = [
                 _branch_html(each, domains, is_default=at == node.default) for at, each in enumerate(node.branches)
             ]
-            head = f"{spell_parameter_name(node.name)}: {_alternatives(node, WIDTH)}"
+            if node.repeats:
+                # Each number of uses has the first ones of the largest number.
+                several = _node_html(node.branches[-1].node, domains)
+            head = f"{spell_decision_name(node)}: {_alternatives(node, WIDTH)}"
             return [f"<details><summary>{_safe(head)}</summary>{_list(several)}</details>"]
         case _:
             return [line for child in children_of(node) for line in _node_html(child, domains)]

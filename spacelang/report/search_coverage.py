@@ -1,9 +1,10 @@
 """Describe what a search does not search, before it starts and in its summary."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from spacelang.ir.chains import with_each_use_once
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.walk import hyperparameters_of
@@ -46,7 +47,8 @@ class SearchCoverage:
     @property
     def unsearched_hyperparameters_sentence(self) -> str:
         """A sentence on the hyperparameters that are not searched; empty if all are."""
-        number, name = len(self.space.hyperparameters), self.space.name
+        each_once = replace(self.space, root=with_each_use_once(self.space.root))
+        number, name = len(each_once.hyperparameters), self.space.name
         match self.hyperparameters:
             case HyperparameterMode.DEFAULT if number == 1:
                 return f"the only hyperparameter of `{name}` is kept at its default"

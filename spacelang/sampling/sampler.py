@@ -5,8 +5,9 @@ once: first the branches of one decision for all rows that reach it, then the va
 in which it is active. A single configuration is a batch of one row.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -62,12 +63,19 @@ class Sampler:
         self.space: Space = structures.space
         self.structures = structures
         self.advised = advised and not self.space.plain_draws
-        is_weighted = self.advised and any(b.weight != 1 for choice in self.space.decisions for b in choice.branches)
+        is_weighted = self.advised and any(
+            choice.repeats or any(branch.weight != 1 for branch in choice.branches) for choice in self.space.decisions
+        )
         self._conditioning = Conditioning(self.space)
         is_large = any(map(_is_large, self._conditioning.component_of.values()))
         model = structures.structure_model if is_large else structures.model
         existence_solver = structures.structure_solver if is_large else structures.existence_solver
-        self._solver = Solver(model, DeclaredAlternativeWeights()) if is_weighted else existence_solver
+        self._solver = existence_solver
+        if is_weighted:
+            declared = DeclaredAlternativeWeights()
+            self._solver = Solver(model, declared)
+            if self.space.chains:
+                self._solver = Solver(model, declared.with_even_chains(self._solver, self.space.chains))
         self._value_samplers = {
             node.address: ValueSampler(node.domain, prior_of(node, advised=self.advised))
             for node in self.space.hyperparameters
@@ -235,9 +243,27 @@ class _ComponentSampler:
 class DeclaredAlternativeWeights(Weights):
     """Weights of structures for the advised law: the product of the weights of their alternatives."""
 
+    def __init__(self, factors: Mapping[tuple[str, int], Fraction] | None = None) -> None:
+        """Create the weights; those of alternatives in `factors`, by address and index, are multiplied by a factor."""
+        self._factors = factors or {}
+
+    def with_even_chains(self, solver: Solver, chains: Collection[str]) -> "DeclaredAlternativeWeights":
+        """Return weights by which each number of uses of a chain is equally likely, if no constraint relates chains.
+
+        The factors of the numbers of uses change the total weight of no chain.
+        """
+        factors = dict(self._factors)
+        for address in chains:
+            solved = solver.solve(solver.model.network_by_address[address], last=address)
+            (sums,) = next(bucket.weights for bucket in solved.buckets if bucket.variable == address).values()
+            reached = {state: Fraction(weight) for state, weight in sums.items() if state != UNREACHED and weight}
+            total = sum(reached.values())
+            factors |= {(address, state): total / (len(reached) * weight) for state, weight in reached.items()}
+        return DeclaredAlternativeWeights(factors)
+
     def branch_weight(self, choice: Choice, place: int) -> float:
         """Return the weight of an alternative as an exact number, since numbers of structures may exceed any float."""
-        weight = to_fraction(choice.branches[place].weight)
+        weight = to_fraction(choice.branches[place].weight) * self._factors.get((choice.address, place), 1)
         return weight.numerator if weight.denominator == 1 else weight  # type: ignore[return-value]
 
 

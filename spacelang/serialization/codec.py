@@ -301,6 +301,7 @@ class UnionCodec(Generic[T]):
 TEXT: Final = ScalarCodec(json_documents.expect_string, {"type": "string"})
 NAME: Final = ScalarCodec(json_documents.expect_name, {"type": "string", "minLength": 1})
 PLAIN_WORD: Final = ScalarCodec(json_documents.expect_plain_word, NAME.json_schema)
+DECISION_NAME: Final = ScalarCodec(json_documents.expect_decision_name, NAME.json_schema)
 PARAMETER_NAME: Final = ScalarCodec(json_documents.expect_parameter_name, NAME.json_schema)
 HYPERPARAMETER_NAME: Final = ScalarCodec(json_documents.expect_hyperparameter_name, NAME.json_schema)
 BOOLEAN: Final = ScalarCodec(json_documents.expect_boolean, {"type": "boolean"})

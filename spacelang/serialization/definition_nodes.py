@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, Final, assert_never
 
 from spacelang.ir import space as ir
+from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import Grid, Union, contains, describe
 from spacelang.serialization import codec, json_documents
 from spacelang.serialization.codec import ArrayCodec, JsonCodec, NamedCodec, ObjectCodec, ObjectKey, UnionCodec
@@ -85,6 +86,10 @@ _SELECTOR: Final[JsonCodec[ir.ColumnSelector]] = UnionCodec(
 )
 
 
+_REPEATS_ABOUT: Final = (
+    "The stage that a chain uses. The alternatives are numbers, each with a sequence of so many uses of the stage, "
+    "which are decisions: the name of the first one is that of the chain with `[1]`."
+)
 _FIRST_ABOUT: Final = "True if the search should decide this before other decisions."
 _FIRST: Final = ObjectKey("first", codec.BOOLEAN, _FIRST_ABOUT, False)
 
@@ -95,12 +100,13 @@ def _decision(form: JsonCodec[str]) -> ObjectCodec[ir.Choice]:
         ObjectKey("alternatives", ArrayCodec(_ALTERNATIVE, 1, noun="alternatives"), part="branches"),
         ObjectKey("default", codec.TEXT, "The default alternative; the first one if it is left out.", None),
         _FIRST,
+        ObjectKey("repeats", codec.TEXT, _REPEATS_ABOUT, ""),
     )
     about = "A decision: exactly one of the alternatives is taken."
     return ObjectCodec(about, keys, _choice, _choice_parts, has_span=True)
 
 
-_DECISION: Final[JsonCodec[ir.Choice]] = NamedCodec("decision", lambda: _decision(codec.PLAIN_WORD))
+_DECISION: Final[JsonCodec[ir.Choice]] = NamedCodec("decision", lambda: _decision(codec.DECISION_NAME))
 _NESTED: Final[JsonCodec[ir.Choice]] = NamedCodec("decision", lambda: _decision(codec.PARAMETER_NAME))
 
 
@@ -119,7 +125,21 @@ def _choice(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Choice
         remedy = format_suggestion(default, names) or "use one of the alternatives"
         raise DefinitionError(f"{path}.default", f"is `{default}`, which is not an alternative", remedy)
     register_address(parts, path, context)
+    if parts.get("repeats"):
+        _check_chain(parts, path)
     return ir.Choice(**{**parts, "default": names.index(default)}, span=context.span(parts["name"]))
+
+
+def _check_chain(parts: codec.Parts, path: str) -> None:
+    """Raise DefinitionError for a chain whose alternatives are not what their names say."""
+    for place, branch in enumerate(parts["branches"]):
+        at = f"{path}.alternatives[{place}]"
+        if not branch.name.isdecimal() or (place and int(branch.name) <= int(parts["branches"][place - 1].name)):
+            raise DefinitionError(at, f"is `{branch.name}`, expected a larger number of uses than the one before")
+        names = [use.name if isinstance(use, ir.Choice) else "" for use in ir.children_of(branch.node)]
+        if names != [name_of_use(parts["name"], use) for use in range(1, int(branch.name) + 1)]:
+            problem = f"has not the {branch.name} uses of the chain"
+            raise DefinitionError(at, problem, f"the first one is the decision `{name_of_use(parts['name'], 1)}`")
 
 
 def _branch(parts: codec.Parts, path: str, context: ReadingContext) -> ir.Branch:

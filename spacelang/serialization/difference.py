@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
 from spacelang.ir import space as ir
+from spacelang.ir.chain_constraints import merge_constraints
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.expr import BranchTest, rename_addresses
 from spacelang.ir.prior import describe as describe_prior
@@ -99,8 +100,11 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
             return names.get(address, address)
         # The address of an alternative. Its name may contain dots.
         decision = max((each for each in names if address.startswith(f"{each}.")), key=len, default="")
+        if decision in chains:
+            return f"{names[decision]} == {address[len(decision) + 1 :]}"
         return f"{names[decision]}.{spell_branch(address[len(decision) + 1 :])}" if decision else address
 
+    first, second = (replace(each, constraints=merge_constraints(each)) for each in (first, second))
     named = with_spelled_names(first), with_spelled_names(second)
     before, after = (dict(_facts(space)) for space in named)
     constraints = {text: rule.span.text for space in reversed(named) for text, rule in _constraint_texts(space)}
@@ -112,6 +116,7 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
         return own.respell(text, place)
 
     names = {**spelled_names(second), **spelled_names(first)}
+    chains = first.chains | second.chains
     lone = {address for (address, aspect) in before.keys() ^ after.keys() if aspect in _EXISTENCE}
     found = []
     for fact in dict.fromkeys((*before, *after)):
@@ -122,7 +127,8 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
         place = "" if aspect in (Aspect.CONSTRAINT, Aspect.TASK) else address
         shown = (spell(text, place, aspect, own) for text, own in zip((one, other), spellings, strict=True))
         found.append(Difference(place.partition(".")[0], place, path(place, aspect), aspect, *shown))
-    return tuple(found)
+    # What is inside a use of a chain has the same path for each number of uses.
+    return tuple({(each.path, each.aspect, each.first, each.second): each for each in reversed(found)}.values())[::-1]
 
 
 _FactKey: TypeAlias = tuple[str, Aspect]

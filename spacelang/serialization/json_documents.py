@@ -18,6 +18,8 @@ from spacelang.text import NO_SPAN, Source, Span, forbidden_character, parameter
 T = TypeVar("T")
 NUMBER_LIMIT: Final = 2**1024  # The absolute value of a number must be below this limit, as for a float
 WORD_PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_USE_NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\[[1-9][0-9]*\]")
+"""The name of a use of a chain, such as `step[1]`."""
 MAX_LISTED: Final = 12  # The maximal number of keys that a remedy lists
 
 
@@ -99,6 +101,14 @@ def expect_plain_word(value: object, path: str) -> str:
     if not WORD_PATTERN.fullmatch(found):
         raise DefinitionError(path, f"is `{found}`, expected a word", "use letters from A to Z, digits and `_`")
     return found
+
+
+def expect_decision_name(value: object, path: str) -> str:
+    """Return a value that must be the name of a decision: a plain word, or one with the place of a use of a chain."""
+    if isinstance(value, str) and (use := _USE_NAME.fullmatch(value)) is not None:
+        expect_plain_word(use[1], path)
+        return value
+    return expect_plain_word(value, path)
 
 
 def expect_parameter_name(value: object, path: str) -> str:

@@ -10,8 +10,10 @@ from itertools import groupby, permutations
 from typing import Final, Literal, TypeAlias
 
 from spacelang.ir import space as ir
+from spacelang.ir.chain_constraints import merge_constraints
+from spacelang.ir.chains import are_uses_alike
 from spacelang.ir.domain import is_bare_word
-from spacelang.ir.expr import Expr
+from spacelang.ir.expr import BranchTest, Expr
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
 from spacelang.ir.range_bounds import range_bounds
@@ -97,7 +99,7 @@ class _SpaceWriter:
         values = [self._member(child, set(), set()) for child in own]
         rules = [
             ast.ConstraintStatement(rule.forbidden, self._wording.expression_node(rule.expression), NO_SPAN)
-            for rule in space.constraints
+            for rule in merge_constraints(space)
             if id(rule) not in self._rules_as_bounds
         ]
         rules += [
@@ -168,6 +170,8 @@ class _SpaceWriter:
         return written if natural else _group(written, order.name)
 
     def _choice(self, choice: ir.Choice, prefix: str) -> ast.Structure:
+        if choice.repeats:
+            return self._chain(choice)
         if choice.address in self._stage_of:
             return self._stage(choice)
         natural = self._reserve_name(FIRST_CHOICE_NAME, choice.name, choice.address, prefix) and not choice.first
@@ -193,6 +197,31 @@ class _SpaceWriter:
             self._stages[name].append(ast.Stage(make_word(name), marks, alternatives, NO_SPAN))
         alias = None if name == called else make_word(called)
         return ast.OperatorReference(make_dotted_name(name), alias, None, (), NO_SPAN)
+
+    def _chain(self, choice: ir.Choice) -> ast.Structure:
+        """Return a `repeat(...)`; declare its stage, and forbid the numbers of uses that the space does not have."""
+        name = self._stage_of[choice.address]
+        numbers = [int(branch.name) for branch in choice.branches]
+        if not are_uses_alike(choice) or any(branch.weight != 1.0 for branch in choice.branches) or choice.default:
+            raise UnwritableSpaceError(f"the language cannot express the uses of the chain `{choice.key}`")
+        self._used_names.setdefault("", set()).add(choice.address)
+        if name not in self._stages:
+            self._stages[name] = []
+            first = next(use for branch in choice.branches for use in ir.children_of(branch.node))
+            assert isinstance(first, ir.Choice)
+            around, self._wording = self._wording, self._wording.inside_use(first.address, name)
+            alternatives = _joined("|", self._alternatives(first))
+            self._wording = around
+            marks = _annotations(first=choice.first)
+            self._stages[name].append(ast.Stage(make_word(name), marks, alternatives, NO_SPAN))
+        missing = {*range(numbers[0], numbers[-1])}.difference(numbers)
+        if missing:
+            tested = self._wording.expression_node(BranchTest(choice.address, tuple(map(str, sorted(missing)))))
+            self._forbidden.append(ast.ConstraintStatement(True, tested, NO_SPAN))
+        stage = ast.OperatorReference(make_dotted_name(name), None, None, (), NO_SPAN)
+        counts = (ast.Number(numbers[0], NO_SPAN), ast.Number(numbers[-1], NO_SPAN))
+        written = ast.Repeat(stage, counts, (), NO_SPAN)
+        return written if name == choice.address else _group(written, choice.address)
 
     def _alternatives(self, choice: ir.Choice) -> tuple[Alternative, ...]:
         return tuple(self._alternative(branch, choice) for branch in choice.branches)

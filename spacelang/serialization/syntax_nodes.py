@@ -1,10 +1,12 @@
 """Convert values, domains, addresses and expressions of a space to nodes of the syntax tree."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.ir import expr
+from spacelang.ir.chains import with_numbers_of_uses
 from spacelang.ir.domain import (
     BOOLEANS,
     DATA_SIZE_NAMES,
@@ -74,6 +76,9 @@ class ExpressionNames:
             if (parameter := space.tuples.get(address)) is not None:
                 # In backticks, an index or the word `length` would be a part of the name.
                 words[-1] = ast.Word(own[-1], NO_SPAN, ticked=not is_bare_word(parameter.name))
+            if variable.owners and variable.owners[-1][0] in space.chains and before == ".".join(variable.owners[-1]):
+                # A use of a chain is named without the number of uses: `step[1]`.
+                path, words = (), [ast.Word(own[0], NO_SPAN)]
             self._paths[address], self._places[address] = (*path, *words), (before, own)
 
     def split_address(self, address: str) -> tuple[str, tuple[str, ...]]:
@@ -83,6 +88,16 @@ class ExpressionNames:
     def path_of(self, address: str) -> ast.DottedName:
         """Return the name of a decision in expressions."""
         return _dotted(self._paths[address])
+
+    def inside_use(self, use: str, stage: str) -> "ExpressionNames":
+        """Return the names for the bodies of a stage, given the address of a use of it in a chain."""
+        found = copy(self)
+        start = len(self._paths[use])
+        found._paths = {
+            address: (make_word(stage), *path[start:]) if f"{address}.".startswith(f"{use}.") else path
+            for address, path in self._paths.items()
+        }
+        return found
 
     def spelling_of(self, address: str) -> str:
         """Return the text that refers to a decision or hyperparameter in expressions."""
@@ -104,6 +119,7 @@ class ExpressionNames:
         Parameters of the same operator (`siblings`) are written by their own names where these are unambiguous. Without
         `around`, the expression is written as for the top level of a file.
         """
+        expression = with_numbers_of_uses(expression, self._space.chains)
         names = {address: self._paths[address] for address in expr.mentioned_addresses(expression)}
         if around:
             words = {*DATA_SIZE_NAMES, *self._string_values(names)}
@@ -214,6 +230,8 @@ def expression_speller(space: Space) -> Callable[[expr.Expr], expr.Expr]:
     names = spelled_names(space)
 
     def spell(expression: expr.Expr) -> expr.Expr:
+        if isinstance(expression, expr.BranchTest) and expression.address in space.chains:
+            return expr.rename_addresses(with_numbers_of_uses(expression, space.chains), names)
         match expression:
             case expr.And() | expr.Or() | expr.Not():
                 return expr.with_children(expression, spell)

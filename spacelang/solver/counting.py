@@ -15,13 +15,19 @@ from spacelang.ir.walk import Structure, default_structure
 from spacelang.solver.domain_cells import is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, PackedPolynomials, State, Table
 from spacelang.solver.model import Solver, SolverModel, Weights
-from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
+from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
+from spacelang.solver.ordered_relations import ordered_relations
 
 
 class CountWeights(Weights):
     """Weights that count configurations: a cell weighs as much as it has values."""
 
     existential = False
+
+    def network_weight(self, network: Network) -> int | None:
+        """Return the number of joint values of large ranges that comparisons relate, else None."""
+        relations = ordered_relations(network)
+        return None if relations is None else relations.count()
 
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002
         """Return the number of values in the cell."""
@@ -142,12 +148,17 @@ class Structures:
         each other, since only existence is decided there, or where conditions connect too many variables.
         """
         infinite = any(node.domain.size is None for node in self.space.hyperparameters)
-        if infinite or self.model.has_uncounted_comparisons:
+        if infinite or self._has_uncounted_comparisons:
             return None
         try:
             return int(Solver(self.model, CountWeights()).total_weight())
         except TooManyConnectedVariablesError:
             return None
+
+    @property
+    def _has_uncounted_comparisons(self) -> bool:
+        networks = (network for several in self.model.by_context.values() for network in several)
+        return any(network.ranges and ordered_relations(network) is None for network in networks)
 
     def count_by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
         """Return the numbers of structures that differ from `reference` in exactly 0, 1, 2, ... decisions.

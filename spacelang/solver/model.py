@@ -44,6 +44,10 @@ class Weights:
         """Return the weight of taking a branch, in addition to the weights of its contents."""
         return 1
 
+    def network_weight(self, network: Network) -> float | None:  # noqa: ARG002
+        """Return the total weight of a network if it need not be eliminated, else None."""
+        return None
+
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002
         """Return the weight of a cell of a hyperparameter."""
         return 1
@@ -97,7 +101,7 @@ class Solver:
     def total_weight(self, context: Context = ()) -> float:
         """Return the total weight of everything below a context, assuming that its branches are taken."""
         return prod(
-            self.solve(network).total
+            self.solve(network).total if (known := self.weights.network_weight(network)) is None else known
             for network in self.model.by_context.get(context, ())
             if not (self.weights.existential and network.has_only_free_hyperparameters)
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeAlias
 
@@ -10,7 +10,7 @@ from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.expr import Compare, Expr, references
 from spacelang.ir.space import Choice, Constraint, Context, Variable
 from spacelang.ir.value import is_number
-from spacelang.solver.elimination import FactorGraph, State, TooManyJointStatesError
+from spacelang.solver.elimination import Factor, FactorGraph, State, TooManyJointStatesError
 from spacelang.solver.linear import InequalitySystem, difference, inequalities_for
 
 UNREACHED: Final = -1
@@ -57,6 +57,10 @@ class Network(FactorGraph):
     ranges: Mapping[str, Compare]
     __eq__ = object.__eq__
     __hash__ = object.__hash__
+
+    def without_states(self) -> "Network":
+        """Return the network with a factor that excludes all joint states."""
+        return replace(self, factors=(*self.factors, Factor((), {})))
 
     @property
     def has_only_free_hyperparameters(self) -> bool:

@@ -1,6 +1,7 @@
 """Compile variables and constraints into networks: cut domains into cells, tabulate expressions as factors."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Final
@@ -11,12 +12,25 @@ from spacelang.ir.domain import Domain, SimpleDomain
 from spacelang.ir.space import Choice, Constraint, Variable, expressions_of
 from spacelang.ir.value import is_number
 from spacelang.solver import domain_cells, linear, network
-from spacelang.solver.elimination import Factor, State, Table, UnionFind, VariableGroup, group_variables
+from spacelang.solver.elimination import (
+    EXISTS,
+    Factor,
+    FactorGraph,
+    State,
+    Table,
+    UnionFind,
+    VariableGroup,
+    eliminate,
+    group_variables,
+)
+from spacelang.solver.ordered_relations import ordered_relations
 
 MAX_JOINT_VALUES: Final = 100_000
 """The maximum number of joint values of the hyperparameters of one atom that are enumerated."""
 MAX_ROWS: Final = 2_000_000
 """The maximum number of joint states to tabulate for the constraints of one network; takes some seconds."""
+MAX_SUMMED_VALUES: Final = 500_000
+"""The maximum number of values of related ranges that are summed to decide whether any of them is possible."""
 MAX_DIRECT_BRANCHES: Final = 8
 """A decision with more branches than this is tested through one truth variable per branch."""
 MAX_TABLE: Final = 4_096
@@ -65,9 +79,17 @@ class _NetworkCompiler:
         for member in self.members.values():
             self._add_activity(member)
         self._add_constraints()
-        self.factors.extend(self._feasibility_factor(names) for names in connected_comparisons(self.ranges))
         found = self.cells, tuple(self.truths), dict(self.ranges)
-        return network.Network(self.states, tuple(self.factors), *self.tied, *found)
+        plain = network.Network(self.states, tuple(self.factors), *self.tied, *found)
+        relations = ordered_relations(plain)
+        if relations is not None and relations.size <= MAX_SUMMED_VALUES:
+            # Sums along the ranges are quicker than a system of many inequalities.
+            return plain if relations.exists else plain.without_states()
+        self.factors.extend(self._feasibility_factor(names) for names in connected_comparisons(self.ranges))
+        if relations is None:
+            return replace(plain, factors=tuple(self.factors))
+        possible = eliminate(FactorGraph(self.states, tuple(self.factors)), (self.states, EXISTS)).total
+        return plain if possible else plain.without_states()
 
     def _is_enumerable(self, atom: expr.Expr) -> bool:
         domains = [self.members[address].hyperparameter.domain for address in expr.references(atom)]

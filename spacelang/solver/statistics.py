@@ -1,8 +1,10 @@
 """Statistics of a space: numbers of stages, structures, hyperparameters, conditions and constraints."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from spacelang.ir.chain_constraints import merge_constraints
+from spacelang.ir.chains import with_each_use_once
 from spacelang.ir.domain import is_finite
 from spacelang.ir.space import Hyperparameter, Node, Operator, children_of, operator_and_fixed_operators
 from spacelang.solver.counting import Structures
@@ -64,6 +66,7 @@ def statistics(structures: Structures) -> Statistics:
     A `var` of the whole space counts in the total only.
     """
     space = structures.space
+    space = replace(space, root=with_each_use_once(space.root), constraints=merge_constraints(space))
     by_algorithm: dict[str, HyperparameterCounts] = {}
     total = HyperparameterCounts()
     for child in children_of(space.root):

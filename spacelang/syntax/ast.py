@@ -11,7 +11,7 @@ from spacelang.text import Span
 class Word:
     """A single name: an identifier, a name in quotes, or a name in backticks (`ticked`).
 
-    In expressions, an index belongs to the name: `hidden_layer_sizes[1]`.
+    In expressions, an index belongs to the name: `hidden_layer_sizes[1]`, or `step[1]` for a use of a chain.
     """
 
     text: str
@@ -240,8 +240,21 @@ class Permute:
     labels: tuple[Word | None, ...] = ()
 
 
+@frozen
+class Repeat:
+    """A chain `repeat(stage, least, most)`: a stage used a variable number of times in a row.
+
+    The tree has what the parser accepts: any structure as the part, and any number of `counts`.
+    """
+
+    part: "Structure"
+    counts: tuple[Number, ...]
+    annotations: tuple[Annotation, ...]
+    span: Span = field(compare=False, repr=False)
+
+
 Structure: TypeAlias = (
-    NoneStep | OperatorReference | JoinedStructures | OptionalStructure | Parenthesised | ColumnSplit | Permute
+    NoneStep | OperatorReference | JoinedStructures | OptionalStructure | Parenthesised | ColumnSplit | Permute | Repeat
 )
 
 

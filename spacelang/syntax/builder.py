@@ -121,6 +121,10 @@ class Builder:
         labels, parts = zip(*_of_type(children, tuple), strict=True)
         return ast.Permute(parts, annotations, self._span(children), labels if any(labels) else ())
 
+    def repeat(self, children: list[Child]) -> ast.Repeat:
+        part, *counts = (child for child in _nodes(children) if not isinstance(child, ast.Annotation))
+        return ast.Repeat(part, tuple(counts), _of_type(children, ast.Annotation), self._span(children))
+
     def operator(self, children: list[Child]) -> ast.OperatorReference:
         body = next(iter(_of_type(children, ast.Body)), None)
         annotations = _of_type(children, ast.Annotation)

@@ -94,6 +94,18 @@ def suggest_steps(match: re.Match[str]) -> str:
     return f"join steps with `->`: write `{_joined_names(match['list'], ' -> ')}`"
 
 
+def suggest_chain(match: re.Match[str]) -> str:
+    """Return a remedy that writes a repeated stage as a chain: `step{0,3}` as `repeat(step, 0, 3)`."""
+    least, most, times = match["least"], match["most"], match["times"]
+    if least is None:
+        least = times or ("1" if match["at"].startswith("+") else "0")
+        most = times or match["upto"]
+    elif match["range"] is None:
+        most = least
+    written = f"write `repeat({match['stage'] or 'step'}, {least}, {most or max(3, int(least))})`"
+    return written if match["stage"] else f"declare the repeated part as a stage, and {written}"
+
+
 def suggest_set(match: re.Match[str]) -> str:
     """Return a remedy that writes a list as a set of values."""
     return f"write `{{{match['list'].strip()}}}`"

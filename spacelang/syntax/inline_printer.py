@@ -274,6 +274,9 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
                 for label, part in zip(labels, parts, strict=True)
             )
             return f"permute({text}){spell_annotations(annotations)}"
+        case ast.Repeat(part=part, counts=counts, annotations=annotations):
+            inside = ", ".join((spell_structure(part), *map(spell_value, counts)))
+            return f"repeat({inside}){spell_annotations(annotations)}"
         case _:
             assert_never(structure)
 
@@ -307,9 +310,11 @@ def _spell_arguments(arguments: Sequence[ast.Value]) -> str:
 
 def spell_body(body: ast.Body) -> str:
     """Return a body with commas between its members; a line ends after a simplex, whose names have commas."""
+    if not body.members:
+        return "{}"
     ends = ["\n" if isinstance(member, ast.Simplex) else ", " for member in body.members[:-1]]
     inside = "".join(map("".join, zip(map(spell_member, body.members), [*ends, ""], strict=True)))
-    return f"{{ {inside} }}" if body.members else "{}"
+    return f"{{ {inside} }}"
 
 
 def spell_member(member: ast.Member) -> str:
@@ -408,6 +413,8 @@ def structure_title(structure: ast.Structure) -> str:
             return f"columns({', '.join(columns)})"
         case ast.Permute():
             return f"permute({', '.join(_labelled_steps(structure))})"
+        case ast.Repeat(part=part, counts=counts):
+            return f"repeat({', '.join((structure_title(part), *map(spell_value, counts)))})"
 
 
 def step_labels(permutation: ast.Permute) -> tuple[str, ...]:

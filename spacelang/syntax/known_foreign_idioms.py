@@ -11,6 +11,7 @@ from spacelang.syntax.foreign_idiom import (
     shorten_unit,
     suggest_alternatives,
     suggest_alternatives_or_set,
+    suggest_chain,
     suggest_constraint,
     suggest_fraction,
     suggest_parameter_name,
@@ -156,12 +157,17 @@ _STRUCTURES: Final = (
         behind=_PIPELINE,
     ),
     make_idiom(
-        r"(?<=[\w)])[ \t]*(?P<at>\{[ \t]*(?:\d+[ \t]*(?:,[ \t]*\d*)?|,[ \t]*\d+)[ \t]*\}"
-        r"|\*[ \t]*\d*(?![ \t]*\w)|\+(?=[ \t]*(?:->|$)))",
-        "repetition is not supported: declare one stage for each use, with `none` among its alternatives, and write "
-        "`first -> second -> third`",
+        r"(?:\b(?P<stage>[A-Za-z_][\w.]*)|(?<=\)))[ \t]*(?P<at>\{[ \t]*(?:(?P<least>\d+)[ \t]*(?P<range>,[ \t]*"
+        r"(?P<most>\d*))?|,[ \t]*(?P<upto>\d+))[ \t]*\}|\*[ \t]*(?P<times>\d*)(?![ \t]*\w)|\+(?=[ \t]*(?:->|$)))",
+        suggest_chain,
         behind=_PIPELINE,
     ),
+    make_idiom(
+        r"\brepeat[ \t]*\([ \t]*(?P<stage>[\w.]+)[ \t]*,[ \t]*(?P<at>(?P<least>\d+)[ \t]*\.{2,3}[ \t]*(?P<most>\d+))",
+        r"write `repeat(\g<stage>, \g<least>, \g<most>)`",
+        r"\g<least>, \g<most>",
+    ),
+    make_idiom(r"\brepeat[ \t]+(?P<stage>[A-Za-z_][\w.]*)", r"write `repeat(\g<stage>, 0, 3)`", behind=_PIPELINE),
     make_idiom(
         r"(?P<value>\b[A-Za-z_][\w.]*)[ \t]+(?P<at>=[ \t]*(?P=value)(?![\w.]))(?![ \t]*\{)",
         r"mark the default alternative: write `\g<value> @default`",

@@ -192,6 +192,8 @@ class _Layout(Cursor):
                 return self._parenthesised([part for _, part in pairs], structure)
             case ast.Permute(parts=parts):
                 return self._parenthesised(parts, structure)
+            case ast.Repeat(part=part, counts=counts):
+                return self._parenthesised([part], structure, counts)
             case _:
                 assert_never(structure)
 
@@ -204,7 +206,10 @@ class _Layout(Cursor):
         return inside
 
     def _parenthesised(
-        self, parts: Sequence[ast.Structure], structure: ast.Parenthesised | ast.ColumnSplit | ast.Permute
+        self,
+        parts: Sequence[ast.Structure],
+        structure: ast.Parenthesised | ast.ColumnSplit | ast.Permute | ast.Repeat,
+        counts: Sequence[ast.Number] = (),
     ) -> list[Document]:
         head: list[Document] = [self.take()] if isinstance(structure, ast.Parenthesised) else [self.take(), self.take()]
         inside: list[Document] = []
@@ -220,6 +225,9 @@ class _Layout(Cursor):
             )
             self.skip_comma()
             inside += [Lexeme(",", 0)] if place < len(parts) - 1 else []
+        for _ in counts:
+            inside += [Lexeme(",", 0), Spaces(), self.take()]
+            self.skip_comma()
         end = self.take()
         inside += _take_closing_comments(end, inside)
         whole = grouped([*head, Indented((*inside,)), Break(""), end], broken=is_broken(inside))

@@ -1,4 +1,4 @@
-"""Three pipelines of scikit-learn's example gallery, written as spaces, run as a user runs them."""
+"""Three pipelines of scikit-learn's example gallery and one of TPOT, written as spaces, run as a user runs them."""
 
 import gzip
 from io import StringIO
@@ -41,6 +41,11 @@ def test_feature_union(tmp_path: Path) -> None:
     found = run(tmp_path, "feature_union", "sklearn:iris", "--trials", "10")
     assert (found["trials"], found["failed"]) == (10, 0)
     assert found["loss"] < 0.1
+
+
+def test_repeated_steps(tmp_path: Path) -> None:
+    found = run(tmp_path, "repeated_steps", "sklearn:iris", "--trials", "6")
+    assert (found["trials"], found["failed"]) == (6, 0)
 
 
 def test_reduce_dimensions(tmp_path: Path) -> None:

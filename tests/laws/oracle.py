@@ -31,6 +31,7 @@ from .parts import (
     Nothing,
     Part,
     Permute,
+    Repeat,
     Rule,
     Side,
     Sum,
@@ -127,6 +128,8 @@ class Oracle:
         """Every body as often as it stands somewhere, those of groups and declarations included."""
         self.files: list[File] = []
         self.has_operators = False
+        self.chains: set[str] = set()
+        self.is_in_chain = False
         self.ways = self.steps(main)
         self.reached = frozenset(self.leaves), frozenset(self.decisions)
         """What the pipeline has; stages that it leaves out are read all the same."""
@@ -179,7 +182,10 @@ class Oracle:
 
     def configurations(self) -> dict[str, frozenset[tuple[str, str]]]:
         """Canonical JSON of every configuration, with its branches."""
-        return {json.dumps(document, sort_keys=True): frozenset(taken.items()) for document, taken in self.members()}
+        return {
+            json.dumps(document, sort_keys=True): frozenset((_placed(a, taken), name) for a, name in taken.items())
+            for document, taken in self.members()
+        }
 
     # ---- expressions
 
@@ -199,7 +205,11 @@ class Oracle:
             return f"{scope.own[first]}.{rest}" if rest else scope.own[first]
         if rest and first in file.imports:
             file, (first, _, rest) = file.imports[first], rest.partition(".")
-        called = self.uses.get((id(file), first), [first])[0]
+        stage, bracket, place = first.partition("[")
+        uses = self.uses.get((id(file), stage), [stage])
+        if bracket:
+            uses = [f"{use}[{place}" for use in uses if use in self.chains] or [first]
+        called = uses[0]
         return f"{called}.{rest}" if rest else called
 
     def holds(self, written: Expression, scope: Scope, look: Look) -> bool:
@@ -253,8 +263,34 @@ class Oracle:
         if all(other is not file for other in self.files):
             self.files.append(file)
 
-    def stage(self, home: File, name: str, alias: str, user: File) -> list[Way]:
+    def chain(self, part: Repeat, scope: Scope) -> list[Way]:
+        """So many uses as the number says, each of which is a decision of its own, also in what it is made of."""
+        home, name = scope.file.home(part.name)
+        if self.is_in_chain or any(n == "none" for n, _, _ in _alternatives(home.stages[name], is_named=False)):
+            raise FaultyError
+        called = self.called(name, part.alias, self.top, self.main)
+        self.uses.setdefault((id(home), name), []).append(called)
+        self.chains.add(called)
+        self.is_in_chain = True
+        uses = []
+        for place in range(1, part.most + 1):
+            use = f"{called}[{place}]"
+            uses.append(self.choice(home.stages[name], Spot(use, use), Scope(home, {name: use})))
+        self.is_in_chain = False
+        numbers = range(part.least, part.most + 1)
+        self.decisions[called] = Taken(called, called, {str(number): "" for number in numbers})
+        return [
+            Way({called: str(number)}, {called: str(number)}) + way
+            for number in numbers
+            for way in self.all(uses[:number])
+        ]
+
+    def stage(self, home: File, name: str, alias: str, user: File, spot: Spot | None = None) -> list[Way]:
         self._open(home)
+        if self.is_in_chain and spot is not None:
+            place = spot.inside(self.called(name, alias, spot, home))
+            self.uses.setdefault((id(home), name), []).append(place.address)
+            return self.choice(home.stages[name], place, Scope(home, {name: place.address}))
         called = self.called(name, alias, self.top, user)
         self.uses.setdefault((id(home), name), []).append(called)
         return self.choice(home.stages[name], Spot(called, called), Scope(home, {name: called}))
@@ -277,13 +313,17 @@ class Oracle:
                 return self.all(self.meaning(inner, spot, scope) for _, inner in part.parts)
             case Permute():
                 return self.permutation(part, spot, scope)
+            case Repeat():
+                return self.chain(part, scope)
 
     def named(self, part: Use, spot: Spot, scope: Scope) -> list[Way]:
         home, name = scope.file.home(part.name)
         if name in home.stages:
             # Uses are numbered past what the file calls its stages that has the pipeline.
-            return self.stage(home, name, part.alias, self.main)
+            return self.stage(home, name, part.alias, self.main, spot)
         if name in home.imports:
+            if self.is_in_chain:
+                raise FaultyError
             return self.steps(home.imports[name])
         called = self.called(name, part.alias, spot, scope.file)
         return self.operator(part, spot.inside(called), scope)
@@ -439,9 +479,10 @@ def names(written: Expression | Side) -> Iterator[str]:
 def mentioned(part: Part) -> Iterator[str]:
     """The names in a structure, those in values included."""
     match part:
-        case Use():
+        case Repeat() | Use():
             yield part.name
-            for member in () if part.body is None else part.body.members:
+            body = part.body if isinstance(part, Use) else None
+            for member in () if body is None else body.members:
                 if isinstance(member, Nested):
                     yield from mentioned(member.part)
         case Nothing():
@@ -454,6 +495,12 @@ def mentioned(part: Part) -> Iterator[str]:
         case Columns():
             for _, inner in part.parts:
                 yield from mentioned(inner)
+
+
+def _placed(address: str, taken: Mapping[str, str]) -> str:
+    """The address in the space, where what is inside a use of a chain begins with the number of uses."""
+    chain, bracket, _ = address.partition(".")[0].partition("[")
+    return f"{chain}.{taken[chain]}.{address}" if bracket else address
 
 
 def _size(way: Way, features: int | None) -> int:

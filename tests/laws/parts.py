@@ -109,7 +109,17 @@ class Permute:
     alias: str = ""
 
 
-Part = Use | Nothing | Joined | Maybe | Columns | Permute
+@dataclass(eq=False)
+class Repeat:
+    """A chain of a stage, by its name."""
+
+    name: str
+    least: int
+    most: int
+    alias: str = ""
+
+
+Part = Use | Nothing | Joined | Maybe | Columns | Permute | Repeat
 
 
 # ---- expressions: names as they are written, and what they stand for is found where they stand
@@ -307,6 +317,8 @@ def _written(part: Part, *, is_title: bool) -> str:
             return f"columns({_listed((f'{s}: ', inner) for s, inner in part.parts)(is_title)})"
         case Permute():
             return f"permute({_listed(('', inner) for inner in part.parts)(is_title)})"
+        case Repeat():
+            return f"repeat({part.name}, {part.least}, {part.most})"
 
 
 def _listed(parts: Iterable[tuple[str, Part]]) -> Any:
@@ -338,6 +350,8 @@ def expression(written: Expression) -> str:
             return written.name.text
         case Among():
             return f"{written.name.text} in {{{', '.join(map(literal, written.values))}}}"
+        case Is(alternatives=(only,)) if only.isdecimal():
+            return f"{written.decision} == {only}"
         case Is(alternatives=(only,)):
             return f"{written.decision} is {only}"
         case Is():

@@ -131,6 +131,8 @@ class _Writer:
             self.left = 4
             inner = ["lib"] if library is not None and (library.pipeline or library.stages) else []
             file.pipeline = self.part(file, [*names, "first", "second", "second", *inner], 3)
+            if self.often(3):
+                file.pipeline = self.with_chain(file, library)
         file.task = self.one("", "", "task classification { minimize 1 - roc_auc, limit run 1h }".replace(", ", "\n"))
         return file
 
@@ -163,6 +165,23 @@ class _Writer:
                 return parts.Columns([*zip(("numeric", '"^x"', "rest"), several, strict=False)])
             case _:
                 return self.one(parts.Permute(self.several(file, names, depth), alias), parts.Nothing())
+
+    def with_chain(self, file: parts.File, library: parts.File | None) -> parts.Part:
+        """A small pipeline with a chain of two stages, or of a stage of the other file."""
+        for name in ("first", "second"):
+            self.left = 2
+            file.stages[name] = parts.Joined(
+                "|",
+                [
+                    self.use(file, [*file.abstracts], 0),
+                    self.part(file, [*file.abstracts, "first"][: 4 + (name == "second")], 1),
+                ],
+            )
+        name = self.one("first", "second", "second", *([] if library is None else [f"lib.{s}" for s in library.stages]))
+        least = self.one(0, 0, 1)
+        chain = parts.Repeat(name, least, least + self.one(1, 1, 2 - least), self.one("", "", "", "links"))
+        other = self.one(parts.Nothing(), parts.Use(self.one("first", "second", "Apple")))
+        return parts.Joined("->", self.one([chain, other], [other, chain]))
 
     def several(self, file: parts.File, names: list[str], depth: int) -> list[parts.Part]:
         return [self.part(file, names, depth - 1) for _ in range(draw_integer(self.draw, 2, 3))]
@@ -314,7 +333,7 @@ class _Expressions:
             words = tuple(
                 word
                 for word in dict.fromkeys((*decision.alternatives, *decision.alternatives.values()))
-                if re.fullmatch(r"[A-Za-z]\w*", word)
+                if re.fullmatch(r"[A-Za-z]\w*|\d", word)
             )
             for name in self.called(address, file):
                 if words and name.split(".")[0] not in hidden and self.means(name, scopes or [], words):
@@ -334,7 +353,7 @@ class _Expressions:
     def called(self, address: str, file: parts.File) -> Iterator[str]:
         """What a file calls an address: by the use, and by the stage where it is its first use."""
         oracle = self.oracle
-        if not re.fullmatch(r"\w+(\.\w+)*", address):
+        if not re.fullmatch(r"\w+(\[\d\])?(\.\w+)*", address):
             return
         if file is oracle.main and oracle.address(address, Scope(file)) == address:
             yield address

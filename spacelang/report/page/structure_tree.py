@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.ir.domain import spell_parameter_name
+from spacelang.ir.chains import spell_decision_name
 from spacelang.ir.space import Choice, Node, children_of
 from spacelang.report.page.axes import format_number
 from spacelang.report.page.run_data import RunData
@@ -96,7 +96,7 @@ class _AlternativeStatistics:
 
 def _rows(node: Node, counting: _AlternativeStatistics, depth: int) -> Iterator[TreeRow]:
     if isinstance(node, Choice):
-        yield TreeRow(min(depth, MAX_DEPTH), spell_parameter_name(node.name))
+        yield TreeRow(min(depth, MAX_DEPTH), spell_decision_name(node))
         for place, branch in enumerate(node.branches):
             yield counting.line(node, place, depth + 1)
             yield from _rows(branch.node, counting, depth + 2)

@@ -88,6 +88,7 @@ class PipelineWalk:
 
     def _single_step(self, name: str | None, part: Any) -> list[Any]: ...  # type: ignore[empty-body]
     def _permutation(self, node: Product, order: Choice) -> list[Any]: ...  # type: ignore[empty-body]
+    def _uses_of_chain(self, chain: Choice) -> list[Any]: ...  # type: ignore[empty-body]
     def _estimator(self, operator: Operator) -> Any: ...
     def _decision(self, decision: Choice) -> Any: ...
     def _union(self, steps: list[Any]) -> Any: ...
@@ -106,6 +107,8 @@ class PipelineWalk:
                 order, *_ = node.children
                 assert isinstance(order, Choice)
                 return self._permutation(node, order)
+            case Choice() if node.repeats:
+                return self._uses_of_chain(node)
             case _:
                 return self._single_step(node.name if isinstance(node, Choice) else None, self.make_single_part(node))
 
@@ -187,6 +190,9 @@ class _Builder(PipelineWalk):
 
     def _permutation(self, node: Product, order: Choice) -> list[Step]:
         return [step for child in node.steps_in_order(self._chosen_branch(order).name) for step in self.steps(child)]
+
+    def _uses_of_chain(self, chain: Choice) -> list[Step]:
+        return self.steps(self._chosen_branch(chain).node)
 
     def _decision(self, decision: Choice) -> Any:
         return self.make_single_part(self._chosen_branch(decision).node)

@@ -204,11 +204,11 @@ def test_large_ranges_are_cut_and_not_listed() -> None:
     assert found == size**2 - (size - 10) * (10**17 - 1)
 
 
-def test_comparisons_of_finite_ranges_are_counted_and_of_large_ones_decided() -> None:
+def test_comparisons_of_small_and_large_ranges_are_counted() -> None:
     less = require(Compare("<", x(0), x(1)))
     assert configurations(Grid(1, 300), Grid(1, 300), constraints=[less]) == 300 * 299 // 2
     large = Structures(one(Grid(1, 10**6), Grid(1, 10**6), constraints=[less]))
-    assert large.configuration_count is None
+    assert large.configuration_count == 10**6 * (10**6 - 1) // 2
     assert large.count == 1
     both = [less, require(Compare("<", x(1), x(0)))]
     assert Structures(one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=both)).count == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spacelang.files import resource_folder
-from spacelang.syntax.inline_printer import spell_number
+from spacelang.syntax.inline_printer import spell_file, spell_number
 from spacelang.syntax.layout import WIDTH
 from spacelang.syntax.printer import format_file, format_text
 from tests.laws.example import EXAMPLE
@@ -158,3 +158,8 @@ def test_long_pipelines_and_rules_are_broken() -> None:
 
 def test_the_example_fits() -> None:
     assert max(map(len, format_file(read(EXAMPLE).file).splitlines())) <= WIDTH
+
+
+def test_an_empty_body_is_written() -> None:
+    text = "stage estimator = TransformedTargetRegressor { regressor = MLPRegressor {} }"
+    assert spell_file(read(text).file).strip() == text

@@ -33,6 +33,7 @@ TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in BUNDLED} | {
     "more": "stage e = A {\n  log = 1, step : int[1, 9] log step 2 = 3\n"
     "  x : int[1, 2]log = 1 when not (in == 2 or log > 3)\n}\n",
     "rest": "var b : int[1, 9]\nlet c := 2 ** b + 1\nstage e = permute(A, B)\n"
+    "pipeline = repeat(e, 0, 2)\nforbid e[1] is A\n"
     "abstract A {\n  x : ordered {a, b}\n  simplex p, q\n  forbid x == a implies b > 2\n}\n"
     "task classification { maximize accuracy }\n",
 }

@@ -1,0 +1,225 @@
+"""Chains: expand expressions that name the uses of a chain to the alternatives of the chain, one for each number.
+
+An author writes `step[1]` for the first use, whatever the number of uses is. In the space, each number has uses of its
+own. So a constraint becomes one constraint for each number of uses (a number for each chain, if there are several), and
+a condition becomes `step == 1 and … or step == 2 and …`.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TypeAlias, TypeVar
+
+from spacelang.analysis import drafts
+from spacelang.analysis.alternatives import alternatives_of
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.structure import InvalidChain
+from spacelang.frozen import frozen
+from spacelang.ir import expr
+from spacelang.ir.chains import MAX_USES_IN_CHAIN, address_of_use, with_uses
+from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, fold_constants, partially_evaluate
+from spacelang.ir.space import Choice, Node
+from spacelang.ir.walk import rebuild_tree
+from spacelang.syntax import ast
+from spacelang.syntax.inline_printer import structure_title
+
+Numbers: TypeAlias = Mapping[str, int]  # The number of uses of chains, by the address of the chain
+T = TypeVar("T")
+
+
+def mistakes(written: ast.Repeat, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidChain]:
+    """Yield the mistakes of a chain of a stage inside the forms `around` it."""
+    name, counts = stage.name.text, [each.value for each in written.counts]
+    if around:
+        problem, remedy = f"a chain cannot be inside `{around[-1]}`", "move it before or after, joined by `->`"
+        yield InvalidChain(written.span, problem=problem, remedy=remedy)
+    for alternative in alternatives_of(stage.structure):
+        if isinstance(alternative.structure, ast.NoneStep):
+            problem = f"the stage `{name}` of a chain has the alternative `none`"
+            reason = "a smaller number of uses says the same"
+            remedy = f"remove `none` from `{name}`; the smallest number of `repeat(…)` may be 0"
+            related = (Related(written.span, "the chain"),)
+            yield InvalidChain(alternative.span, problem=problem, reason=reason, remedy=remedy, related=related)
+    if len(counts) != 2:
+        last = max((each for each in counts if isinstance(each, int)), default=3)
+        yield InvalidChain(
+            written.span,
+            problem="`repeat(…)` takes a stage and two numbers: how often it is used at least and at most",
+            reason="one number is given" if len(counts) == 1 else f"{len(counts) or 'no'} numbers are given",
+            remedy=f"write `repeat({name}, 0, {last})`" if len(counts) < 2 else None,
+        )
+        return
+    least, most = counts
+    span = written.counts[0].span.extended_to(written.counts[1].span)
+    fractions = [each for each in written.counts if isinstance(each.value, float)]
+    if fractions:
+        problem = "the numbers of uses of a chain are integers"
+        yield InvalidChain(fractions[0].span, problem=problem, reason="this is no integer")
+    elif least > most:
+        problem, remedy = f"the chain has at least {least:,} and at most {most:,} uses", f"write `{most}, {least}`"
+        yield InvalidChain(span, problem=problem, reason="the smaller number comes first", remedy=remedy)
+    elif most == 0:
+        problem, reason = "the chain has no uses", f"`{name}` is never used"
+        yield InvalidChain(written.span, problem=problem, reason=reason, remedy="remove it")
+    elif most > MAX_USES_IN_CHAIN:
+        problem = f"a chain of {most:,} uses is too long"
+        remedy = f"give at most {MAX_USES_IN_CHAIN} uses"
+        yield InvalidChain(written.counts[1].span, problem=problem, remedy=remedy)
+
+
+def no_stage_diagnostic(part: ast.Structure) -> InvalidChain:
+    """Return the diagnostic that a chain does not consist of a stage."""
+    text = structure_title(part)
+    return InvalidChain(
+        part.span,
+        problem="`repeat(…)` takes the name of a stage",
+        reason="this is no stage",
+        remedy=f"declare `stage step = {text}`, and write `repeat(step, 0, 3)`",
+    )
+
+
+def whole_space_diagnostic(written: ast.OperatorReference) -> InvalidChain:
+    """Return the diagnostic that a stage of a chain contains the pipeline of another file."""
+    return InvalidChain(
+        written.span,
+        problem=f"a chain cannot contain the whole space `{written.name.text}`",
+        remedy=f"name the stages that it needs: `{written.name.text}.…`",
+    )
+
+
+def expand_tree(root: Node, chains: Mapping[str, drafts.Chain]) -> Node:
+    """Return a tree with the alternatives of its chains."""
+
+    def expand(choice: Choice) -> Choice:
+        chain = chains.get(choice.address)
+        return choice if chain is None else with_uses(choice, chain.uses)
+
+    return rebuild_tree(root, lambda node: node, expand) if chains else root
+
+
+@frozen
+class ExpandedConstraint:
+    """A constraint for certain numbers of uses: its expression, and the branches in which alone it applies."""
+
+    expression: expr.Expr
+    branches: tuple[drafts.BranchKey, ...]
+
+
+class ChainExpansion:
+    """The expansion of what names the uses of chains."""
+
+    def __init__(self, chains: Mapping[str, drafts.Chain]) -> None:
+        """Create the expansion for all chains of a draft, by address."""
+        self._chains = chains
+        self._places = {
+            use.address: (name, place) for name, chain in chains.items() for place, use in enumerate(chain.uses, 1)
+        }
+
+    def by_address(self, found: Mapping[str, T], change: Callable[[T, str, Numbers], T]) -> dict[str, T]:
+        """Return a mapping with an entry for each address that each of its addresses has in the space.
+
+        `change` returns the new value, given the old one, its address, and the numbers of uses that lead to it.
+        """
+        return {
+            moved: change(each, moved, numbers)
+            for address, each in found.items()
+            for moved, numbers in self._addresses(address)
+        }
+
+    def condition(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
+        """Return a condition of something that the numbers of uses lead to."""
+        others = self.chains_in(expression) - numbers.keys()
+        cases: list[expr.Expr] = []
+        for more in self._assignments(others):
+            known = {**numbers, **more}
+            # Tests of the chain around a use stay, so that the uses for each number are alike.
+            left = partially_evaluate(expression, self._lookup(known, kept=numbers))
+            left = self._rename(left, known)
+            tests = (expr.BranchTest(name, (str(number),)) for name, number in more.items())
+            cases.append(expr.And((*tests, left)))
+        return replace(fold_constants(expr.Or(tuple(cases))), span=expression.span)
+
+    def constraints(
+        self, expression: expr.Expr, branch: drafts.BranchKey | None, *, forbidden: bool
+    ) -> Iterator[ExpandedConstraint]:
+        """Yield the constraints that say the same as one that names uses, or that stands in a body inside a use."""
+        own = () if branch is None else self._addresses(branch[0])
+        at_own = {tuple(numbers.items()): address for address, numbers in own if numbers}
+        named = self.chains_in(expression) | {name for numbers in at_own for name, _ in numbers}
+        if not named:
+            yield ExpandedConstraint(expression, () if branch is None else (branch,))
+            return
+        for numbers in self._assignments(named):
+            around = () if branch is None else (branch,)
+            if at_own:
+                place = next((a for key, a in at_own.items() if all(numbers[name] == n for name, n in key)), None)
+                if place is None or branch is None:
+                    continue
+                around = ((place, branch[1]),)
+            if all(self._is_reached(address, numbers) for address in expr.references(expression)):
+                left = fold_constants(self._with_numbers(expression, numbers), naming=True)
+                if fold_constants(left) != expr.Constant(not forbidden):
+                    tests = tuple((name, str(n)) for name, n in numbers.items())
+                    yield ExpandedConstraint(replace(left, span=expression.span), (*around, *tests))
+
+    def chains_in(self, expression: expr.Expr) -> set[str]:
+        """Return the chains whose uses an expression names."""
+        stages = {drafts.stage_of(address) for address in expr.mentioned_addresses(expression)}
+        return {self._places[stage][0] for stage in stages if stage in self._places}
+
+    def is_inside_use(self, expression: expr.Expr, address: str) -> bool:
+        """Return True if an expression names no uses, except the one that the address is inside of."""
+        own = drafts.stage_of(address)
+        named = {drafts.stage_of(each) for each in expr.mentioned_addresses(expression)}
+        return not any(stage in self._places and stage != own for stage in named)
+
+    def moved(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
+        """Return an expression that names no other chains with the addresses that it has for the numbers of uses."""
+        return self._rename(expression, numbers)
+
+    def _addresses(self, address: str) -> Iterator[tuple[str, Numbers]]:
+        """Yield the addresses in the space of something, with the numbers of uses that lead to it."""
+        stage = drafts.stage_of(address)
+        if stage not in self._places:
+            yield address, {}
+            return
+        name, place = self._places[stage]
+        for number in self._chains[name].numbers:
+            if place <= number:
+                yield f"{address_of_use(name, number, place)}{address[len(stage) :]}", {name: number}
+
+    def _assignments(self, names: set[str]) -> Iterator[dict[str, int]]:
+        ordered = [name for name in self._chains if name in names]
+        for numbers in product(*(self._chains[name].numbers for name in ordered)):
+            yield dict(zip(ordered, numbers, strict=True))
+
+    def _is_reached(self, address: str, numbers: Numbers) -> bool:
+        name, place = self._places.get(drafts.stage_of(address), ("", 0))
+        return place <= numbers.get(name, place)
+
+    def _lookup(self, numbers: Numbers, kept: Collection[str] = ()) -> Callable[[str], expr.ExpressionValue | Unknown]:
+        def known(address: str) -> expr.ExpressionValue | Unknown:
+            if address in numbers and address not in kept:
+                return str(numbers[address])
+            return UNKNOWN if self._is_reached(address, numbers) else expr.INACTIVE
+
+        return known
+
+    def _with_numbers(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
+        """Return an expression whose hyperparameters are all reached, with known tests as constants."""
+        if isinstance(expression, expr.BranchTest):
+            known = self._lookup(numbers)(expression.address)
+            if not isinstance(known, Unknown):
+                return expr.Constant(known in expression.branches, expression.span)
+        if isinstance(expression, expr.BranchTest | expr.Reference | expr.Active):
+            return self._rename(expression, numbers)
+        return expr.with_children(expression, lambda part: self._with_numbers(part, numbers))
+
+    def _rename(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
+        names = {}
+        for address in expr.mentioned_addresses(expression):
+            stage = drafts.stage_of(address)
+            if stage in self._places:
+                name, place = self._places[stage]
+                names[address] = f"{address_of_use(name, numbers[name], place)}{address[len(stage) :]}"
+        return expr.rename_addresses(expression, names)

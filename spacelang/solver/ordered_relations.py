@@ -1,0 +1,233 @@
+"""Large ranges that comparisons of two connect like a tree: exact counts and draws by sums along the ranges.
+
+A comparison such as `lo <= hi` leaves an interval of `lo` for each value of `hi`. The number of values in it is a
+difference of two partial sums, so that a comparison of a million values with a million others needs two million steps,
+and no table of pairs. A chain `x1 <= x2 <= x3` is summed from one end: the sums for `x1` are the weights of `x2`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from math import lcm
+from typing import Final, TypeAlias
+
+from spacelang.frozen import frozen
+from spacelang.grouping import group_by_key
+from spacelang.ir.domain import Grid, SimpleDomain
+from spacelang.ir.expr import NEGATED_SIGNS, ComparisonSign, required_truths
+from spacelang.ir.value import to_fraction
+from spacelang.solver.elimination import UnionFind
+from spacelang.solver.linear import difference
+from spacelang.solver.network import UNREACHED, Network
+
+Pair: TypeAlias = tuple[str, str]
+Comparisons: TypeAlias = list[tuple[Mapping[str, Fraction], Fraction, bool]]
+"""Sums of factors times values, plus a constant, that are at most 0, or below 0 if the last entry is true."""
+MAX_MEMBERS: Final = 5_000_000  # The maximum number of values of one range
+
+
+@frozen
+class IndexComparison:
+    """The comparison `own * i + other * j + constant <= 0` of the indices i and j of two ranges, in integers."""
+
+    own: int
+    other: int
+    constant: int
+
+    def bounds(self, count: int) -> list[int]:
+        """Return the greatest i (the least one if `own` is negative) for each index j below `count`."""
+        start, step, divisor = -self.constant, -self.other, abs(self.own)
+        if self.own < 0:
+            return [-(rest // divisor) for rest in range(start, start + step * count, step)]
+        return [rest // divisor for rest in range(start, start + step * count, step)]
+
+
+@frozen
+class RelatedRange:
+    """A range that depends on another one, its `parent`, or on none: the root of a tree."""
+
+    address: str
+    grid: Grid
+    parent: str
+    comparisons: tuple[IndexComparison, ...]
+
+    def intervals(self, count: int) -> tuple[list[int] | None, list[int] | None]:
+        """Return the first index and the index after the last one for each of `count` indices of the parent.
+
+        None stands for the ends of the range. The first index is at most the one after the last.
+        """
+        size = self.grid.size
+        first: list[int] | None = None
+        end: list[int] | None = None
+        for comparison in self.comparisons:
+            found = comparison.bounds(count)
+            if comparison.own > 0:
+                found = [0 if each < 0 else min(each + 1, size) for each in found]
+                end = found if end is None else list(map(min, end, found))
+            else:
+                found = [0 if each < 0 else min(each, size) for each in found]
+                first = found if first is None else list(map(max, first, found))
+        if first is not None and end is not None:
+            end = list(map(max, first, end))
+        return first, end
+
+
+@frozen
+class OrderedRelations:
+    """The ranges of a network in an order in which each comes before its parent, and the cells that they may use."""
+
+    ranges: tuple[RelatedRange, ...]
+    cells: Mapping[str, tuple[SimpleDomain, ...]]
+
+    @property
+    def size(self) -> int:
+        """The number of values of all ranges, which the time of `count` is in proportion to."""
+        return sum(each.grid.size for each in self.ranges)
+
+    @property
+    def exists(self) -> bool:
+        """True if some joint value exists."""
+        return bool(self._total(lambda weight: 1 if weight else 0))
+
+    def count(self) -> int:
+        """Return the number of joint values."""
+        return self._total(lambda weight: weight)
+
+    def _total(self, simplify: Callable[[int], int]) -> int:
+        total, weights = 1, {each.address: self.allowed(each) for each in self.ranges}
+        for each in self.ranges:
+            mine = weights.pop(each.address)
+            if not each.parent:
+                total *= sum(mine)
+                continue
+            sums, above = [0, *accumulate(mine)], weights[each.parent]
+            first, end = each.intervals(len(above))
+            below = [sums[-1]] * len(above) if end is None else [sums[place] for place in end]
+            if first is not None:
+                below = [whole - sums[place] for whole, place in zip(below, first, strict=True)]
+            weights[each.parent] = [
+                simplify(one * other) if one else 0 for one, other in zip(above, below, strict=True)
+            ]
+        return total
+
+    def allowed(self, each: RelatedRange) -> list[int]:
+        """Return 1 for each member of a range that lies in one of the cells, else 0."""
+        found = [0] * each.grid.size
+        for cell in self.cells[each.address]:
+            if isinstance(cell, Grid):
+                start, end = (
+                    each.grid.index_of(cell.value_at(0)),
+                    each.grid.index_of(cell.value_at(cell.last_index)),
+                )
+                found[start : end + 1] = [1] * (end + 1 - start)
+        return found
+
+
+@lru_cache(maxsize=256)
+def ordered_relations(network: Network) -> OrderedRelations | None:
+    """Return the relations of a network that consists of nothing else, or None for any other network."""
+    grids = {member.address: _grid(member.node) for member in network.members}
+    if not network.ranges or set(network.truths) != set(network.ranges):
+        return None
+    pairs = _required_pairs(network)
+    if pairs is None or any(grid is None or grid.size > MAX_MEMBERS for grid in grids.values()):
+        return None
+    cells = _allowed_cells(network)
+    known = {address: grid for address, grid in grids.items() if grid is not None}
+    if cells is None or _has_circle(known, pairs):
+        return None
+    return OrderedRelations(tuple(_in_order(known, pairs)), cells)
+
+
+def _has_circle(addresses: Iterable[str], pairs: Iterable[Pair]) -> bool:
+    ties = UnionFind(addresses)
+    for one, other in pairs:
+        if ties.find(one) == ties.find(other):
+            return True
+        ties.union((one, other))
+    return False
+
+
+def _grid(node: object) -> Grid | None:
+    domain = getattr(node, "domain", None)
+    is_conditional = getattr(node, "condition", None) is not None
+    return domain if isinstance(domain, Grid) and not is_conditional else None
+
+
+def _required_pairs(network: Network) -> dict[Pair, Comparisons] | None:
+    """Return what must hold between the values of each pair of ranges; None if anything else is related."""
+    if any(UNREACHED in states for states in network.states.values()):
+        return None
+    required = {
+        atom: truth
+        for constraint in network.constraints
+        for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden)
+    }
+    found: dict[Pair, Comparisons] = {}
+    for atom in network.ranges.values():
+        form = difference(atom)
+        if atom not in required or form is None or len(form.factors) != 2:
+            return None
+        sign = atom.relation if required[atom] else NEGATED_SIGNS[atom.relation]
+        one, other = sorted(form.factors)
+        if sign == "!=":
+            return None
+        for direction in _directions(sign):
+            factors = {address: direction * factor for address, factor in form.factors.items()}
+            found.setdefault((one, other), []).append((factors, direction * form.constant, sign in ("<", ">")))
+    return found
+
+
+def _directions(sign: ComparisonSign) -> tuple[int, ...]:
+    return {"<": (1,), "<=": (1,), ">": (-1,), ">=": (-1,)}.get(sign, (1, -1))
+
+
+def _allowed_cells(network: Network) -> dict[str, tuple[SimpleDomain, ...]] | None:
+    """Return the cells that the other constraints leave; None if a constraint relates several hyperparameters."""
+    left = {address: set(network.states[address]) for address in network.cells}
+    for factor in network.factors:
+        own = [name for name in factor.scope if name in left]
+        if any(name in network.ranges for name in factor.scope):
+            if own:
+                return None
+            continue
+        if len(own) > 1:
+            return None
+        if own:
+            left[own[0]] &= {states[0] for states, weight in factor.table.items() if weight}
+    return {address: tuple(network.cells[address][state] for state in sorted(left[address])) for address in left}
+
+
+def _in_order(grids: Mapping[str, Grid], pairs: Mapping[Pair, Comparisons]) -> Iterator[RelatedRange]:
+    """Yield each range before its parent; the roots are the last ranges of their trees in the text."""
+    beside = group_by_key((one, other) for pair in pairs for one, other in (pair, pair[::-1]))
+    found: list[RelatedRange] = []
+    seen: set[str] = set()
+    for root in reversed([*grids]):
+        waiting = [(root, "")] if root not in seen else []
+        while waiting:
+            address, parent = waiting.pop()
+            seen.add(address)
+            rows = pairs.get((address, parent)) or pairs.get((parent, address)) or []
+            comparisons = tuple(_index_comparison(row, grids[address], address, grids[parent], parent) for row in rows)
+            found.append(RelatedRange(address, grids[address], parent, comparisons))
+            waiting += [(each, address) for each in beside.get(address, ()) if each != parent]
+    return reversed(found)
+
+
+def _index_comparison(
+    row: tuple[Mapping[str, Fraction], Fraction, bool],
+    own: Grid,
+    name: str,
+    other: Grid,
+    parent: str,
+) -> IndexComparison:
+    factors, constant, strict = row
+    start = constant + factors[name] * to_fraction(own.lower) + factors[parent] * to_fraction(other.lower)
+    mine, theirs = (
+        factors[name] * to_fraction(own.step),
+        factors[parent] * to_fraction(other.step),
+    )
+    whole = lcm(start.denominator, mine.denominator, theirs.denominator)
+    return IndexComparison(int(mine * whole), int(theirs * whole), int(start * whole) + strict)

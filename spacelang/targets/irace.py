@@ -298,7 +298,7 @@ class IraceParameters(ReadableForm):
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value == "NA" or (isinstance(value, float) and math.isnan(value))
+    return value is None or value in ("NA", "<NA>") or (isinstance(value, float) and math.isnan(value))
 
 
 def _cell(value: Value) -> str:

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from html import escape
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from numpy.random import Generator
 
 from spacelang.deprecation import renamed_attributes
+from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.encodings.row_encodings import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.errors import PicklableError
 from spacelang.grouping import group_by_key
@@ -311,8 +313,21 @@ class LoweringResult(Generic[F_co, E]):
         name = "" if self.origin is None else f"{type(self.origin[0]).__name__.lower()}: "
         return f"<compiled space, {name}{first_line(self.form)}>"
 
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{_html(each.construct + each.lines_text)}</td>"
+            f"<td>{_html(each.status)}</td><td style='text-align:left'>{_html(each.message)}</td></tr>"
+            for each in self.report
+        )
+        head = "<tr><th style='text-align:left'>construct</th><th>preserved</th><th></th></tr>"
+        return f"<div><code>{_html(repr(self)[1:-1])}</code>{f'<table>{head}{rows}</table>' if rows else ''}</div>"
+
     def __reduce__(self) -> Any:
         return object.__reduce_ex__(self, 2) if self.origin is None else (compile_picklable, self.origin)
+
+
+def _html(text: str) -> str:
+    return escape(make_visible(text))
 
 
 def compile_picklable(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from spacelang.api.result_views import ResultViews
     from spacelang.ir.trial import TestScore
     from spacelang.report.page.inline_page import InlinePage
     from spacelang.report.reprs import Row
@@ -409,18 +410,21 @@ class Result:
 
         Raises ValueError for another kind or if there is too little to plot, and ImportError without matplotlib.
         """
-        from spacelang.api.result_views import draw_result
-
-        return draw_result(self, kind, axes)
+        return self._views.draw(kind, axes)
 
     def report(self) -> "InlinePage":
         """Return the page of `spacelang report`: a notebook shows it inline, `save(path)` writes it as one HTML file.
 
         Raises StoreError if the run has a store that cannot be read.
         """
-        from spacelang.api.result_views import page_of_result
+        return self._views.page()
 
-        return page_of_result(self)
+    @property
+    def _views(self) -> "ResultViews":
+        from spacelang.api.result_views import ResultViews
+
+        run = (self.outcome, self.objective, self.experiment, self.initial)
+        return ResultViews(*run, self.store, self.finale, self.time_note)
 
     def leaderboard(self, n: int = 10, *, intervals: bool = True) -> "pd.DataFrame":
         """Return a table of the n best configurations, by rank: trial, score, interval, loss, cost and parameters.

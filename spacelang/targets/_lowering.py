@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, 
 from numpy.random import Generator
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.encodings.row_encodings import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.errors import PicklableError
 from spacelang.grouping import group_by_key
@@ -327,7 +326,8 @@ class LoweringResult(Generic[F_co, E]):
 
 
 def _html(text: str) -> str:
-    return escape(make_visible(text))
+    # Names of a space may have characters that hide or reorder text; this package must not import `diagnostics`.
+    return escape("".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text))
 
 
 def compile_picklable(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:

@@ -91,7 +91,9 @@ def test_a_single_best_trial_is_refused_with_the_way_to_the_front() -> None:
     assert result.objectives == names
     assert repr(result).startswith(f"Result: Pareto front of error and neighbors: {len(result.front)} trial")
     assert "GaussianNB" in repr(result) or "KNeighbors" in repr(result)
-    assert "<pre>" in result._repr_html_()
+    html = result._repr_html_()
+    assert html.count("<tr>") == min(len(result.front), 10) + 1
+    assert "<th>error</th><th>neighbors</th><th>pipeline</th>" in html
     single = sl.search(STAGES, objective=lambda _: 1.0, trials=2, optimizer="random", **QUIET)
     with pytest.raises(ValueError, match="the run has one objective"):
         _ = single.front

@@ -102,13 +102,17 @@ class TabularData(EvaluationData):
             split_off_test_rows,
             test_share_or_none,
         )
-        from spacelang.runtime.pipelines.catalogue_access import check_buildable, single_target_operators, task_kind
+        from spacelang.runtime.pipelines.catalogue_access import (
+            check_no_abstract_operators,
+            single_target_operators,
+            task_kind,
+        )
         from spacelang.runtime.scoring.metric import check_metric_on_splits
 
         space, seed = experiment.space, experiment.seed
         task = space.task
         goal, further_goals = (None, ()) if task is None else pipeline_goals(task)
-        check_buildable(space.checked.root)
+        check_no_abstract_operators(space.checked.root)
         kind = task_kind(space.checked.root)
         if isinstance(self.table.target, pd.DataFrame):
             refuse_single_target_operators(single_target_operators(space.checked.root), self.table, kind)

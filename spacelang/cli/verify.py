@@ -42,7 +42,7 @@ def command(
     try:
         found = verify(compile_with_target(target, chosen, loaded.counted), loaded.counted, count=count, seed=seed)
     except SamplingFailedError as error:
-        fail(str(error), "loosen the constraints over ranges", status=BAD_INPUT)
+        fail(str(error), error.remedy, status=BAD_INPUT)
     if json:
         print_json(_document(target, found))
     else:

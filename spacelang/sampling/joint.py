@@ -23,6 +23,7 @@ from spacelang.solver.counted_ranges import CountedRanges, counted_ranges
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import Network
+from spacelang.solver.range_equations import simplex_remedy
 from spacelang.solver.summed_ranges import SummedRanges
 
 MAX_ATTEMPTS: Final = 10_000
@@ -36,11 +37,17 @@ MAX_BATCH: Final = 1 << 16  # The maximum number of joint draws per attempt of r
 
 
 class SamplingFailedError(Exception):
-    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling."""
+    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling.
 
-    def __init__(self, constraints: tuple[Constraint, ...]) -> None:
+    `remedy` says what to do about it; it is also a note of the exception.
+    """
+
+    def __init__(self, constraints: tuple[Constraint, ...], remedy: str | None = None) -> None:
         super().__init__(f"none of {MAX_ATTEMPTS:,} draws satisfies the constraints over ranges")
         self.constraints = constraints
+        lines = ", ".join(str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints))
+        self.remedy = remedy or (f"loosen the constraints of line {lines}" if lines else "loosen the constraints")
+        self.add_note(self.remedy)
 
 
 class ProbabilityWeights(Weights):
@@ -80,9 +87,11 @@ class JointSampler:
         """Compile the samplers; `constraints` are reported in `SamplingFailedError` if values are too rare."""
         self._ranges = network.ranges
         self._constraints = constraints
+        members = {member.address: member for member in network.members}
+        self._remedy = simplex_remedy(members, network.constraints)
         solver = Solver(model, ProbabilityWeights(advised=advised))
         self._state_sampler = JointWeightedSampler(solver.solve(network))
-        nodes = {member.address: member.node for member in network.members if isinstance(member.node, Hyperparameter)}
+        nodes = {address: each.node for address, each in members.items() if isinstance(each.node, Hyperparameter)}
         self._domains: dict[str, Domain] = {address: node.domain for address, node in nodes.items()}
         self._cells = {
             address: CellSampler(nodes[address].domain, mine, prior_of(nodes[address], advised=advised))
@@ -130,7 +139,7 @@ class JointSampler:
         found, tried, size = 0, 0, count
         while found < count:
             if tried >= MAX_ATTEMPTS * (found + 1):
-                raise SamplingFailedError(self._constraints)
+                raise SamplingFailedError(self._constraints, self._remedy)
             states, codes, accepted = self._draw_once(size, rng)
             good = np.flatnonzero(accepted & self._is_consistent(states, codes, size))[: count - found]
             kept.append(({a: s[good] for a, s in states.items()}, {a: v.take(good) for a, v in codes.items()}))

@@ -91,8 +91,8 @@ def _weights_of_units(each: SummedRange) -> Array:
     for start, end in each.allowed:
         allowed[start:end] = 1.0
     weights = value_weights(each.grid) * allowed
-    found: Array = weights[::-1] if each.reversed else weights
-    return found / found.max()
+    found: Array = weights / weights.max()
+    return found[::-1] if each.reversed else found
 
 
 def _best_tilt(summed: SummedRanges, weights: list[Array]) -> float:

@@ -16,13 +16,15 @@ from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.joint_regions import JointRegions
 from spacelang.sampling.ordered import OrderedSampler, can_draw
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
+from spacelang.sampling.summed import SummedSampler, can_draw_sum
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
+from spacelang.solver.counted_ranges import CountedRanges, counted_ranges
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import Network
-from spacelang.solver.ordered_relations import ordered_relations
 from spacelang.solver.range_equations import simplex_remedy
+from spacelang.solver.summed_ranges import SummedRanges
 
 MAX_ATTEMPTS: Final = 10_000
 """The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
@@ -64,6 +66,12 @@ class ProbabilityWeights(Weights):
         return max(probability_by_prior(cell, hyperparameter.domain, prior), POINT_WEIGHT)
 
 
+def _exact_sampler(relations: CountedRanges | None) -> OrderedSampler | SummedSampler | None:
+    if isinstance(relations, SummedRanges):
+        return SummedSampler(relations) if can_draw_sum(relations) else None
+    return None if relations is None else OrderedSampler(relations)
+
+
 class JointSampler:
     """A sampler of the hyperparameters of one network that contains no decision.
 
@@ -91,10 +99,10 @@ class JointSampler:
         }
         self._numeric = {a: np.array([is_number(c.representative) for c in mine]) for a, mine in network.cells.items()}
         self._regions: JointRegions | None = None
-        relations = ordered_relations(network) if self._ranges else None
+        relations = counted_ranges(network) if self._ranges else None
         is_plain = all(can_draw(node.domain, prior_of(node, advised=advised)) for node in nodes.values())
-        self._ordered = OrderedSampler(relations) if relations is not None and is_plain else None
-        if self._ordered is None and self._ranges and self._accepted_part() < MIN_ACCEPTED:
+        self._exact = _exact_sampler(relations) if is_plain else None
+        if self._exact is None and self._ranges and self._accepted_part() < MIN_ACCEPTED:
             self._regions = JointRegions(network, advised=advised)
             self._state_sampler = JointWeightedSampler(solver.solve(self._regions.network))
 
@@ -110,8 +118,8 @@ class JointSampler:
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield each address with its active entries and values. Raise SamplingFailedError if too few draws fit."""
-        if self._ordered is not None:
-            yield from self._ordered.draw(count, rng)
+        if self._exact is not None:
+            yield from self._exact.draw(count, rng)
             return
         states, codes = self._draw_once(count, rng)[:2] if not self._ranges else self._draw_with_rejection(count, rng)
         for address, values in codes.items():

@@ -264,7 +264,7 @@ class SourceForm(Protocol):
 
 def first_line(form: Form) -> str:
     """Return the first line of a form's text: its space, and the numbers of its parts."""
-    return form.to_text().partition("\n")[0]
+    return form.to_text().partition("\n")[0].removeprefix("# ")
 
 
 class ReadableForm:

@@ -70,7 +70,8 @@ def summary_html(results: Results) -> str:
     """Return the verdict and the table of `Comparison.to_frame` in HTML."""
     if all(run.reason for run in results.runs):
         return f"<div>{escape(make_visible(verdict(results)))}</div>"
-    said = f"{verdict(results)} (losses are {' and '.join(dict.fromkeys(results.formulas.values()))})"
+    formulas = " and ".join(dict.fromkeys(results.formulas.values()))
+    said = verdict(results) if formulas == "loss" else f"{verdict(results)} (losses are {formulas})"
     table = summary_frame(results).rename(index=make_visible, columns=make_visible)
     return f"<div>{escape(make_visible(said))}{table.to_html(float_format='{:.4g}'.format, na_rep='')}</div>"
 

@@ -27,6 +27,7 @@ LABELS: Final = {
     "boasf": "bandit over arms",
     "configspace": "ConfigSpace, SMAC",
     "hyperopt": "hyperopt",
+    "irace": "irace",
     "mosaic": "Monte Carlo tree search",
     "optuna": "Optuna",
     "random": "arrays, for any code",
@@ -102,10 +103,11 @@ def _draw_facts(space: sl.Space, x: int, y: int) -> Iterator[str]:
 def _draw_targets(x: int, y: int) -> Iterator[str]:
     """Yield a box for every target."""
     yield _text(x, y - 12, "compiled for any optimizer", "head")
+    step = min(27, (HEIGHT - y - 6) // len(TARGETS.names()))
     for place, name in enumerate(TARGETS.names()):
-        top = y + 27 * place
-        yield f'<rect class="box" x="{x}" y="{top}" width="212" height="23" rx="11"/>'
-        yield _text(x + 12, top + 16, LABELS.get(name, name))
+        top = y + step * place
+        yield f'<rect class="box" x="{x}" y="{top}" width="212" height="{step - 4}" rx="{step // 2 - 2}"/>'
+        yield _text(x + 12, top + step - 11, LABELS.get(name, name))
 
 
 def _draw_arrow(left: int, right: int) -> Iterator[str]:

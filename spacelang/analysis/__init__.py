@@ -132,7 +132,7 @@ def _task(written: ast.Task, draft: Draft, catalogue: Catalogues, report: Diagno
     # Most files have no task: its reader is imported only if it is needed.
     from spacelang.analysis import tasks
 
-    task = tasks.read(written, catalogue, report)
+    task = tasks.read(written, catalogue, report, draft.root if draft.is_whole else None)
     if task is not None and draft.is_whole:
         tasks.check(draft.root, task, catalogue, report)
     return task

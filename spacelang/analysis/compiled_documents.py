@@ -8,8 +8,8 @@ from spacelang.analysis import computed_checks, declarations, parameter_checks, 
 from spacelang.analysis.context import MAX_NUMBER, CheckContext
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import common_value
+from spacelang.analysis.goals import ScorerReader
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.tasks import ScorerReader
 from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE

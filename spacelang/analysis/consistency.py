@@ -12,15 +12,15 @@ from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.chains import address_in_stage, place_of_use
-from spacelang.ir.domain import Categorical, Real, describe
-from spacelang.ir.expr import BranchTest, Compare, Expr, mentioned_addresses, nodes, references, required_truths
+from spacelang.ir.domain import Categorical, describe
+from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.tuple_parameters import is_own_condition
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
-from spacelang.solver.linear import difference
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.range_equations import required_equations, shares_of_whole
 from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
 from spacelang.text import Span
 
@@ -139,25 +139,11 @@ class _TruthChecks:
 
     def _check_equation(self, constraint: Constraint) -> None:
         """Report an equation of continuous ranges that must hold wherever the constraint applies."""
-        for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden):
-            if not isinstance(atom, Compare) or atom.relation != ("==" if truth else "!="):
-                continue
-            domains = {address: self._space.variables[address].hyperparameter.domain for address in references(atom)}
-            continuous = [address for address, domain in domains.items() if domain.size is None]
-            if len(domains) > 1 and continuous and difference(atom) is not None:
-                names = " and ".join(f"`{self._name(address)}`" for address in continuous)
-                reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
-                shares = self._shares(atom)
-                self._report.add(problems.EquationOfRanges(atom.span, reason=reason, shares=shares))
-
-    def _shares(self, equation: Compare) -> str | None:
-        """Return the names of the hyperparameters of an equation that makes their sum 1; None for another one."""
-        form = difference(equation)
-        nodes = [self._space.variables[address].hyperparameter for address in references(equation)]
-        if form is None or {*form.factors.values()} != {-form.constant}:
-            return None
-        is_share = all(isinstance(n.domain, Real) and n.domain.lower >= 0 and not n.domain.log for n in nodes)
-        return ", ".join(node.name for node in nodes) if is_share and len(nodes) > 1 else None
+        for equation, continuous in required_equations(self._space.variables, constraint):
+            names = " and ".join(f"`{self._name(address)}`" for address in continuous)
+            reason = f"{names} {'is' if len(continuous) == 1 else 'are'} continuous"
+            shares = shares_of_whole(self._space.variables, equation)
+            self._report.add(problems.EquationOfRanges(equation.span, reason=reason, shares=shares))
 
     def _check_constraint(
         self, constraint: Constraint, statement: ExpressionInContext, can_be: tuple[bool, bool]

@@ -106,7 +106,7 @@ class OperatorReader:
             parameter_checks.check_tuple_and_elements(entry, reader.names, self.report)
             parameter_checks.check_required(name, entry, reader.names, self._catalogue, self.report)
         word, library = (name.text, self._catalogue.default_name) if entry is None else (entry.name, entry.catalogue)
-        return reader.operator(word, library, name.span)
+        return reader.build_operator(word, library, name.span)
 
     def _abstract(
         self,
@@ -123,7 +123,7 @@ class OperatorReader:
             declared = [m.name for m in self.groups.declared_members(declaration, home) if m.name is not None]
         reader = BodyReader(self, None, place, declaration if declared is not None else None, declared or ())
         reader.read(self.groups.members_of_use(declaration, home, body, self._module, used))
-        return reader.operator(declaration.name.text, ir.ABSTRACT_CATALOGUE, name.span)
+        return reader.build_operator(declaration.name.text, ir.ABSTRACT_CATALOGUE, name.span)
 
     def check_group_members(self, members: Sequence[BodyMember]) -> None:
         """Check the plain domains in a group: nothing else can be checked before an operator includes it."""
@@ -197,7 +197,7 @@ class BodyReader:
         self.computed: list[ir.ComputedParameter] = []
         self.tuples: list[ir.TupleParameter] = []
 
-    def operator(self, name: str, catalogue: str, span: Span) -> ir.Operator:
+    def build_operator(self, name: str, catalogue: str, span: Span) -> ir.Operator:
         """Return the operator with the members that were read."""
         computed, tuples = tuple(self.computed), tuple(self.tuples)
         return ir.Operator(name, catalogue, tuple(self.children), tuple(self.fixed), span, computed, tuples)

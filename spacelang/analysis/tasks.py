@@ -1,6 +1,5 @@
 """The `task` block: read and check it, and check that the pipelines of the space can solve the task."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -8,6 +7,7 @@ from math import isfinite
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.goals import GoalReader, ScorerReader, check_function_goal, is_for_function
 from spacelang.catalog.catalogue import Catalogues, Role
 from spacelang.diagnostics import tasks as problems
 from spacelang.diagnostics.diagnostic import Related
@@ -26,13 +26,20 @@ ESTIMATOR_ROLES: Final = {"classification": Role.CLASSIFIER, "regression": Role.
 _ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 
 
-def read(written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector) -> ir_task.Task | None:
-    """Return the task of a block without invalid settings, which are reported, or None if its kind is unknown."""
-    return _TaskReader(written, catalogue, report).read()
+def read(
+    written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector, root: Node | None = None
+) -> ir_task.Task | None:
+    """Return the task of a block without invalid settings, which are reported, or None if its kind is unknown.
+
+    `root` is the checked space, if it is known.
+    """
+    return _TaskReader(written, catalogue, report, has_function=root is not None and is_for_function(root)).read()
 
 
 def check(root: Node, task: ir_task.Task, catalogue: Catalogues, report: DiagnosticCollector) -> None:
-    """Report a task of another kind than the last steps of the pipelines solve."""
+    """Report a task of another kind than the last steps of the pipelines solve, and goals of functions for these."""
+    if task.function_goals and not is_for_function(root):
+        check_function_goal(task.function_goals[0], catalogue, report)
     wanted = ESTIMATOR_ROLES[task.kind]
     entries = [(operator, catalogue.entry(operator.catalogue, operator.name)) for operator in last_operators(root)]
     last = [(operator, entry.roles) for operator, entry in entries if entry is not None and entry.roles & _ESTIMATORS]
@@ -46,11 +53,14 @@ def check(root: Node, task: ir_task.Task, catalogue: Catalogues, report: Diagnos
 
 
 class _TaskReader:
-    def __init__(self, written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+    def __init__(
+        self, written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector, *, has_function: bool
+    ) -> None:
         self._written = written
         self._report = report
         self._kind = next((kind for kind in KINDS if kind == written.kind.text), None)
-        self._scorers = ScorerReader(catalogue, self._kind, report)
+        self._scorers = ScorerReader(catalogue, self._kind, report, has_function=has_function)
+        self._goals = GoalReader(self._scorers, report)
         self._bounds = BoundReader(self._scorers, report)
         self._first: dict[str, Span] = {}
         self._task = ir_task.Task("classification", span=written.kind.span)
@@ -67,9 +77,10 @@ class _TaskReader:
     def _setting(self, setting: ast.TaskSetting) -> None:
         match setting.keyword:
             case "minimize" | "maximize":
-                remedy = f"for several objectives write one goal: `minimize {self._example_loss}, {COSTS[0]}`"
-                if self._is_first("goal", setting, remedy):
-                    self._goals(setting)
+                example = f"minimize {self._goals.example_loss}, {ir_task.Cost.LATENCY}"
+                if self._is_first("goal", setting, f"for several objectives write one goal: `{example}`"):
+                    goal, further = self._goals.read(setting)
+                    self._task = replace(self._task, goal=goal, further_goals=further)
             case "subject to":
                 self._bound(setting)
             case "validate":
@@ -91,67 +102,6 @@ class _TaskReader:
             return False
         self._first[what] = place
         return True
-
-    # ---- the goal
-
-    def _goals(self, setting: ast.TaskSetting) -> None:
-        first, *others = setting.arguments
-        goal = self._goal(setting, first, setting.span if not others else first.span)
-        further = [self._goal(setting, each, each.span) for each in others]
-        if isinstance(goal, ir_task.CostGoal):
-            names = [each.formula for each in further if isinstance(each, ir_task.Goal)] or [self._example_loss]
-            remedy = f"write a score first: `minimize {names[0]}, {goal.formula}`"
-            self._report.add(problems.GoalForm(first.span, remedy=remedy))
-            return
-        seen: dict[str, Span] = {} if goal is None else {goal.formula: goal.span}
-        for each in further:
-            if each is None:
-                continue
-            if each.formula in seen:
-                related = (Related(seen[each.formula], "the first one"),)
-                setting_name = f"goal `{each.formula}`"
-                self._report.add(problems.RepeatedSetting(each.span, setting=setting_name, related=related))
-            seen[each.formula] = each.span
-        self._task = replace(self._task, goal=goal, further_goals=tuple(each for each in further if each is not None))
-
-    @property
-    def _example_loss(self) -> str:
-        return f"1 - {EXAMPLES[self._kind or 'classification']}"
-
-    def _goal(
-        self, setting: ast.TaskSetting, written: ast.Expression | ast.Word | ast.SplitOption, span: Span
-    ) -> ir_task.AnyGoal | None:
-        direction = "minimize" if setting.keyword == "minimize" else "maximize"
-        match written:
-            case ast.DottedName(text=cost) if cost in COSTS:
-                if direction == "minimize":
-                    return ir_task.CostGoal(ir_task.Cost(cost), span)
-                remedy = f"a cost is minimized: write `minimize {self._example_loss}, {cost}`"
-                self._report.add(problems.GoalForm(written.span, remedy=remedy))
-                return None
-            case ast.DottedName():
-                name, from_one = written, False
-            case ast.Binary("-", ast.Number(1), ast.DottedName() as name):
-                from_one = True
-            case ast.Unary("-", ast.DottedName() as name):
-                other = "maximize" if direction == "minimize" else "minimize"
-                self._report.add(problems.GoalForm(written.span, remedy=f"write `{other} {name.text}`"))
-                return None
-            case _:
-                self._report.add(problems.GoalForm(written.span, remedy=self._scorer_remedy(written, direction)))
-                return None
-        scorer = self._scorers.read(name, COSTS)
-        if scorer is None:
-            return None
-        goal = ir_task.Goal(direction, scorer, from_one, span)  # type: ignore[arg-type]
-        if (direction == "maximize") == from_one:
-            self._report.add(problems.ReversedGoal(span, scorer=scorer, remedy=_corrected_goal(goal)))
-        return goal
-
-    def _scorer_remedy(self, written: ast.Expression | ast.Word | ast.SplitOption, direction: str) -> str | None:
-        """Return a remedy for a goal such as `roc-auc` or a quoted name instead of `roc_auc`, else None."""
-        name = re.sub(r"[\s.-]+", "_", written.span.text.strip('"'))
-        return f"write `{direction} {name}`" if self._scorers.is_scorer(name) else None
 
     # ---- constraints
 
@@ -281,73 +231,6 @@ def _keyword_span(setting: ast.TaskSetting) -> Span:
         text = setting.span.source.text[end : setting.span.end]
         end += len(text) - len(text.lstrip()) + len(text.split(maxsplit=1)[0])
     return Span(setting.span.source, setting.span.start, end)
-
-
-def _corrected_goal(goal: ir_task.Goal) -> str:
-    """Return the goal that was probably meant instead of one that prefers the worst pipelines."""
-    if goal.from_one:
-        return f"`minimize {goal.formula}`"
-    forward = f"`maximize {goal.scorer}`"
-    return forward if goal.scorer.startswith("neg_") else f"`minimize 1 - {goal.scorer}` or {forward}"
-
-
-COSTS: Final = tuple(cost.value for cost in ir_task.Cost)
-EXAMPLES: Final = {"classification": "roc_auc", "regression": "r2"}
-SYNONYMS: Final[Mapping[str, str]] = {
-    "loss": "neg_log_loss", "logloss": "neg_log_loss", "cross_entropy": "neg_log_loss", "brier": "neg_brier_score",
-    "acc": "accuracy", "auc": "roc_auc", "auroc": "roc_auc", "bac": "balanced_accuracy",
-    "mae": "neg_mean_absolute_error", "mape": "neg_mean_absolute_percentage_error", "mcc": "matthews_corrcoef",
-    "mse": "neg_mean_squared_error", "rmse": "neg_root_mean_squared_error", "rmsle": "neg_root_mean_squared_log_error",
-}  # fmt: skip
-ERROR_NAMES: Final = frozenset({"error", "error_rate", "err", "misclassification", "zero_one_loss"})
-
-
-class ScorerReader:
-    """A reader of scorer names for a kind of task. If the kind is None, every scorer is accepted."""
-
-    def __init__(self, catalogue: Catalogues, kind: str | None, report: DiagnosticCollector) -> None:
-        self._known = catalogue.scorers
-        self._kind = kind
-        self._report = report
-
-    def read(self, written: ast.DottedName, others: tuple[str, ...] = ()) -> str | None:
-        """Return the scorer if it suits the task (or the catalogue lists none), or None after reporting it.
-
-        `others` are further names that may be meant.
-        """
-        name = written.text
-        if not self._known:
-            return name
-        kind = self._known.get(name)
-        if kind is None:
-            hint = self._hint(name)
-            plain = name.removesuffix("_score")
-            near = None if hint else plain if plain in self._known else nearest_name(name, (*self._known, *others))
-            self._report.add(problems.UnknownScorer(written.span, name=name, near=near, hint=hint))
-            return None
-        if self._kind is not None and kind != self._kind:
-            example = EXAMPLES[self._kind]
-            self._report.add(
-                problems.UnsuitableScorer(written.span, scorer=name, kind=self._kind, other=kind, example=example)
-            )
-            return None
-        return name
-
-    def is_scorer(self, name: str) -> bool:
-        """Return True if the catalogue has a scorer of this name, for any kind of task."""
-        return name in self._known
-
-    def _hint(self, name: str) -> str | None:
-        if name in ERROR_NAMES:
-            return "write `minimize 1 - accuracy`"
-        meant = SYNONYMS.get(name, f"neg_{name}")
-        if meant not in self._known:
-            return None
-        return (
-            f"write `maximize {meant}`, which is the negated error"
-            if meant.startswith("neg_")
-            else (f"write `{meant}`")
-        )
 
 
 MEASURES: Final = tuple(measure.value for measure in ir_task.Measure)

@@ -1,6 +1,6 @@
 """The ask-and-tell interface: the caller asks for configurations, evaluates them and tells their losses."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from os import PathLike
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields
 from spacelang.api.experiment_run import make_result, run_steps
+from spacelang.api.function_goals import function_goals
 from spacelang.api.result import Result
 from spacelang.api.run_options import AskOptions, accept_options
 from spacelang.api.search_data import (
@@ -104,7 +105,9 @@ class ExternalEvaluation(EvaluationData):
         """Return the space, and the description of the black box as the objective."""
         facts = DataFacts(BLACK_BOX_NAME, 0, 0, sha256(BLACK_BOX_NAME.encode()).hexdigest())
         bounds, sizes = constraint_bounds(experiment.space, self.constraints), self.fidelities or SINGLE_FIDELITY
-        return experiment.space, BlackBoxObjective(facts, sizes, bounds, loss_scale(self.scale))
+        return experiment.space, BlackBoxObjective(
+            facts, sizes, bounds, loss_scale(self.scale), goals=function_goals(experiment.space)
+        )
 
     def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:
         """Return the grid of the fidelities if some were given; otherwise the fidelity of the task, if there is one."""
@@ -137,7 +140,7 @@ class Suggestion:
 
     def tell(
         self,
-        loss: float | None,
+        loss: float | Mapping[str, float] | Sequence[float] | None,
         *,
         cost: float | None = None,
         constraints: Mapping[str, float] | None = None,
@@ -148,7 +151,8 @@ class Suggestion:
         Parameters
         ----------
         loss
-            The loss, which is minimised. None or a number that is not finite means that the evaluation failed.
+            The loss, which is minimised. None or a number that is not finite means that the evaluation failed. If the
+            task has goals in quotes (`minimize "val_loss"`), it is a mapping with their names, or their numbers.
         cost
             The cost in seconds; by default the time since the configuration was asked for.
         constraints
@@ -175,7 +179,9 @@ class Suggestion:
         if fidelity not in (None, self.fidelity):
             raise ValueError(f"the trial was requested at fidelity {self.fidelity}, not {fidelity}")
         seconds = perf_counter() - self._started if cost is None else cost
-        self.answer = trial_from_answer(self._job.work, loss, seconds, constraints, self._run.prepared.objective.bounds)
+        box = self._run.prepared.objective
+        goals = box.goals if isinstance(box, BlackBoxObjective) else ()
+        self.answer = trial_from_answer(self._job.work, loss, seconds, constraints, box.bounds, goals)
         if self.is_wanted:
             self._run.executor.report_result(self._job, self.answer)
             self._run.advance()

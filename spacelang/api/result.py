@@ -21,8 +21,11 @@ from spacelang.runtime.objective import HasPositiveClass, ObjectiveInfo, objecti
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
+    from matplotlib.axes import Axes
 
+    from spacelang.api.result_views import ResultViews
     from spacelang.ir.trial import TestScore
+    from spacelang.report.page.inline_page import InlinePage
     from spacelang.report.reprs import Row
     from spacelang.report.search_coverage import SearchCoverage
     from spacelang.runtime.ensembles.construction import Ensemble
@@ -93,16 +96,19 @@ class Result:
         from spacelang.report.reprs import front_text, result_text
 
         if names := objective_names(self.objective):
-            order = [choice.key for choice in self.searched.space.decisions]
-            return front_text(front_of(self.outcome, self.objective), names, order, self._rows)
+            return front_text(front_of(self.outcome, self.objective), names, self._order, self._rows)
         return result_text(self.outcome, self.objective.metric, self._rows)
 
     def _repr_html_(self) -> str:
         from spacelang.report.reprs import front_html, result_html
 
-        if objective_names(self.objective):
-            return front_html(repr(self))
+        if names := objective_names(self.objective):
+            return front_html(front_of(self.outcome, self.objective), names, self._order, self._rows)
         return result_html(self.outcome, self.objective.metric, self._rows)
+
+    @property
+    def _order(self) -> list[str]:
+        return [choice.key for choice in self.searched.space.decisions]
 
     @property
     def _rows(self) -> "Sequence[Row]":
@@ -394,6 +400,31 @@ class Result:
             metrics=recorded,
             objectives=[each.formula for each in objective_names(self.objective)],
         )
+
+    def plot(self, kind: str | None = None, axes: "Axes | None" = None) -> "Axes":
+        """Draw a plot of the run with matplotlib (extra `plots`) on `axes`, or in a new figure; return its axes.
+
+        `incumbent` is the score over time with all trials, `importance` that of variables, `parallel` has trials in
+        parallel coordinates, and `front` is the Pareto front of the first two objectives. By default it is `front` if
+        there are several objectives, otherwise `incumbent`. All are plots of `report`.
+
+        Raises ValueError for another kind or if there is too little to plot, and ImportError without matplotlib.
+        """
+        return self._views.draw(kind, axes)
+
+    def report(self) -> "InlinePage":
+        """Return the page of `spacelang report`: a notebook shows it inline, `save(path)` writes it as one HTML file.
+
+        Raises StoreError if the run has a store that cannot be read.
+        """
+        return self._views.page()
+
+    @property
+    def _views(self) -> "ResultViews":
+        from spacelang.api.result_views import ResultViews
+
+        run = (self.outcome, self.objective, self.experiment, self.initial)
+        return ResultViews(*run, self.store, self.finale, self.time_note)
 
     def leaderboard(self, n: int = 10, *, intervals: bool = True) -> "pd.DataFrame":
         """Return a table of the n best configurations, by rank: trial, score, interval, loss, cost and parameters.

@@ -34,15 +34,16 @@ def leaderboard(
     scored = pd.DataFrame(
         {"loss": losses, "low": [low for low, _ in ends], "high": [high for _, high in ends]}, dtype=float
     )
-    if metric.formula != (score := metric.formula.removeprefix("1 - ")):
-        scored = scored.assign(score=1 - scored["loss"], low=1 - scored["high"], high=1 - scored["low"])
-    else:
+    if metric.is_score:
         scored = scored.assign(score=scored["loss"])
+    else:
+        scores = scored.map(metric.score)
+        scored = scored.assign(score=scores["loss"], low=scores["high"], high=scores["low"])
     table = trials_frame(records, bounds=[], metrics=[])
     shown = table[["cost", "fidelity", "feasible", *(name for name in table if str(name).startswith("param_"))]]
     found = pd.concat([scored[["score", "low", "high", "loss"]], shown.reset_index()], axis=1)
     found.index = pd.RangeIndex(1, len(found) + 1, name="rank")
-    return found[["trial", *found.columns.drop("trial")]].rename_axis(columns=score)
+    return found[["trial", *found.columns.drop("trial")]].rename_axis(columns=metric.score_name)
 
 
 def front_table(front: "Sequence[TrialRecord]", names: "Sequence[LossName]") -> pd.DataFrame:

@@ -270,8 +270,9 @@ class SearchOptions(RunOptions, total=False):
         'formula over any space for experiments (ADMM\'s appendix 15), or an `Objective` of your own (see '
         '`spacelang.contracts`).')]
     objectives: Annotated[Iterable[str], RunOption((), doc="For a function: the names of several numbers to minimize, "
-        "which it returns by name or in this order, such as `(\"error\", \"seconds\")`. `Result.front` has the "
-        "configurations that no other one dominates. On data, `minimize 1 - roc_auc, predict_latency` in the task has "
+        "which it returns by name (further names are ignored) or in this order, such as `(\"error\", \"seconds\")`. "
+        "`Result.front` has the configurations that no other one dominates. By default they are the goals in quotes of "
+        "the task, such as `minimize \"error\"`. On data, `minimize 1 - roc_auc, predict_latency` in the task has "
         "several objectives.", check=(checks.is_iterable_of_strings, 'takes names, such as `["error", "seconds"]`'))]
     fidelities: Fidelities
     scale: Scale

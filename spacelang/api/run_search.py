@@ -201,7 +201,7 @@ def _rows(features: Any, target: Any, read: "ReadOptions", options: Mapping[str,
     """Return the data with its weights, its groups and its splitter, if given."""
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.data.related_columns import with_groups
-    from spacelang.runtime.data.splitters import order_rows
+    from spacelang.runtime.data.splitters import with_row_numbers_as_times
     from spacelang.runtime.evaluation.sample_weights import check_weights
 
     if features is None or target is None:
@@ -216,7 +216,7 @@ def _rows(features: Any, target: Any, read: "ReadOptions", options: Mapping[str,
         table, name = with_groups(table, groups)
     if validate is None or isinstance(validate, str):
         return TabularData(table, group_name=name)
-    return TabularData(order_rows(table, validate), splitter=validate, group_name=name)
+    return TabularData(with_row_numbers_as_times(table, validate), splitter=validate, group_name=name)
 
 
 def _input_kind(features: Any, prepared: PreparedExperiment) -> "PipelineInput | None":

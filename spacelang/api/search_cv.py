@@ -43,7 +43,7 @@ from spacelang.errors import remedy_in_python
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.related_columns import group_codes
-from spacelang.runtime.data.splitters import order_rows
+from spacelang.runtime.data.splitters import with_row_numbers_as_times
 from spacelang.runtime.errors import BuildError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import Split
@@ -225,7 +225,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         splits = self._checked_cv_orig.splits
         budget = budget_of(space, self.time, options["trials"], self.search_time)
         try:
-            table = order_rows(make_table(features, labels), self.cv)
+            table = with_row_numbers_as_times(make_table(features, labels), self.cv)
             if groups is not None:
                 codes = group_codes(np.asarray(groups), "`groups`")
                 table = replace(table, relations=replace(table.relations, groups=codes))

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
+from spacelang.api.function_goals import check_returned_goals, function_goals, pipeline_goals
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
-from spacelang.ir.loss_name import LossName
-from spacelang.ir.task import Fidelity, Goal, Task
+from spacelang.ir.task import Fidelity, Goal
 from spacelang.ir.trial import LossScale
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation
 from spacelang.plugins import NestedPlugin
@@ -102,22 +102,27 @@ class TabularData(EvaluationData):
             split_off_test_rows,
             test_share_or_none,
         )
-        from spacelang.runtime.pipelines.catalogue_access import check_buildable, single_target_operators, task_kind
+        from spacelang.runtime.pipelines.catalogue_access import (
+            check_no_abstract_operators,
+            single_target_operators,
+            task_kind,
+        )
         from spacelang.runtime.scoring.metric import check_metric_on_splits
 
         space, seed = experiment.space, experiment.seed
-        check_buildable(space.checked.root)
+        task = space.task
+        goal, further_goals = (None, ()) if task is None else pipeline_goals(task)
+        check_no_abstract_operators(space.checked.root)
         kind = task_kind(space.checked.root)
         if isinstance(self.table.target, pd.DataFrame):
             refuse_single_target_operators(single_target_operators(space.checked.root), self.table, kind)
             if experiment.ensemble is not None:
                 what = "an ensemble votes on one target, and scikit-learn has no vote on several"
                 raise InputError(what, "leave out the ensemble (`--ensemble 0`)")
-        task = space.task or Task(kind)
         related, validation = self.related_table(experiment)
         table, others = split_off_test_rows(related, read_test_rows(experiment.test, self.table), kind, seed)
         metric = experiment.metric
-        goal = Goal("maximize", metric) if isinstance(metric, str) else task.goal
+        goal = Goal("maximize", metric) if isinstance(metric, str) else goal
         dataset = check_and_encode_labels(table, kind, folds=_rows_needed_per_class(validation))
         if self.splitter is not None:
             dataset = split_by(self.splitter, dataset, seed)
@@ -134,8 +139,8 @@ class TabularData(EvaluationData):
         )
         recorded_settings: dict[str, Any] = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
         recorded_settings["scorer"] = None if isinstance(metric, str) else metric
-        recorded_settings["further_goals"] = task.further_goals if metric is None else ()
-        settings = EvaluationSettings(goal, validation, task.bounds, seed, **recorded_settings)
+        recorded_settings["further_goals"] = tuple(further_goals) if metric is None else ()
+        settings = EvaluationSettings(goal, validation, () if task is None else task.bounds, seed, **recorded_settings)
         objective = DataObjective(space.checked, dataset, settings, tested=tested)
         if self.splitter is not None or (dataset.relations and not table.splits):
             check_metric_on_splits(
@@ -266,9 +271,9 @@ class BlackBoxData(EvaluationData):
         if isinstance(box, Objective):
             return space, _check_own_objective(space, box, said)
         sizes, bounds = validate_fidelities(self.fidelities), constraint_bounds(space, self.constraints)
-        names = tuple(map(LossName.of_formula, check_objective_names(self.objective_names)))
+        goals = function_goals(space, self.objective_names)
         scale = loss_scale(self.scale)
-        return space, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=scale, objective_names=names)
+        return space, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=scale, goals=goals)
 
     def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> Fidelity | None:
         """Return the grid of the fidelities if the black box has several, otherwise the fidelity of the task."""
@@ -294,6 +299,7 @@ def _artificial_objective(space: Space, reference: str, said: list[str]) -> Obje
 def _check_own_objective(space: Space, objective: Objective, said: list[str]) -> Objective:
     name = objective.facts.name
     _refuse_settings(name, said)
+    check_returned_goals(space, objective)
     measured = {bound.name for bound in objective.bounds}
     unmeasured = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
     if unmeasured:
@@ -322,22 +328,6 @@ def validate_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:
     if not (found and whole and all(one < other for one, other in pairwise(found))):
         raise ValueError(f"fidelities must be increasing positive integers such as (1, 3, 9), not {found}")
     return found
-
-
-RESERVED_NAMES: Final = ("loss", "cost", "constraints")  # The keys of an answer with more than a loss
-
-
-def check_objective_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of several objectives; raises ValueError unless they are different and at least two, or none."""
-    if not names:
-        return ()
-    if len(names) == 1:
-        raise ValueError(f"`objectives` names only `{names[0]}`: leave it out, and return the loss")
-    if len(set(names)) < len(names) or not all(each.strip() for each in names):
-        raise ValueError(f"`objectives` must be different names, such as `('error', 'seconds')`, not {names}")
-    if reserved := [name for name in names if name in RESERVED_NAMES]:
-        raise ValueError(f"`objectives` has `{reserved[0]}`, which has another meaning in answers: choose another name")
-    return names
 
 
 def fidelities_of(aim: ObjectiveInfo) -> tuple[int, ...] | None:

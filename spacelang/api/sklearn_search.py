@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from spacelang.api.experiment import PreparedExperiment
 from spacelang.api.space import Space
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import NEGATED_PREFIX
+from spacelang.ir.task import NEGATED_PREFIX, FunctionGoal
 from spacelang.ir.trial import Trial
 from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, options_of
 from spacelang.runtime.budget import Budget
@@ -200,6 +200,9 @@ def task_scorer(space: Space) -> str | None:
     if space.task is not None and space.task.further_goals:
         names = ", ".join(f"`{each.formula}`" for each in space.task.goals)
         raise ValueError(f"the task has several objectives ({names}): pass `scoring`, or use `search`")
+    if isinstance(goal, FunctionGoal):
+        message = f"`{goal.direction} {goal.formula}` is a goal of your own function: use `search` or `ask_and_tell`"
+        raise ValueError(message)  # noqa: TRY004 - like other goals that do not fit
     return None if goal is None or (goal.direction == "maximize") == goal.from_one else goal.scorer
 
 

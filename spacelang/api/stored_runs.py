@@ -37,7 +37,7 @@ from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
 from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord
 from spacelang.runtime.pareto import pareto_front
 from spacelang.runtime.pipelines import PipelineInput
-from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
+from spacelang.runtime.pipelines.catalogue_access import check_no_abstract_operators, task_kind
 from spacelang.runtime.pipelines.used_columns import used_columns
 from spacelang.runtime.storage.data_reference import named_data, readable_data
 from spacelang.runtime.storage.header import (
@@ -208,7 +208,7 @@ def reopen_run(
         raise DataError(what, f"see the results of the run with `spacelang show {path}`")
     reference = _data_reference(header) if data is None else data
     space = stored_space(header, path, allow)
-    check_buildable(space.checked.root)
+    check_no_abstract_operators(space.checked.root)
     said = _data_options(header, reference, DataOptions(target, test), reading)
     table = related_table(load_dataset(reference, said.target, said.reading), header)
     rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), said.test))

@@ -168,6 +168,11 @@ class Comparison:
 
         return summary_frame(self.results)
 
+    def _repr_html_(self) -> str:
+        from spacelang.bench.comparison.summary import summary_html
+
+        return summary_html(self.results)
+
     def to_latex(self) -> str:
         r"""Return the table of `to_frame` as LaTeX, the best values in bold; it needs `\usepackage{booktabs}`."""
         from spacelang.bench.comparison.summary import summary_latex

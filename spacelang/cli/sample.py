@@ -38,5 +38,4 @@ def command(
         for configuration in Sampler(loaded.counted, advised=advised).configurations(count, default_rng(seed)):
             print_json(configuration.to_dict())
     except SamplingFailedError as error:
-        lines = ", ".join(str(constraint.span.line) for constraint in error.constraints)
-        fail(str(error), f"loosen the constraints of line {lines}", status=BAD_INPUT)
+        fail(str(error), error.remedy, status=BAD_INPUT)

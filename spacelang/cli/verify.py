@@ -49,7 +49,7 @@ def command(
             compile_with_target(target, chosen, loaded.counted), loaded.counted, count=count, seed=seed, draws=draws
         )
     except SamplingFailedError as error:
-        fail(str(error), "loosen the constraints over ranges", status=BAD_INPUT)
+        fail(str(error), error.remedy, status=BAD_INPUT)
     if json:
         print_json(_document(target, found))
     else:

@@ -239,3 +239,22 @@ class WrongSplitOption(Diagnostic):
     problem: str
     remedy: str
     reason: str = ""
+
+
+class FunctionGoalForm(Diagnostic):
+    """A goal in quotes is a number that your own objective function returns under this name.
+
+    Such goals are for spaces with abstract operators, which are searched by `search(objective=…)` and `ask_and_tell`.
+    Several names are several objectives; a minus sign maximizes one of them:
+
+        minimize "val_loss"
+        minimize "seconds", -"accuracy"
+    """
+
+    code = "SL814"
+    MESSAGE = "{problem}"
+    LABEL = "this cannot be a goal"
+    HELPS = ("{remedy}",)
+
+    problem: str
+    remedy: str

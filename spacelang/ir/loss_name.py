@@ -6,6 +6,7 @@ from typing import Final
 from spacelang.ir.task import NEGATED_PREFIX
 
 FROM_ONE: Final = "1 - "  # The start of the formula of a loss that is 1 minus a score
+MINUS: Final = "-"  # The start of the formula of a loss that is minus a number
 SCORE_DIGITS: Final = ".6g"  # The format of the score of a trial
 INTERVAL_DIGITS: Final = ".4g"  # The format of scores on test rows and of the ends of intervals: they are uncertain
 
@@ -14,8 +15,9 @@ INTERVAL_DIGITS: Final = ".4g"  # The format of scores on test rows and of the e
 class LossName:
     """The name of a score and the formula that turns it into the loss (`1 - roc_auc`).
 
-    Users are shown the score: `roc_auc` for the loss `1 - roc_auc`. Any other formula is its own score, such as the
-    error `log_loss` of the scorer `neg_log_loss`, which is better the smaller it is.
+    Users are shown the score: `roc_auc` for the loss `1 - roc_auc`, and `accuracy` for the loss `-accuracy`, which is
+    that of `maximize "accuracy"`. Any other formula is its own score, such as the error `log_loss` of the scorer
+    `neg_log_loss`, which is better the smaller it is.
 
     >>> LossName.of_formula("1 - roc_auc").describe(0.25, 0.125, 0.5)
     'roc_auc 0.75 [0.5, 0.875]'
@@ -29,13 +31,13 @@ class LossName:
     @staticmethod
     def of_formula(formula: str) -> "LossName":
         """Return the name of the loss with a formula, as a store has it, made of one of scikit-learn's scorers."""
-        score = formula.removeprefix(FROM_ONE)
+        score = _score_name(formula)
         return LossName(score if score != formula else f"{NEGATED_PREFIX}{formula}", formula)
 
     @property
     def score_name(self) -> str:
         """The name of the score: `roc_auc` for `1 - roc_auc`, `log_loss` for `log_loss`."""
-        return self.formula.removeprefix(FROM_ONE)
+        return _score_name(self.formula)
 
     @property
     def is_score(self) -> bool:
@@ -44,7 +46,9 @@ class LossName:
 
     def score(self, loss: float) -> float:
         """Return the score that a loss stands for; `score(score(loss))` is the loss."""
-        return loss if self.is_score else 1.0 - loss
+        if self.is_score:
+            return loss
+        return (1.0 if self.formula.startswith(FROM_ONE) else 0.0) - loss
 
     def maybe_score(self, loss: float | None) -> float | None:
         """Return the score that a loss stands for; None for None."""
@@ -70,6 +74,11 @@ class LossName:
     def describe_loss(self, loss: float, digits: str = SCORE_DIGITS) -> str:
         """Return the loss with its formula as text, to be shown after the score; empty if the loss is the score."""
         return "" if self.is_score else f"{self.formula} {loss:{digits}}"
+
+
+def _score_name(formula: str) -> str:
+    prefix = next((each for each in (FROM_ONE, MINUS) if formula.startswith(each)), "")
+    return formula[len(prefix) :]
 
 
 UNNAMED_LOSS: Final = LossName("loss", "loss")  # The name of a loss that has no other name

@@ -5,6 +5,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound, literal, quoted
 from spacelang.ir.expr import INACTIVE, Constant, ExpressionValue, is_true
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, partially_evaluate
+from spacelang.ir.range_bounds import bounded_address
 from spacelang.ir.space import (
     Choice,
     Constraint,
@@ -66,7 +67,7 @@ def all_exclusions(space: Space, configuration: Configuration) -> tuple[Exclusio
     own = {variable.key for variable in space.variables.values()}
     extra = (key for key in configuration if key not in met and (is_decided or key not in own))
     wrong |= {key: _inactive_exclusion(space, structure, key) for key in extra}
-    return (*wrong.values(), *(_constraint_exclusion(c) for c in space.constraints if known.must_violate(c)))
+    return (*wrong.values(), *(_constraint_exclusion(space, c) for c in space.constraints if known.must_violate(c)))
 
 
 class _ValidPart:
@@ -145,7 +146,7 @@ def member_or_exclusion(space: Space, configuration: Configuration) -> Configura
     if extra is not None:
         return _inactive_exclusion(space, structure, extra)
     broken = next((c for c in space.constraints if is_violated(c, assignment)), None)
-    return Configuration(values) if broken is None else _constraint_exclusion(broken)
+    return Configuration(values) if broken is None else _constraint_exclusion(space, broken)
 
 
 def is_violated(constraint: Constraint, assignment: Assignment) -> bool:
@@ -239,6 +240,10 @@ def _unknown_key_exclusion(space: Space, key: str) -> ExclusionReason:
     return ExclusionReason(key, f"the space has no `{key}`{hint}", space.root.span)
 
 
-def _constraint_exclusion(constraint: Constraint) -> ExclusionReason:
+def _constraint_exclusion(space: Space, constraint: Constraint) -> ExclusionReason:
+    bounded = bounded_address(constraint)
+    if bounded in space.variables and constraint.span.text:
+        reason = f"this combination breaks the bound `{constraint.span.text}` of `{space.variables[bounded].key}`"
+        return ExclusionReason("", reason, constraint.span)
     word = "is forbidden" if constraint.forbidden else "breaks a requirement"
     return ExclusionReason("", f"this combination {word}: {constraint.span.text}".rstrip(": "), constraint.span)

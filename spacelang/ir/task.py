@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -11,7 +11,7 @@ from math import inf, isfinite
 from typing import ClassVar, Final, Literal, TypeAlias, assert_never
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.ir.domain import literal
+from spacelang.ir.domain import literal, quoted
 from spacelang.ir.validation import DeclaredValidation, describe_validation
 from spacelang.text import NO_SPAN, Span, format_number
 
@@ -56,7 +56,62 @@ class CostGoal:
         return self.measure.value
 
 
-AnyGoal: TypeAlias = Goal | CostGoal
+PipelineGoal: TypeAlias = Goal | CostGoal
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionGoal:
+    """A number to minimize or maximize that the user's objective function returns under a name.
+
+    With `is_negated`, the goal is minus the number, as in `minimize "seconds", -"accuracy"`.
+    """
+
+    direction: Literal["minimize", "maximize"]
+    name: str
+    is_negated: bool = False
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
+
+    @property
+    def formula(self) -> str:
+        """The minimized or maximized expression in the syntax of the language, e.g. `"val_loss"`."""
+        return f"{'-' if self.is_negated else ''}{quoted(self.name)}"
+
+    @property
+    def is_maximized(self) -> bool:
+        """True if greater numbers are better, so that the loss is minus the number."""
+        return (self.direction == "maximize") is not self.is_negated
+
+    @property
+    def loss_formula(self) -> str:
+        """The formula of the loss, e.g. `val_loss` or `-accuracy`."""
+        return f"{'-' if self.is_maximized else ''}{self.name}"
+
+
+AnyGoal: TypeAlias = PipelineGoal | FunctionGoal
+RESERVED_NAMES: Final = ("loss", "cost", "constraints")  # The keys of the answer of a function with more than a loss
+
+
+def function_goal_problem(goal: AnyGoal, goals: Sequence[AnyGoal]) -> tuple[str, str] | None:
+    """Return what is wrong with one of the goals of a task, and the remedy, if a user's function returns some of them.
+
+    A single goal may be called `loss`, which is what the answer of a function without goals has.
+    """
+    named = next((each for each in goals if isinstance(each, FunctionGoal)), None)
+    if named is None:
+        return None
+    if not isinstance(goal, FunctionGoal):
+        problem = f"`{goal.formula}` is measured on a fitted pipeline, and `{named.formula}` is returned by a function"
+        return problem, "write all names in quotes, and return all numbers from your function"
+    if not goal.name.strip() or not goal.name.isprintable():
+        return f"`{goal.formula}` is not a name", 'write a name such as `minimize "val_loss"`'
+    if goal.name.startswith("-"):
+        name, other = quoted(goal.name[1:]), "maximize" if goal.direction == "minimize" else "minimize"
+        remedy = f"write `{other} {name}`" if len(goals) == 1 else f"write the sign before the name: `-{name}`"
+        return f"the name `{goal.formula}` starts with a minus sign", remedy
+    if goal.name in RESERVED_NAMES and (goal.name != "loss" or len(goals) > 1):
+        problem = f"`{goal.name}` has another meaning in the answer of a function"
+        return problem, "choose another name, and return the number under that"
+    return None
 
 
 class Measure(StrEnum):
@@ -164,7 +219,7 @@ class Task:
     """
 
     kind: Kind
-    goal: Goal | None = None
+    goal: Goal | FunctionGoal | None = None
     bounds: tuple[Bound, ...] = ()
     validation: DeclaredValidation | None = None
     fidelity: Fidelity | None = None
@@ -176,6 +231,11 @@ class Task:
     def goals(self) -> tuple[AnyGoal, ...]:
         """All goals in the order of the text; empty if the task states none."""
         return () if self.goal is None else (self.goal, *self.further_goals)
+
+    @property
+    def function_goals(self) -> tuple[FunctionGoal, ...]:
+        """The goals that a user's function returns, in the order of the text."""
+        return tuple(each for each in self.goals if isinstance(each, FunctionGoal))
 
 
 # ---- units and text

@@ -164,7 +164,7 @@ def operator_address(operator: ir.Operator) -> str:
     return ""
 
 
-def addresses_of(node: ir.Node) -> Iterator[str]:
+def _addresses_for_grouping(node: ir.Node) -> Iterator[str]:
     """Yield the addresses of the parts of a structure that have one; decisions of stages are skipped."""
     match node:
         case ir.Operator():
@@ -174,7 +174,7 @@ def addresses_of(node: ir.Node) -> Iterator[str]:
         case ir.Product():
             yield from (node.children[0].address,) if node.kind is ir.ProductKind.PERMUTATION else ()  # type: ignore[union-attr]
             for child in node.children:
-                yield from addresses_of(child)
+                yield from _addresses_for_grouping(child)
         case ir.Hyperparameter():
             yield node.address
 
@@ -182,7 +182,7 @@ def addresses_of(node: ir.Node) -> Iterator[str]:
 def group_name_per_step(nodes: Sequence[ir.Node], prefix: str) -> list[str]:
     """Return the group of each step; without addresses, it is that of both neighbours, if they agree."""
     found = [_step_group(node, prefix) for node in nodes]
-    spoken = [place for place, node in enumerate(nodes) if any(addresses_of(node))]
+    spoken = [place for place, node in enumerate(nodes) if any(_addresses_for_grouping(node))]
     for before, behind in pairwise(spoken):
         if found[before] == found[behind]:
             found[before:behind] = [found[before]] * (behind - before)
@@ -194,7 +194,7 @@ def _step_group(node: ir.Node, prefix: str) -> str:
     if is_sequence(node):
         return ""
     before = f"{prefix}." if prefix else ""
-    addresses = [*addresses_of(node)]
+    addresses = [*_addresses_for_grouping(node)]
     if addresses and not any(address.startswith(before) for address in addresses):
         return PIPELINE_GROUP
     if not all(address.startswith(before) for address in addresses):

@@ -183,6 +183,39 @@ class GridReduction:
         return self.values[index]
 
 
+@dataclass(frozen=True, slots=True)
+class ScaledRangeReduction:
+    """A replacement of a range of floats by the range times `2 ** exponent`; decoded numbers are clipped to it."""
+
+    part: Real
+    exponent: int = 0
+
+    @property
+    def domain(self) -> Real:
+        """The scaled range."""
+        lower, upper = (math.ldexp(end, self.exponent) for end in (self.part.lower, self.part.upper))
+        return Real(lower, upper, log=self.part.log)
+
+    def encode(self, value: Value) -> float:
+        """Return the scaled number."""
+        assert isinstance(value, int | float)
+        return math.ldexp(float(value), self.exponent)
+
+    def decode(self, value: Value) -> float:
+        """Return the member nearest to a scaled number."""
+        assert isinstance(value, int | float)
+        return min(max(math.ldexp(float(value), -self.exponent), self.part.least), self.part.greatest) + 0.0
+
+
+def scaling_exponent(part: Real) -> int:
+    """Return the power of two by which to scale a range so that 13 decimals suffice; 0 if they already do."""
+    largest = max(abs(part.lower), abs(part.upper))
+    smallest = part.lower if part.log else largest
+    if (1e-8 if part.log else 1e-3) <= smallest and largest <= 1e15:
+        return 0
+    return min(1 - math.frexp(smallest)[1], 900 - math.frexp(largest)[1])
+
+
 def spaced_members(part: Grid | Real, points: int) -> list[Value]:
     """Return `points` members of a range, evenly spaced on its scale, with both ends; fewer if some are equal."""
     at = from_unit_function(part)

@@ -43,26 +43,36 @@ def front_lines(
     front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], most: int = MAX_ROWS
 ) -> Iterator[str]:
     """Yield a headline and a table of the front, by rank; `order` has the keys of decisions in pipeline order."""
+    headline, rows, more = front_rows(front, names, order, most)
+    yield headline
+    if not front:
+        return
+    yield ""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
+        yield f"  {'  '.join(cells)}  {row[-1]}"
+    if more:
+        yield f"  {more}"
+
+
+def front_rows(
+    front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], most: int = MAX_ROWS
+) -> tuple[str, list[tuple[str, ...]], str]:
+    """Return a headline, the cells of a table with its head, and how many more trials there are (or nothing)."""
     scores = score_names(names)
     objectives = f"{', '.join(scores[:-1])} and {scores[-1]}"
+    headline = f"Pareto front of {objectives}: {count_with_noun(len(front), 'trial')} that no other one dominates"
     if not front:
-        yield f"No trial satisfies all constraints, so the Pareto front of {objectives} is empty."
-        return
-    yield f"Pareto front of {objectives}: {count_with_noun(len(front), 'trial')} that no other one dominates"
-    yield ""
-    rows = [("rank", "trial", *scores, "pipeline")]
+        headline = f"No trial satisfies all constraints, so the Pareto front of {objectives} is empty."
+    rows: list[tuple[str, ...]] = [("rank", "trial", *scores, "pipeline")]
     for rank, record in enumerate(front[:most], start=1):
         values = objective_values(record.trial)
         shown = (format_objective(name, value) for name, value in zip(names, values, strict=True))
         rows.append(
             (f"{rank}", f"{record.index}", *shown, one_line_pipeline(record.trial.request.configuration, order))
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
-        yield f"  {'  '.join(cells)}  {row[-1]}"
-    if len(front) > most:
-        yield f"  and {len(front) - most} more"
+    return headline, rows, f"and {len(front) - most} more" if len(front) > most else ""
 
 
 def front_document(front: "Sequence[TrialRecord]", names: Sequence[LossName]) -> list[dict[str, object]]:

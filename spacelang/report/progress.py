@@ -1,8 +1,9 @@
-"""Progress of a run on standard error: a live line on a terminal, otherwise a line from time to time."""
+"""Progress of a run: a live line on a terminal, a bar in a notebook, otherwise a line from time to time."""
 
 from collections import Counter
-from importlib.util import find_spec
-from typing import Final
+from html import escape
+from time import monotonic
+from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn
@@ -11,22 +12,28 @@ from rich.text import Text
 
 from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
 from spacelang.ir.trial import Status
+from spacelang.optional_imports import import_optional
 from spacelang.report.trial_results import describe_counts
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.listeners import Closeable, SilentListener
 
 SECONDS_BETWEEN_LINES: Final = 30.0  # Seconds between two lines if there is no terminal
+SECONDS_BETWEEN_UPDATES: Final = 0.2  # Seconds between two updates of a notebook
 
 
-def progress_listener(console: Console, metric: LossName = UNNAMED_LOSS) -> "LiveProgress | PlainProgress":
+def progress_listener(
+    console: Console, metric: LossName = UNNAMED_LOSS
+) -> "LiveProgress | NotebookProgress | PlainProgress":
     """Return the listener that suits the console, which should write to standard error; close it at the end."""
+    if console.is_jupyter:
+        return NotebookProgress(metric)
     return LiveProgress(console, metric) if can_show_bars(console) else PlainProgress(console, metric)
 
 
 def can_show_bars(console: Console) -> bool:
-    """Return True if the console is a terminal, or a notebook that can show progress bars."""
-    return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+    """Return True if the console is a terminal or a notebook."""
+    return console.is_terminal or console.is_jupyter
 
 
 class LiveProgress(Closeable):
@@ -56,6 +63,60 @@ class LiveProgress(Closeable):
     def finished(self, outcome: Outcome) -> None:  # noqa: ARG002 - the signature of a listener
         """Remove the bar, because the summary follows."""
         self._progress.stop()
+
+
+class NotebookProgress(Closeable):
+    """A bar and a line in a notebook, as HTML that is updated after trials; the last line stays.
+
+    It needs no widgets, so it also works in editors, and a saved notebook shows how the run ended.
+    """
+
+    def __init__(self, metric: LossName = UNNAMED_LOSS) -> None:
+        self._counts, self._updated, self._text = _Counts(metric), 0.0, ""
+        self._display: Any = None
+        self._trials: int | None = None
+        self._seconds: float | None = None
+
+    def started(self, budget: Budget) -> None:
+        """Show the bar."""
+        shown = import_optional("IPython", "IPython.display")
+        self._trials, self._seconds = budget.trials, budget.smaller_seconds_limit
+        self._display = shown.display(shown.HTML(self._html("waiting for the first trial", 0.0)), display_id=True)
+
+    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+        """Update the bar after a trial."""
+        self._counts.add(record)
+        self._text = self._counts.text(best)
+        if (now := monotonic()) - self._updated >= SECONDS_BETWEEN_UPDATES:
+            self._updated = now
+            self._show(self._html(f"{self._text}, {self._time(record.finished)}", record.finished))
+
+    def finished(self, outcome: Outcome) -> None:
+        """Replace the bar by the last line."""
+        self._show(escape(f"{self._text or 'no trial'} in {outcome.seconds:.1f} s"))
+        self._display = None
+
+    def close(self) -> None:
+        """Replace the bar by the last line of a run that an error has ended."""
+        self._show(escape(f"{self._text or 'no trial'}, ended by an error"))
+        self._display = None
+
+    def _show(self, html: str) -> None:
+        if self._display is not None:
+            self._display.update(import_optional("IPython", "IPython.display").HTML(html))
+
+    def _html(self, text: str, seconds: float) -> str:
+        shares = []
+        if self._trials:
+            shares.append(self._counts.trials / self._trials)
+        if self._seconds:
+            shares.append(seconds / self._seconds)
+        value = f'value="{min(1.0, max(shares)):.3f}"' if shares else ""
+        return f'<progress {value} style="width:12em"></progress> {escape(text)}'
+
+    def _time(self, seconds: float) -> str:
+        end = "" if self._seconds is None else f" of {_clock_face(self._seconds)}"
+        return f"{_clock_face(seconds)}{end}"
 
 
 class PlainProgress(SilentListener, Closeable):

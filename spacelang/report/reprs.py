@@ -25,7 +25,7 @@ from spacelang.ir.space import (
     subtree,
 )
 from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
-from spacelang.report.front_lines import front_lines
+from spacelang.report.front_lines import front_lines, front_rows
 from spacelang.serialization.syntax_nodes import expression_speller, show_expression, with_spelled_names
 from spacelang.text import pad_columns
 
@@ -74,11 +74,6 @@ def front_text(
     lines = (line for line in front_lines(front, names, order) if line)
     shown = [_cut(make_visible(line)) for line in lines]
     return "\n".join((f"Result: {shown[0].strip()}", *shown[1:], *(_cut(f"  {name}: {said}") for name, said in rows)))
-
-
-def front_html(text: str) -> str:
-    """Return the text of a front in HTML."""
-    return f"<pre>{_safe(text)}</pre>"
 
 
 def result_rows(
@@ -192,32 +187,54 @@ def result_html(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> st
         head = f"{_safe(metric.score_name)} <b>{metric.score(loss):.5g}</b>{_safe(f' ({beside})' if beside else '')}"
     cells = [*rows, *((key, literal(value)) for key, value in values)]
     body = "".join(f"<tr><th style='text-align:left'>{_safe(k)}</th><td>{_safe(v)}</td></tr>" for k, v in cells)
-    return f"<div>{head}{curve_svg(outcome.curve, outcome.seconds)}<table>{body}</table></div>"
+    return f"<div>{head}{curve_svg(outcome.curve, outcome.seconds, metric)}<table>{body}</table></div>"
 
 
-def curve_svg(curve: "Sequence[Improvement]", seconds: float, size: tuple[int, int] = (480, 120)) -> str:
-    """Return the loss of the incumbent over time as an SVG step curve; empty with fewer than two points."""
+def front_html(
+    front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], rows: Sequence[Row]
+) -> str:
+    """Return the result of several objectives in HTML: the front, and the `rows` about the search."""
+    headline, (head, *trials), more = front_rows(front, names, order)
+    cells = "".join(_table_row(each) for each in trials)
+    heading = "".join(f"<th>{_safe(each)}</th>" for each in head)
+    table = f"<table><tr>{heading}</tr>{cells}</table>" if trials else ""
+    facts = "".join(f"<br>{_safe(f'{name}: {said}')}" for name, said in rows)
+    return f"<div>{_safe(headline)}{table}{_safe(more)}{facts}</div>"
+
+
+def _table_row(cells: Sequence[str]) -> str:
+    *numbers, last = map(_safe, cells)
+    shown = "".join(f"<td>{each}</td>" for each in numbers)
+    return f"<tr>{shown}<td style='text-align:left'>{last}</td></tr>"
+
+
+def curve_svg(
+    curve: "Sequence[Improvement]", seconds: float, metric: LossName, size: tuple[int, int] = (480, 120)
+) -> str:
+    """Return the score of the incumbent over time as an SVG step curve; empty with fewer than two points."""
     if len(curve) < 2:
         return ""
     width, height = size
-    losses = [point.loss for point in curve]
-    low, high, end = min(losses), max(losses), max(seconds, curve[-1].seconds) or 1.0
+    scores = [metric.score(point.loss) for point in curve]
+    low, high, end = min(scores), max(scores), max(seconds, curve[-1].seconds) or 1.0
 
-    def place(point: float, loss: float) -> tuple[float, float]:
-        return 5 + point / end * (width - 10), height - 15 - (loss - low) / ((high - low) or 1.0) * (height - 30)
+    def place(point: float, score: float) -> tuple[float, float]:
+        return 5 + point / end * (width - 10), height - 15 - (score - low) / ((high - low) or 1.0) * (height - 30)
 
-    steps = [place(curve[0].seconds, losses[0])]
-    for before, after in pairwise(curve):
-        steps.extend((place(after.seconds, before.loss), place(after.seconds, after.loss)))
-    steps.append(place(end, losses[-1]))
+    steps = [place(curve[0].seconds, scores[0])]
+    for after, (before, score) in zip(curve[1:], pairwise(scores), strict=True):
+        steps.extend((place(after.seconds, before), place(after.seconds, score)))
+    steps.append(place(end, scores[-1]))
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in steps)
-    said = f"the loss of the incumbent falls from {high:.5g} to {low:.5g} in {end:.3g} s"
+    first, last = scores[0], scores[-1]
+    said = _safe(f"the {metric.score_name} of the incumbent goes from {first:.5g} to {last:.5g} in {end:.3g} s")
+    start_height, end_height = (12, height - 2) if first > last else (height - 2, 12)
     return (
         f'<svg width="{width}" height="{height}" role="img" aria-label="{said}" style="display:block">'
         f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
-        f'<text x="5" y="12" font-size="11" fill="currentColor">{high:.4g}</text>'
-        f'<text x="{width - 5}" y="{height - 2}" font-size="11" fill="currentColor" text-anchor="end">'
-        f"{low:.4g} after {end:.3g} s</text></svg>"
+        f'<text x="5" y="{start_height}" font-size="11" fill="currentColor">{first:.4g}</text>'
+        f'<text x="{width - 5}" y="{end_height}" font-size="11" fill="currentColor" text-anchor="end">'
+        f"{last:.4g} after {end:.3g} s</text></svg>"
     )
 
 

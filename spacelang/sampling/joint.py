@@ -16,12 +16,15 @@ from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.joint_regions import JointRegions
 from spacelang.sampling.ordered import OrderedSampler, can_draw
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
+from spacelang.sampling.summed import SummedSampler, can_draw_sum
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
+from spacelang.solver.counted_ranges import CountedRanges, counted_ranges
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import Network
-from spacelang.solver.ordered_relations import ordered_relations
+from spacelang.solver.range_equations import simplex_remedy
+from spacelang.solver.summed_ranges import SummedRanges
 
 MAX_ATTEMPTS: Final = 10_000
 """The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
@@ -34,11 +37,17 @@ MAX_BATCH: Final = 1 << 16  # The maximum number of joint draws per attempt of r
 
 
 class SamplingFailedError(Exception):
-    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling."""
+    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling.
 
-    def __init__(self, constraints: tuple[Constraint, ...]) -> None:
+    `remedy` says what to do about it; it is also a note of the exception.
+    """
+
+    def __init__(self, constraints: tuple[Constraint, ...], remedy: str | None = None) -> None:
         super().__init__(f"none of {MAX_ATTEMPTS:,} draws satisfies the constraints over ranges")
         self.constraints = constraints
+        lines = ", ".join(str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints))
+        self.remedy = remedy or (f"loosen the constraints of line {lines}" if lines else "loosen the constraints")
+        self.add_note(self.remedy)
 
 
 class ProbabilityWeights(Weights):
@@ -57,6 +66,12 @@ class ProbabilityWeights(Weights):
         return max(probability_by_prior(cell, hyperparameter.domain, prior), POINT_WEIGHT)
 
 
+def _exact_sampler(relations: CountedRanges | None) -> OrderedSampler | SummedSampler | None:
+    if isinstance(relations, SummedRanges):
+        return SummedSampler(relations) if can_draw_sum(relations) else None
+    return None if relations is None else OrderedSampler(relations)
+
+
 class JointSampler:
     """A sampler of the hyperparameters of one network that contains no decision.
 
@@ -72,9 +87,11 @@ class JointSampler:
         """Compile the samplers; `constraints` are reported in `SamplingFailedError` if values are too rare."""
         self._ranges = network.ranges
         self._constraints = constraints
+        members = {member.address: member for member in network.members}
+        self._remedy = simplex_remedy(members, network.constraints)
         solver = Solver(model, ProbabilityWeights(advised=advised))
         self._state_sampler = JointWeightedSampler(solver.solve(network))
-        nodes = {member.address: member.node for member in network.members if isinstance(member.node, Hyperparameter)}
+        nodes = {address: each.node for address, each in members.items() if isinstance(each.node, Hyperparameter)}
         self._domains: dict[str, Domain] = {address: node.domain for address, node in nodes.items()}
         self._cells = {
             address: CellSampler(nodes[address].domain, mine, prior_of(nodes[address], advised=advised))
@@ -82,10 +99,10 @@ class JointSampler:
         }
         self._numeric = {a: np.array([is_number(c.representative) for c in mine]) for a, mine in network.cells.items()}
         self._regions: JointRegions | None = None
-        relations = ordered_relations(network) if self._ranges else None
+        relations = counted_ranges(network) if self._ranges else None
         is_plain = all(can_draw(node.domain, prior_of(node, advised=advised)) for node in nodes.values())
-        self._ordered = OrderedSampler(relations) if relations is not None and is_plain else None
-        if self._ordered is None and self._ranges and self._accepted_part() < MIN_ACCEPTED:
+        self._exact = _exact_sampler(relations) if is_plain else None
+        if self._exact is None and self._ranges and self._accepted_part() < MIN_ACCEPTED:
             self._regions = JointRegions(network, advised=advised)
             self._state_sampler = JointWeightedSampler(solver.solve(self._regions.network))
 
@@ -101,8 +118,8 @@ class JointSampler:
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield each address with its active entries and values. Raise SamplingFailedError if too few draws fit."""
-        if self._ordered is not None:
-            yield from self._ordered.draw(count, rng)
+        if self._exact is not None:
+            yield from self._exact.draw(count, rng)
             return
         states, codes = self._draw_once(count, rng)[:2] if not self._ranges else self._draw_with_rejection(count, rng)
         for address, values in codes.items():
@@ -122,7 +139,7 @@ class JointSampler:
         found, tried, size = 0, 0, count
         while found < count:
             if tried >= MAX_ATTEMPTS * (found + 1):
-                raise SamplingFailedError(self._constraints)
+                raise SamplingFailedError(self._constraints, self._remedy)
             states, codes, accepted = self._draw_once(size, rng)
             good = np.flatnonzero(accepted & self._is_consistent(states, codes, size))[: count - found]
             kept.append(({a: s[good] for a, s in states.items()}, {a: v.take(good) for a, v in codes.items()}))

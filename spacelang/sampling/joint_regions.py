@@ -54,7 +54,7 @@ class JointRegions:
 
     @property
     def approximate_addresses(self) -> list[tuple[str, ...]]:
-        """The addresses of the hyperparameters of each region whose draws are approximate."""
+        """For each region that can only be drawn from approximately, the addresses of its hyperparameters."""
         regions = (each for group in self._groups for each in group.regions.values())
         return [tied.names for region, tied in regions if region.is_approximate]
 

@@ -21,7 +21,7 @@ class OrderedSampler:
     def __init__(self, relations: OrderedRelations) -> None:
         """Compute the partial sums of the weights of each range."""
         self._ranges = tuple(reversed(relations.ranges))
-        weights = {each.address: _value_weights(each.grid) * relations.allowed(each) for each in relations.ranges}
+        weights = {each.address: value_weights(each.grid) * relations.allowed(each) for each in relations.ranges}
         self._steps: dict[str, _ConditionalDraw] = {}
         for each in relations.ranges:
             mine = weights[each.address]
@@ -78,7 +78,7 @@ def can_draw(domain: Domain, prior: Prior | None) -> bool:
     return isinstance(domain, Grid) and prior is None
 
 
-def _value_weights(grid: Grid) -> Array:
+def value_weights(grid: Grid) -> Array:
     """Return the weight of each value: equal ones, or those of the interval of half a step around it, under `log`."""
     if not grid.log:
         return np.ones(grid.size)

@@ -11,7 +11,7 @@ it is on the line of the enclosing part. The texts of all these lines are includ
 A document may come from a stranger. Whatever would fail later is rejected here, with its path in the document.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
@@ -80,18 +80,44 @@ def _goal(direction: Any, about: str) -> ObjectCodec[task.Goal]:
     )
 
 
-_GOAL: Final[JsonCodec[task.Goal]] = UnionCodec(
-    "A scorer to minimise or maximise.",
-    "a goal",
-    {"minimize": _goal("minimize", "A scorer to minimise."), "maximize": _goal("maximize", "A scorer to maximise.")},
-    lambda goal: goal.direction,
+def _goal_key(goal: task.AnyGoal) -> str:
+    match goal:
+        case task.CostGoal():
+            return "measure"
+        case task.FunctionGoal():
+            return "returned"
+        case task.Goal():
+            return goal.direction
+
+
+_GOALS: Final[Mapping[str, ObjectCodec[Any]]] = {
+    "minimize": _goal("minimize", "A scorer to minimise."),
+    "maximize": _goal("maximize", "A scorer to maximise."),
+    "returned": ObjectCodec(
+        "A number that the objective function of the user returns.",
+        (
+            ObjectKey("returned", codec.NAME, "The name of the number.", part="name"),
+            ObjectKey("direction", codec.one_of_words("minimize", "maximize")),
+            ObjectKey("is_negated", codec.BOOLEAN, "True if the goal is minus the number.", False),
+        ),
+        codec.from_parts_with_span(task.FunctionGoal),
+        has_span=True,
+    ),
+}
+_GOAL: Final[JsonCodec[task.Goal | task.FunctionGoal]] = UnionCodec(
+    "What to minimise or maximise.", "a goal", _GOALS, _goal_key
 )
 
 
 def _task(parts: codec.Parts, path: str, context: ReadingContext) -> task.Task:
     if parts["further_goals"] and parts["goal"] is None:
         raise DefinitionError(f"{path}.further_goals", "needs a `goal`, which is the first objective")
-    return task.Task(**parts, span=context.span())
+    made = task.Task(**parts, span=context.span())
+    for place, goal in enumerate(made.goals):
+        if (wrong := task.function_goal_problem(goal, made.goals)) is not None:
+            where = f"further_goals[{place - 1}]" if place else "goal"
+            raise DefinitionError(f"{path}.{where}", f"is no goal: {wrong[0]}", wrong[1])
+    return made
 
 
 _COST: Final = ObjectCodec(
@@ -103,12 +129,8 @@ _COST: Final = ObjectCodec(
 _FURTHER_GOAL: Final[JsonCodec[task.AnyGoal]] = UnionCodec(
     "A further objective of a task with several.",
     "a goal",
-    {
-        "minimize": _goal("minimize", "A scorer to minimise."),
-        "maximize": _goal("maximize", "A scorer to maximise."),
-        "measure": _COST,
-    },
-    lambda goal: "measure" if isinstance(goal, task.CostGoal) else goal.direction,
+    {**_GOALS, "measure": _COST},
+    _goal_key,
 )
 
 

@@ -12,11 +12,11 @@ from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, expressions_of
 from spacelang.ir.walk import Structure, default_structure
+from spacelang.solver.counted_ranges import counted_ranges
 from spacelang.solver.domain_cells import is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, PackedPolynomials, State, Table
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
-from spacelang.solver.ordered_relations import ordered_relations
 
 
 class CountWeights(Weights):
@@ -25,8 +25,8 @@ class CountWeights(Weights):
     existential = False
 
     def network_weight(self, network: Network) -> int | None:
-        """Return the number of joint values of large ranges that comparisons relate, else None."""
-        relations = ordered_relations(network)
+        """Return the number of joint values of large ranges that comparisons or sums relate, else None."""
+        relations = counted_ranges(network)
         return None if relations is None else relations.count()
 
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002
@@ -158,7 +158,7 @@ class Structures:
     @property
     def _has_uncounted_comparisons(self) -> bool:
         networks = (network for several in self.model.by_context.values() for network in several)
-        return any(network.ranges and ordered_relations(network) is None for network in networks)
+        return any(network.ranges and counted_ranges(network) is None for network in networks)
 
     def count_by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
         """Return the numbers of structures that differ from `reference` in exactly 0, 1, 2, ... decisions.

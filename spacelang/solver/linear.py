@@ -11,7 +11,17 @@ from itertools import product
 
 from spacelang.frozen import frozen
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
-from spacelang.ir.expr import NEGATED_SIGNS, Arithmetic, Call, Compare, ComparisonSign, Constant, Expr, Reference
+from spacelang.ir.expr import (
+    COMPARISON_FUNCTIONS,
+    NEGATED_SIGNS,
+    Arithmetic,
+    Call,
+    Compare,
+    ComparisonSign,
+    Constant,
+    Expr,
+    Reference,
+)
 from spacelang.ir.value import ARITHMETIC_OPERATIONS, NumberInterval, Value, to_fraction, to_rational
 
 
@@ -68,6 +78,33 @@ def to_integer_comparison(atom: Compare, worths: Mapping[str, Sequence[object]])
     return IntegerComparison(
         tuple(tuple([int(term * whole) for term in column]) for column in columns), int(form.constant * whole)
     )
+
+
+MAX_TOTALS = 1_000_000  # The maximum number of totals of a sum that are told apart
+
+
+def possible_truths_of_sum(expression: Expr, options: Mapping[str, Sequence[object]]) -> set[bool] | None:
+    """Return all truths that a comparison of a linear sum has for the given values; None if that is not quick to see.
+
+    The bits of a number are the totals that the first summands can reach, above the least one.
+    """
+    whole = to_integer_comparison(expression, options) if isinstance(expression, Compare) else None
+    if not isinstance(expression, Compare) or whole is None:
+        return None
+    least = sum(map(min, whole.summands), whole.constant)
+    greatest = sum(map(max, whole.summands), whole.constant)
+    compared = COMPARISON_FUNCTIONS[expression.relation]
+    if expression.relation not in ("==", "!=") or not least <= 0 <= greatest:
+        return {compared(least, 0), compared(greatest, 0)}
+    if greatest - least > MAX_TOTALS:
+        return None
+    reached = 1
+    for summands in whole.summands:
+        start, before, reached = min(summands), reached, 0
+        for summand in set(summands):
+            reached |= before << summand - start
+    has_zero = bool(reached >> -least & 1)
+    return {has_zero == (expression.relation == "==")} | ({expression.relation == "!="} if least < greatest else set())
 
 
 def linear_form(expression: Expr) -> LinearSum | None:

@@ -103,7 +103,7 @@ class Solver:
         return prod(
             self.solve(network).total if (known := self.weights.network_weight(network)) is None else known
             for network in self.model.by_context.get(context, ())
-            if not (self.weights.existential and network.has_only_free_hyperparameters)
+            if not (self.weights.existential and (network.has_only_free_hyperparameters or network.admits_defaults))
         )
 
     def draw_structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:

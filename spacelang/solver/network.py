@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from spacelang.ir.domain import SimpleDomain
-from spacelang.ir.expr import Compare, Expr, references
-from spacelang.ir.space import Choice, Constraint, Context, Variable
+from spacelang.ir.domain import SimpleDomain, contains
+from spacelang.ir.expr import Compare, Expr, ExpressionValue, is_true, mentioned_addresses, references
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.value import is_number
 from spacelang.solver.elimination import Factor, FactorGraph, State, TooManyJointStatesError
 from spacelang.solver.linear import InequalitySystem, difference, inequalities_for
@@ -66,6 +66,25 @@ class Network(FactorGraph):
     def has_only_free_hyperparameters(self) -> bool:
         """True if the network has only hyperparameters and no factor limits them, so that values always exist."""
         return not self.factors and len(self.cells) == len(self.members)
+
+    @cached_property
+    def admits_defaults(self) -> bool:
+        """True if the network has only hyperparameters without conditions, and their defaults satisfy everything.
+
+        Then values exist. If false, they may still exist.
+        """
+        nodes = [member.node for member in self.members if isinstance(member.node, Hyperparameter)]
+        defaults: dict[str, ExpressionValue] = {
+            node.address: node.default
+            for node in nodes
+            if node.condition is None and contains(node.domain, node.default)
+        }
+        if len(defaults) < len(self.members) or any(UNREACHED in self.states[address] for address in defaults):
+            return False
+        named = {name for each in self.constraints for name in mentioned_addresses(each.expression)}
+        return named <= defaults.keys() and all(
+            is_true(each.expression, defaults.__getitem__) != each.forbidden for each in self.constraints
+        )
 
     @property
     def existential_variables(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from spacelang.ir.domain import Domain, SimpleDomain
 from spacelang.ir.space import Choice, Constraint, Variable, expressions_of
 from spacelang.ir.value import is_number
 from spacelang.solver import domain_cells, linear, network
+from spacelang.solver.counted_ranges import counted_ranges
 from spacelang.solver.elimination import (
     EXISTS,
     Factor,
@@ -23,7 +24,6 @@ from spacelang.solver.elimination import (
     eliminate,
     group_variables,
 )
-from spacelang.solver.ordered_relations import ordered_relations
 
 MAX_JOINT_VALUES: Final = 100_000
 """The maximum number of joint values of the hyperparameters of one atom that are enumerated."""
@@ -81,7 +81,7 @@ class _NetworkCompiler:
         self._add_constraints()
         found = self.cells, tuple(self.truths), dict(self.ranges)
         plain = network.Network(self.states, tuple(self.factors), *self.tied, *found)
-        relations = ordered_relations(plain)
+        relations = counted_ranges(plain)
         if relations is not None and relations.size <= MAX_SUMMED_VALUES:
             # Sums along the ranges are quicker than a system of many inequalities.
             return plain if relations.exists else plain.without_states()
@@ -210,7 +210,8 @@ class _NetworkCompiler:
         names = tuple(dict.fromkeys(expr.mentioned_addresses(expression)))
         table: Table = {}
         for joint, truth in self._truth_blocks(expression, names):
-            table.update(dict.fromkeys(product(*joint, (int(truth),)), 1))
+            for states in product(*joint, (int(truth),)):
+                table[states] = 1
         self.factors.append(Factor((*names, literal.address), table))
         return literal
 
@@ -325,8 +326,10 @@ def evaluate_combinations(
     whole = linear.to_integer_comparison(expression, options) if isinstance(expression, expr.Compare) else None
     if isinstance(expression, expr.Compare) and whole is not None:
         relation, constant = expr.COMPARISON_FUNCTIONS[expression.relation], whole.constant
-        for summands in product(*whole.summands):
-            yield relation(sum(summands, constant), 0)
+        *before, last = whole.summands or ((0,),)
+        for summands in product(*before):
+            start = sum(summands, constant)
+            yield from [relation(start + summand, 0) for summand in last]
         return
     for worths in product(*options.values()):
         yield expr.is_true(expression, dict(zip(options, worths, strict=True)).__getitem__)

@@ -5,8 +5,7 @@ difference of two partial sums, so that a comparison of a million values with a 
 and no table of pairs. A chain `x1 <= x2 <= x3` is summed from one end: the sums for `x1` are the weights of `x2`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from math import lcm
@@ -15,15 +14,13 @@ from typing import Final, TypeAlias
 from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Grid, SimpleDomain
-from spacelang.ir.expr import NEGATED_SIGNS, ComparisonSign, required_truths
+from spacelang.ir.expr import required_truths
 from spacelang.ir.value import to_fraction
 from spacelang.solver.elimination import UnionFind
-from spacelang.solver.linear import difference
-from spacelang.solver.network import UNREACHED, Network
+from spacelang.solver.linear import Inequality
+from spacelang.solver.network import UNREACHED, Network, alternative_systems
 
 Pair: TypeAlias = tuple[str, str]
-Comparisons: TypeAlias = list[tuple[Mapping[str, Fraction], Fraction, bool]]
-"""Sums of factors times values, plus a constant, that are at most 0, or below 0 if the last entry is true."""
 MAX_MEMBERS: Final = 5_000_000  # The maximum number of values of one range
 
 
@@ -127,13 +124,13 @@ class OrderedRelations:
 @lru_cache(maxsize=256)
 def ordered_relations(network: Network) -> OrderedRelations | None:
     """Return the relations of a network that consists of nothing else, or None for any other network."""
-    grids = {member.address: _grid(member.node) for member in network.members}
+    grids = {member.address: grid_of(member.node) for member in network.members}
     if not network.ranges or set(network.truths) != set(network.ranges):
         return None
     pairs = _required_pairs(network)
     if pairs is None or any(grid is None or grid.size > MAX_MEMBERS for grid in grids.values()):
         return None
-    cells = _allowed_cells(network)
+    cells = allowed_cells(network)
     known = {address: grid for address, grid in grids.items() if grid is not None}
     if cells is None or _has_circle(known, pairs):
         return None
@@ -149,14 +146,28 @@ def _has_circle(addresses: Iterable[str], pairs: Iterable[Pair]) -> bool:
     return False
 
 
-def _grid(node: object) -> Grid | None:
+def grid_of(node: object) -> Grid | None:
+    """Return the domain of a hyperparameter that is a range of finitely many values and always active, else None."""
     domain = getattr(node, "domain", None)
     is_conditional = getattr(node, "condition", None) is not None
     return domain if isinstance(domain, Grid) and not is_conditional else None
 
 
-def _required_pairs(network: Network) -> dict[Pair, Comparisons] | None:
+def _required_pairs(network: Network) -> dict[Pair, list[Inequality]] | None:
     """Return what must hold between the values of each pair of ranges; None if anything else is related."""
+    rows = required_inequalities(network)
+    if rows is None or any(len(row.factors) != 2 for row in rows):
+        return None
+    return group_by_key((_pair(row), row) for row in rows)
+
+
+def _pair(row: Inequality) -> Pair:
+    one, other = sorted(row.factors)
+    return one, other
+
+
+def required_inequalities(network: Network) -> list[Inequality] | None:
+    """Return what the comparisons of ranges require; None if one is not required, not active or of unequal values."""
     if any(UNREACHED in states for states in network.states.values()):
         return None
     required = {
@@ -164,26 +175,16 @@ def _required_pairs(network: Network) -> dict[Pair, Comparisons] | None:
         for constraint in network.constraints
         for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden)
     }
-    found: dict[Pair, Comparisons] = {}
+    found: list[Inequality] = []
     for atom in network.ranges.values():
-        form = difference(atom)
-        if atom not in required or form is None or len(form.factors) != 2:
+        systems = alternative_systems(atom, required[atom]) if atom in required else ()
+        if len(systems) != 1:
             return None
-        sign = atom.relation if required[atom] else NEGATED_SIGNS[atom.relation]
-        one, other = sorted(form.factors)
-        if sign == "!=":
-            return None
-        for direction in _directions(sign):
-            factors = {address: direction * factor for address, factor in form.factors.items()}
-            found.setdefault((one, other), []).append((factors, direction * form.constant, sign in ("<", ">")))
+        found += systems[0]
     return found
 
 
-def _directions(sign: ComparisonSign) -> tuple[int, ...]:
-    return {"<": (1,), "<=": (1,), ">": (-1,), ">=": (-1,)}.get(sign, (1, -1))
-
-
-def _allowed_cells(network: Network) -> dict[str, tuple[SimpleDomain, ...]] | None:
+def allowed_cells(network: Network) -> dict[str, tuple[SimpleDomain, ...]] | None:
     """Return the cells that the other constraints leave; None if a constraint relates several hyperparameters."""
     left = {address: set(network.states[address]) for address in network.cells}
     for factor in network.factors:
@@ -199,7 +200,7 @@ def _allowed_cells(network: Network) -> dict[str, tuple[SimpleDomain, ...]] | No
     return {address: tuple(network.cells[address][state] for state in sorted(left[address])) for address in left}
 
 
-def _in_order(grids: Mapping[str, Grid], pairs: Mapping[Pair, Comparisons]) -> Iterator[RelatedRange]:
+def _in_order(grids: Mapping[str, Grid], pairs: Mapping[Pair, Sequence[Inequality]]) -> Iterator[RelatedRange]:
     """Yield each range before its parent; the roots are the last ranges of their trees in the text."""
     beside = group_by_key((one, other) for pair in pairs for one, other in (pair, pair[::-1]))
     found: list[RelatedRange] = []
@@ -217,17 +218,17 @@ def _in_order(grids: Mapping[str, Grid], pairs: Mapping[Pair, Comparisons]) -> I
 
 
 def _index_comparison(
-    row: tuple[Mapping[str, Fraction], Fraction, bool],
+    row: Inequality,
     own: Grid,
     name: str,
     other: Grid,
     parent: str,
 ) -> IndexComparison:
-    factors, constant, strict = row
-    start = constant + factors[name] * to_fraction(own.lower) + factors[parent] * to_fraction(other.lower)
+    factors = row.factors
+    start = row.constant + factors[name] * to_fraction(own.lower) + factors[parent] * to_fraction(other.lower)
     mine, theirs = (
         factors[name] * to_fraction(own.step),
         factors[parent] * to_fraction(other.step),
     )
     whole = lcm(start.denominator, mine.denominator, theirs.denominator)
-    return IndexComparison(int(mine * whole), int(theirs * whole), int(start * whole) + strict)
+    return IndexComparison(int(mine * whole), int(theirs * whole), int(start * whole) + row.strict)

@@ -14,6 +14,7 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import with_dependencies
 from spacelang.solver.domain_cells import singleton_cells
 from spacelang.solver.elimination import UnionFind, common_context
+from spacelang.solver.linear import possible_truths_of_sum
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
 from spacelang.solver.network_compiler import evaluate_combinations
@@ -98,17 +99,18 @@ def _try_values(space: Space, statement: ExpressionInContext) -> set[bool] | Non
     if not variables or taken is None or not all(_is_reached(variable, taken) for variable in variables):
         return None
     samples = [_samples(variable, taken) for variable in variables]
-    found: set[bool] = set()
     options = {variable.address: sample for variable, sample in zip(variables, samples, strict=True)}
+    sizes = [_size(variable, taken) for variable in variables]
+    has_all_values = sizes == [len(sample) for sample in samples]
+    found = possible_truths_of_sum(statement.expression, options)
+    if found is not None:
+        return found if has_all_values or len(found) == 2 else None
+    found = set()
     for truth in islice(evaluate_combinations(statement.expression, options), MAX_TRIED_COMBINATIONS):
         found.add(truth)
         if len(found) == 2:
             return found
-    sizes = [_size(variable, taken) for variable in variables]
-    is_complete = (
-        sizes == [len(sample) for sample in samples]
-        and prod(len(sample) for sample in samples) <= MAX_TRIED_COMBINATIONS
-    )
+    is_complete = has_all_values and prod(len(sample) for sample in samples) <= MAX_TRIED_COMBINATIONS
     return found if is_complete else None
 
 
@@ -148,7 +150,11 @@ def _some_values(domain: Domain) -> list[Value]:
         if isinstance(part, Categorical):
             found.extend(part.values[:MAX_TRIED_VALUES])
         elif isinstance(part, Grid):
-            found.extend(dict.fromkeys((part.value_at(0), part.representative, part.greatest)))
+            found.extend(
+                dict.fromkeys(
+                    (*(part.value_at(place) for place in range(min(2, part.size))), part.representative, part.greatest)
+                )
+            )
         else:
             ends = (part.lower, part.representative, part.upper)
             found.extend(value for value in dict.fromkeys(ends) if contains(part, value))

@@ -260,7 +260,12 @@ def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | No
 
 _FOREIGN_NOTATIONS: Final = (
     ("(", r"\bsimplex$", set[str](), "write the names without brackets: `simplex a, b, c`"),
-    ("[", r":\s*simplex$", set[str](), "write `simplex a, b, c`: it declares numbers in [0, 1] whose sum is 1"),
+    (
+        "[",
+        r":\s*simplex$",
+        set[str](),
+        "shares have a line of their own: `simplex a, b, c` (numbers in [0, 1] with sum 1)",
+    ),
     ("simplex", r"", {"$END"}, "`simplex` stands in the body of an operator or a group"),
     ("->", r"", {"AND", "OR"}, "write implication as `… implies …`"),
     ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "write parameters in braces: `{ … }`"),

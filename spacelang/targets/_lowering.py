@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from html import escape
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from numpy.random import Generator
@@ -271,7 +272,7 @@ class SourceForm(Protocol):
 
 def first_line(form: Form) -> str:
     """Return the first line of a form's text: its space, and the numbers of its parts."""
-    return form.to_text().partition("\n")[0]
+    return form.to_text().partition("\n")[0].removeprefix("# ")
 
 
 class ReadableForm:
@@ -319,8 +320,22 @@ class LoweringResult(Generic[F_co, E]):
         name = "" if self.origin is None else f"{type(self.origin[0]).__name__.lower()}: "
         return f"<compiled space, {name}{first_line(self.form)}>"
 
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{_html(each.construct + each.lines_text)}</td>"
+            f"<td>{_html(each.status)}</td><td style='text-align:left'>{_html(each.message)}</td></tr>"
+            for each in self.report
+        )
+        head = "<tr><th style='text-align:left'>construct</th><th>preserved</th><th></th></tr>"
+        return f"<div><code>{_html(repr(self)[1:-1])}</code>{f'<table>{head}{rows}</table>' if rows else ''}</div>"
+
     def __reduce__(self) -> Any:
         return object.__reduce_ex__(self, 2) if self.origin is None else (compile_picklable, self.origin)
+
+
+def _html(text: str) -> str:
+    # Names of a space may have characters that hide or reorder text; this package must not import `diagnostics`.
+    return escape("".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text))
 
 
 def compile_picklable(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:

@@ -19,7 +19,7 @@ from spacelang.ir.value import Value, to_python_scalar
 from spacelang.ir.walk import Assignment
 from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
-from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
+from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.targets import _lowering, _reduction_chain
@@ -225,7 +225,7 @@ def _is_unchanged(coded: cs.EncodedDomain) -> bool:
     match coded.pieces[0]:
         case cs.HyperparameterPiece(reduction=MemberRenamingReduction(part=part)):
             return not cs.needs_literals([*domains.members(part)])
-        case cs.HyperparameterPiece(reduction=cs.ScaledRangeReduction(exponent=0) | cs.UnchangedIntegerReduction()):
+        case cs.HyperparameterPiece(reduction=ScaledRangeReduction(exponent=0) | cs.UnchangedIntegerReduction()):
             return True
         case _:
             return False
@@ -259,7 +259,7 @@ def _piece_verdicts(_: Hyperparameter, piece: cs.Piece) -> Iterator[tuple[Constr
             reduction=MemberRenamingReduction(), parameter=cs.FlatHyperparameter(weights=tuple())
         ):
             yield Construct.LOG, LOG_WEIGHTS
-        case cs.HyperparameterPiece(reduction=cs.ScaledRangeReduction(exponent=exponent)) if exponent:
+        case cs.HyperparameterPiece(reduction=ScaledRangeReduction(exponent=exponent)) if exponent:
             yield Construct.FLOATS, SCALED
         case cs.HyperparameterPiece(reduction=MemberIndexReduction()) if _is_log(piece.part):
             yield Construct.LOG, UNIFORM_INDICES

@@ -66,7 +66,7 @@ def test_ctrl_c_while_it_is_fitted_leaves_the_answer_and_the_line_that_resumes(f
     assert run.returncode == 130
     assert "\n  e  Late  deed=sleep\n" in told
     assert "\nInterrupted: the final fit was skipped.\n" in told
-    assert "\n  spacelang export run.db --allow PACKAGE -o pipeline.py\n" in told
+    assert "\n  spacelang export run.db --allow late_faults -o pipeline.py\n" in told
 
 
 INTERRUPTIBLE = f"""

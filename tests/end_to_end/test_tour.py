@@ -1,13 +1,15 @@
-"""The scripts of the tour run as they stand, with fewer trials in the reduced form."""
+"""The scripts of the tour run as they stand, with fewer trials in the reduced form; so does the notebook."""
 
+import json
 import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 TOUR: Final = Path(__file__).parents[2] / "examples" / "tour"
+NOTEBOOK: Final = TOUR / "notebook.ipynb"
 MODULES: Final = {"nearest_mean"}
 SCRIPTS: Final = sorted(path.stem for path in TOUR.glob("*.py") if path.stem not in MODULES)
 
@@ -30,6 +32,35 @@ def test_a_script_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.strip()
 
 
+def test_the_notebook_runs(tmp_path: Path) -> None:
+    """Each cell gives outputs of the same kinds as those in the file."""
+    pytest.importorskip("matplotlib")
+    client, ipykernel = pytest.importorskip("nbclient"), pytest.importorskip("ipykernel")
+    assert ipykernel
+    import nbformat
+
+    book = nbformat.read(NOTEBOOK, as_version=4)
+    kinds = [_kinds(cell) for cell in book.cells]
+    client.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert [_kinds(cell) for cell in book.cells] == kinds
+    assert sum(map(len, kinds)) > 10
+    assert not [*tmp_path.iterdir()]
+
+
+def _kinds(cell: Any) -> list[tuple[str, ...]]:
+    return [(each["output_type"], *sorted(each.get("data", ()))) for each in cell.get("outputs", ())]
+
+
+def test_the_notebook_has_its_outputs_but_nothing_of_a_machine() -> None:
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    cells = [each for each in json.loads(text)["cells"] if each["cell_type"] == "code"]
+    assert [each["execution_count"] for each in cells] == [*range(1, len(cells) + 1)]
+    assert not re.search(r"/home/|/tmp/|/root|/Users/|site-packages|[A-Z]:\\\\", text)
+    assert "Traceback" not in text
+    assert len(text) < 400_000
+
+
 def test_the_page_names_each_script() -> None:
     page = (TOUR / "README.md").read_text(encoding="utf-8")
     assert {*re.findall(r"^\| \[(\w+)\.py\]", page, flags=re.MULTILINE)} == {*SCRIPTS}
+    assert "[notebook.ipynb](notebook.ipynb)" in page

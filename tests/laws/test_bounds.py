@@ -13,6 +13,7 @@ import spacelang as sl
 from spacelang.analysis import check
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.ir.domain import Grid, Real, parts
+from spacelang.ir.membership import all_exclusions
 from spacelang.ir.range_bounds import range_bounds
 from spacelang.report.reprs import space_html
 from spacelang.serialization.definition import from_json, to_json
@@ -156,3 +157,13 @@ def test_groups_stages_and_whole_spaces_have_bounds() -> None:
     low_high = sum(top + 4 - low + 1 for top in (1, 2, 3) for low in (1, 2, 3, 4))
     # In `made`, 6 pairs of `n_components` and `rest`; in `other`, 3 values of `n_components`.
     assert space.configurations == low_high * 6 + low_high * 3
+
+
+def test_reasons_name_the_bound() -> None:
+    space = sl.parse(BODY.format("lo : int[1, 100]\nhi : {0} | int[lo, 100] = 71\ntop : int(hi, 200]"))
+    values = {"estimator.lo": 50, "estimator.hi": 30, "estimator.top": 20}
+    reasons = [each.reason for each in all_exclusions(space.checked, sl.Configuration({"estimator": "made", **values}))]
+    assert reasons == [
+        "this combination breaks the bound `lo` of `estimator.hi`",
+        "this combination breaks the bound `hi` of `estimator.top`",
+    ]

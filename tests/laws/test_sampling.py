@@ -182,3 +182,13 @@ def test_a_rare_comparison_of_ranges_is_reported() -> None:
     with pytest.raises(SamplingFailedError) as caught:
         Sampler(Structures(space)).configuration(np.random.default_rng(0))
     assert caught.value.constraints == space.constraints
+    assert "loosen" in caught.value.remedy
+
+
+def test_shares_that_cannot_be_drawn_are_advised_to_be_a_simplex() -> None:
+    total = Arithmetic("+", Arithmetic("+", x(0), x(1)), x(2))
+    space = one(*[Real(0.0, 1.0)] * 3, constraints=[require(Compare("==", total, Constant(1)))])
+    with pytest.raises(SamplingFailedError) as caught:
+        Sampler(Structures(space)).configuration(np.random.default_rng(0))
+    assert "`simplex x0, x1, x2`" in caught.value.remedy
+    assert caught.value.__notes__ == [caught.value.remedy]

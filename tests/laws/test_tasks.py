@@ -1,5 +1,7 @@
 """Laws of the task block: what is printed is read as the same task, and nothing that can be written makes it raise."""
 
+from functools import partial
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,12 +16,14 @@ from spacelang.ir.task import (
     CostGoal,
     Fidelity,
     FunctionBound,
+    FunctionGoal,
     Goal,
     Limits,
     Measure,
     Task,
     describe_bound,
     format_quantity,
+    function_goal_problem,
     parse_bound,
     task_lines,
     to_base_unit,
@@ -86,6 +90,11 @@ def test_an_option_is_read_as_the_language_is(validation: DeclaredValidation) ->
     assert parse_validation(describe_validation(validation)) == validation
 
 
+goal_names = st.text(st.characters(codec="utf-8"), min_size=1).filter(
+    lambda name: function_goal_problem(named := FunctionGoal("minimize", name), (named, named)) is None
+)
+
+
 @st.composite
 def made(draw: st.DrawFn) -> Task:
     kind = draw(st.sampled_from(tasks.KINDS))
@@ -94,7 +103,10 @@ def made(draw: st.DrawFn) -> Task:
     scores = st.builds(Goal, st.just(direction), scorers(kind), st.booleans())
     goals = scores if direction == "maximize" else scores | st.builds(CostGoal, st.sampled_from(Cost))
     goal = draw(st.none() | scores)
-    others = () if goal is None else draw(st.lists(goals.filter(lambda each: each != goal), max_size=3, unique=True))
+    others = [] if goal is None else draw(st.lists(goals.filter(lambda each: each != goal), max_size=3, unique=True))
+    if goal is None and (names := draw(st.lists(goal_names, max_size=3, unique=True))):
+        signs = [draw(st.booleans()) and len(names) > 1 for _ in names]
+        goal, *others = map(partial(FunctionGoal, direction), names, signs)
     return Task(
         kind,  # type: ignore[arg-type]
         goal,

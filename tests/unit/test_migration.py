@@ -94,6 +94,15 @@ def test_what_has_another_name_is_the_same(store: Path, tmp_path: Path) -> None:
         assert each["configuration"].get("model.n_neighbors") == before.get("e.n_neighbors")
 
 
+def test_a_rename_inside_the_stage_of_a_chain_is_for_every_use() -> None:
+    given = sl.Configuration({"step": "2", "step[1]": "PCA", "step[1].n": 3, "step[2]": "PCA", "step[2].n": 4})
+    renames = Renames({"step.PCA": "step.reduce", "step.n": "step.k"})
+    found = dict(renames.apply(given))
+    assert found == {"step": "2", "step[1]": "reduce", "step[1].k": 3, "step[2]": "reduce", "step[2].k": 4}
+    both = Renames({"step": "prep", "step.n": "prep.k", "step[2].PCA": "prep[2].other"}).apply(given)
+    assert dict(both) == {"prep": "2", "prep[1]": "PCA", "prep[1].k": 3, "prep[2]": "other", "prep[2].k": 4}
+
+
 @pytest.mark.parametrize(
     ("renames", "message"),
     [

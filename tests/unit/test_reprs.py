@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import spacelang as sl
+from spacelang.ir.loss_name import LossName
 from spacelang.report.reprs import curve_svg
 from spacelang.runtime.history import Improvement
 
@@ -132,10 +133,21 @@ def test_what_the_form_of_an_optimizer_has_not_stands_in_a_result(capsys: pytest
 
 def test_the_curve_of_an_incumbent_goes_down_in_steps() -> None:
     curve = [Improvement(1.0, 0, 0.5), Improvement(2.0, 3, 0.25)]
-    svg = curve_svg(curve, 4.0, (110, 130))
+    svg = curve_svg(curve, 4.0, LossName.of_formula("error"), (110, 130))
     assert 'points="30.0,15.0 55.0,15.0 55.0,115.0 105.0,115.0"' in svg
-    assert 'aria-label="the loss of the incumbent falls from 0.5 to 0.25 in 4 s"' in svg
-    assert curve_svg(curve[:1], 4.0) == ""
+    assert 'aria-label="the error of the incumbent goes from 0.5 to 0.25 in 4 s"' in svg
+    up = curve_svg(curve, 4.0, LossName.of_formula("1 - roc_auc"), (110, 130))
+    assert 'points="30.0,115.0 55.0,115.0 55.0,15.0 105.0,15.0"' in up
+    assert 'aria-label="the roc_auc of the incumbent goes from 0.5 to 0.75 in 4 s"' in up
+    assert curve_svg(curve[:1], 4.0, LossName.of_formula("error")) == ""
+
+
+def test_a_compiled_space_shows_what_it_preserves_in_html() -> None:
+    text = f"stage e = a | b\nabstract a {{ `{EVIL}` : float[0, 1] = 0.5 @prior(normal, 0.5, 0.1) }}\nabstract b\n"
+    html = sl.parse(text).compile("optuna")._repr_html_()
+    assert Tags(html).seen == {"div", "code", "table", "tr", "th", "td"}
+    assert "<td>approximated</td>" in html
+    assert "<script" not in html
 
 
 def test_a_result_without_a_success_says_so(tmp_path: Path) -> None:

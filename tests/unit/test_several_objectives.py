@@ -12,6 +12,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import spacelang as sl
+from spacelang.api.sklearn_search import task_scorer
 from spacelang.cli._app import run
 from spacelang.ir.loss_name import LossName
 from spacelang.report.front_lines import format_objective, score_names
@@ -90,7 +91,9 @@ def test_a_single_best_trial_is_refused_with_the_way_to_the_front() -> None:
     assert result.objectives == names
     assert repr(result).startswith(f"Result: Pareto front of error and neighbors: {len(result.front)} trial")
     assert "GaussianNB" in repr(result) or "KNeighbors" in repr(result)
-    assert "<pre>" in result._repr_html_()
+    html = result._repr_html_()
+    assert html.count("<tr>") == min(len(result.front), 10) + 1
+    assert "<th>error</th><th>neighbors</th><th>pipeline</th>" in html
     single = sl.search(STAGES, objective=lambda _: 1.0, trials=2, optimizer="random", **QUIET)
     with pytest.raises(ValueError, match="the run has one objective"):
         _ = single.front
@@ -104,7 +107,7 @@ def test_a_single_best_trial_is_refused_with_the_way_to_the_front() -> None:
     ("answer", "reason"),
     [
         ({"error": 1.0}, "lacks `neighbors`"),
-        ({"error": 1.0, "neighbors": 2, "more": 1}, "has `more`, which is none of them"),
+        ({"error": 1.0, "neighbor": 2}, "the answer lacks `neighbors`; it has `error`, `neighbor`"),
         ((1.0, 2.0, 3.0), "a number for each of `error`, `neighbors`"),
         (1.0, "a number for each of `error`, `neighbors`"),
         ((1.0, math.nan), "the neighbors is nan"),
@@ -116,6 +119,65 @@ def test_wrong_answers_fail_their_trials(answer: Any, reason: str) -> None:
         sl.search(STAGES, objective=lambda _: answer, objectives=("error", "neighbors"), trials=1, optimizer="random",
                   **QUIET)  # fmt: skip
     assert reason in str(caught.value)
+
+
+BOX = "abstract anneal { heat : float[0.1, 10] log, steps : int[1, 50] } stage method = anneal\n"
+
+
+def accuracy_and_seconds(configuration: Mapping[str, Any]) -> dict[str, float]:
+    return {"accuracy": configuration["method.heat"], "seconds": configuration["method.steps"], "further": 1}
+
+
+def search_box(goal: str, **options: Any) -> sl.Result:
+    text = f"{BOX}task classification {{ {goal} }}" if goal else BOX
+    return sl.search(text, objective=accuracy_and_seconds, trials=12, optimizer="random", **options, **QUIET)
+
+
+def test_goals_in_quotes_are_those_that_a_function_returns() -> None:
+    by_task, by_call = search_box('minimize "accuracy", "seconds"'), search_box("", objectives=("accuracy", "seconds"))
+    assert by_task.objectives == by_call.objectives == ("accuracy", "seconds")
+    assert objective_columns(by_task).equals(objective_columns(by_call))
+    both = search_box('minimize -"accuracy", "seconds"')
+    assert both.objectives == ("-accuracy", "seconds")
+    assert [*both.front][:2] == ["accuracy", "seconds"]
+    assert both.front["accuracy"].max() == max(each["method.heat"] for each in both.configurations)
+    overridden = search_box('maximize "accuracy"', objectives=("accuracy", "seconds"))
+    assert overridden.objectives == by_call.objectives, "the argument takes precedence"
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_one_goal_in_quotes_is_the_loss_or_minus_the_loss(direction: str, tmp_path: Path) -> None:
+    found = search_box(f'{direction} "accuracy"', store=tmp_path / "run.db")
+    best = (min if direction == "minimize" else max)(each["method.heat"] for each in found.configurations)
+    assert (found.score_name, found.score) == ("accuracy", best)
+    assert found.loss == (best if direction == "minimize" else -best)
+    assert found.leaderboard(1)["score"][1] == best
+    assert not [*objective_columns(found)]
+    with Store.read(tmp_path / "run.db") as stored:
+        assert stored.header.metric == ("accuracy" if direction == "minimize" else "-accuracy")
+
+
+def test_goals_in_quotes_are_told_by_name_or_as_numbers() -> None:
+    with sl.ask_and_tell(f'{BOX}task classification {{ maximize "accuracy" }}', trials=2) as search:
+        one = next(search)
+        with pytest.raises(ValueError, match="the answer lacks `accuracy`; it has `acuracy`"):
+            one.tell({"acuracy": 1.0})
+        one.tell({"accuracy": 0.25})
+        next(search).tell(0.75)
+    assert [*search.result.trials["loss"]] == [-0.25, -0.75]
+    several = f'{BOX}task classification {{ minimize "accuracy", "seconds" }}'
+    with sl.ask_and_tell(several, trials=1, optimizer="random") as search:
+        next(search).tell({"accuracy": 0.25, "seconds": 2})
+    assert [*objective_columns(search.result).loc[1]] == [0.25, 2.0]
+
+
+def test_goals_in_quotes_need_a_function() -> None:
+    text = f'{BOX}task classification {{ minimize "error" }}'
+    with pytest.raises(InputError, match="is a number that your own function returns, and data has none") as caught:
+        sl.search(text, *iris(), trials=1, **QUIET)
+    assert "sl.ask_and_tell(space)" in str(caught.value.help)
+    with pytest.raises(ValueError, match="is a goal of your own function"):
+        task_scorer(sl.parse(text))
 
 
 def test_answers_may_be_in_order_and_have_costs() -> None:

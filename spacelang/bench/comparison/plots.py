@@ -134,8 +134,9 @@ def _rank_figure(results: Results, ranking: Ranking) -> "Figure":
 def _panels(results: Results, count: int) -> tuple["Figure", list["Axes"]]:
     """Return a figure with `count` panels over time and a legend below; the panels are still empty."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+
+    from spacelang.bench.comparison.inline_figure import InlineFigure
 
     across = 2 if count == 4 else min(3, count)
     down = ceil(count / across)
@@ -143,7 +144,7 @@ def _panels(results: Results, count: int) -> tuple["Figure", list["Axes"]]:
     entry = LEGEND_HANDLE_WIDTH + LEGEND_CHARACTER_WIDTH * max(map(len, results.optimizers))
     columns = min(len(results.optimizers), max(1, int(width / entry)))
     height = PANEL_SIZE[1] * down + LEGEND_LINE_HEIGHT * ceil(len(results.optimizers) / columns) + 0.5
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = InlineFigure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
     for unused in axes[count:]:

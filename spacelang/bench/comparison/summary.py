@@ -1,12 +1,14 @@
 """A comparison in short: one row per optimizer, as numbers and as LaTeX, and the verdict in one sentence."""
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from spacelang.bench.comparison.ranks import Array, Estimate, RankEstimates, Ranking
 from spacelang.bench.comparison.results import IncumbentCandidates, Results, winner_losses
+from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +64,16 @@ def summary_frame(results: Results) -> "pd.DataFrame":
         columns[ALL_DATA, name] = values[:, found.place]
     index = pd.Index(results.optimizers, name="optimizer")
     return pd.DataFrame(columns, index=index).rename_axis(columns=["data", "statistic"])
+
+
+def summary_html(results: Results) -> str:
+    """Return the verdict and the table of `Comparison.to_frame` in HTML."""
+    if all(run.reason for run in results.runs):
+        return f"<div>{escape(make_visible(verdict(results)))}</div>"
+    formulas = " and ".join(dict.fromkeys(results.formulas.values()))
+    said = verdict(results) if formulas == "loss" else f"{verdict(results)} (losses are {formulas})"
+    table = summary_frame(results).rename(index=make_visible, columns=make_visible)
+    return f"<div>{escape(make_visible(said))}{table.to_html(float_format='{:.4g}'.format, na_rep='')}</div>"
 
 
 def summary_latex(results: Results) -> str:

@@ -64,7 +64,7 @@ def curve_of(run_data: RunData, number: int = 1) -> Curves | None:
     """Return the curve of a run with all its trials, or None if no trial succeeded."""
     if not run_data.succeeded:
         return None
-    x, y = _axes([run_data])
+    x, y = curve_axes([run_data])
     line = _line(run_data, number, x, y)
     return Curves(x.axis, f"time in {x.unit}", y, (line,), marks_of(run_data, x, y))
 
@@ -74,12 +74,15 @@ def curves_of(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
     some = [(number, run_data) for number, run_data in runs if run_data.run.curve]
     if not some:
         return None
-    x, y = _axes([run_data for _, run_data in some])
+    x, y = curve_axes([run_data for _, run_data in some])
     return Curves(x.axis, f"time in {x.unit}", y, tuple(_line(run_data, number, x, y) for number, run_data in some))
 
 
-def _axes(runs: Sequence[RunData]) -> tuple[TimeAxis, Axis]:
-    """Return the axes for all trials, without room for losses far above the others: curves leave the plot there."""
+def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, Axis]:
+    """Return the axes of time and loss for all trials of runs.
+
+    They have no room for losses far above the others: curves leave the plot there.
+    """
     curves = [run_data.run.curve for run_data in runs]
     ends = [run_data.summary.seconds for run_data in runs]
     ends += [each.finished for run_data in runs for each in run_data.records]

@@ -101,7 +101,7 @@ def importances(run_data: RunData) -> Importances | None:
     points, fields = _encode(run_data, used)
     ranks = _ranks(members.losses[used])
     groups = [_columns(field, fields) for field in fields]
-    found = [_repeat(points, ranks, groups, rng) for _ in range(REPEATS)]
+    found = [_permutation_importance_once(points, ranks, groups, rng) for _ in range(REPEATS)]
     lost = np.array([each for _, each in found])
     explained = float(np.mean([each for each, _ in found]))
     if explained <= 0:
@@ -137,8 +137,10 @@ def _columns(field: VariableColumns, fields: Sequence[VariableColumns]) -> Array
     return np.concatenate([np.arange(each.start, each.end) for each in mine])
 
 
-def _repeat(points: Array, ranks: Array, groups: Sequence[Array], rng: np.random.Generator) -> tuple[float, Array]:
-    """Return the share of variance that a new forest explains on held-out trials, and the drop for each group."""
+def _permutation_importance_once(
+    points: Array, ranks: Array, groups: Sequence[Array], rng: np.random.Generator
+) -> tuple[float, Array]:
+    """Return the share of variance that a forest explains on held-out trials, and its drop for each permuted group."""
     held, fitted = np.split(rng.permutation(len(points)), [round(HELD_OUT * len(points))])
     forest = Forest(TREES, FEATURES).fit(points[fitted], ranks[fitted], rng)
     asked, target = points[held], ranks[held]

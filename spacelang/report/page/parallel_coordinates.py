@@ -8,6 +8,7 @@ import numpy as np
 
 from spacelang.encodings.row_encodings import VariableColumns, VectorEncoding, domain_of
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
+from spacelang.ir.loss_name import LossName
 from spacelang.report.page.axes import Tick, axis_of, format_number
 from spacelang.report.page.importance import Importances
 from spacelang.report.page.run_data import RunData, TrialsInSpace
@@ -40,14 +41,32 @@ class ParallelAxis:
 
 @dataclass(frozen=True, slots=True)
 class ParallelPlot:
-    """The plot: SVG paths of the best trials and of others, and how many of all `trials` they are."""
+    """The plot of some of all `trials`: a line is the heights at all axes, in percent from above."""
 
     axes: tuple[ParallelAxis, ...]
-    best_path: str
-    other_path: str
-    best: int
-    others: int
+    best_lines: tuple[tuple[float, ...], ...]
+    other_lines: tuple[tuple[float, ...], ...]
     trials: int
+
+    @property
+    def best(self) -> int:
+        """The number of the best trials that are drawn."""
+        return len(self.best_lines)
+
+    @property
+    def others(self) -> int:
+        """The number of the other trials that are drawn."""
+        return len(self.other_lines)
+
+    @property
+    def best_path(self) -> str:
+        """The lines of the best trials as an SVG path."""
+        return "".join(map(_path, self.best_lines))
+
+    @property
+    def other_path(self) -> str:
+        """The lines of the other trials as an SVG path."""
+        return "".join(map(_path, self.other_lines))
 
 
 def parallel_plot(run_data: RunData, importance: Importances | None) -> ParallelPlot | None:
@@ -67,10 +86,11 @@ def parallel_plot(run_data: RunData, importance: Importances | None) -> Parallel
     fields, points = _axis_fields(run_data, members, drawn, importance)
     if not fields:
         return None
-    heights, loss = _heights(fields, points, members.losses[drawn])
-    axes = [*(_axis(each, place, len(fields), points) for place, each in enumerate(fields)), loss]
-    paths = [_path(row) for row in heights]
-    return ParallelPlot(tuple(axes), "".join(paths[:best]), "".join(paths[best:]), best, len(shown), len(rows))
+    metric = LossName.of_formula(run_data.run.header.metric)
+    heights, score = _heights(fields, points, members.losses[drawn], metric)
+    axes = [*(_axis(each, place, len(fields), points) for place, each in enumerate(fields)), score]
+    lines = [tuple(map(float, row)) for row in heights]
+    return ParallelPlot(tuple(axes), tuple(lines[:best]), tuple(lines[best:]), len(rows))
 
 
 def _axis_fields(
@@ -86,13 +106,19 @@ def _axis_fields(
     return [each for each in coding.fields if each.variable.address in chosen], points
 
 
-def _heights(fields: Sequence[VariableColumns], points: Array, losses: Array) -> tuple[Array, ParallelAxis]:
-    """Return the heights of the lines at all axes, in percent from above, and the axis of the loss."""
+def _heights(
+    fields: Sequence[VariableColumns], points: Array, losses: Array, metric: LossName
+) -> tuple[Array, ParallelAxis]:
+    """Return the heights of the lines at all axes, in percent from above, and the axis of the score: its best is below.
+
+    The heights are those of losses, so that scores near 1 are apart if the losses are logarithmic.
+    """
     axis = axis_of([float(each) for each in losses])
     last = np.array([100 - axis.position(float(each)) for each in losses])
     columns = [_heights_of(each, points) for each in fields]
-    ticks = tuple(Tick(100 - each.at, each.label) for each in axis.ticks)
-    return np.column_stack([*columns, last]), ParallelAxis(100.0, "", "loss", "loss", ticks, has_inactive=False)
+    labelled = axis.ticks_with_labels(lambda loss: format_number(metric.score(loss)))
+    ticks, name = tuple(Tick(100 - each.at, each.label) for each in labelled), metric.score_name
+    return np.column_stack([*columns, last]), ParallelAxis(100.0, "", _cut(name), name, ticks, has_inactive=False)
 
 
 def _heights_of(field: VariableColumns, points: Array) -> Array:
@@ -143,7 +169,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
 
 
-def _path(heights: Array) -> str:
+def _path(heights: Sequence[float]) -> str:
     count = len(heights) - 1
     points = (f"{round(1000 * place / count)} {round(10 * height)}" for place, height in enumerate(heights))
     return "M" + "L".join(points)

@@ -18,24 +18,37 @@ from spacelang.text import count_with_noun
 
 @dataclass(frozen=True, slots=True)
 class FrontPoint:
-    """A trial of the front: its position in percent, and its text."""
+    """A trial of the front: its position in percent, its two scores, and its text."""
 
     x: float
     y: float
+    scores: tuple[float, float]
     said: str
 
 
 @dataclass(frozen=True, slots=True)
 class FrontPlot:
-    """The scores of two objectives: all trials as an SVG path of dots, the front as points, and as a line of two."""
+    """Two objectives: the scores of all trials, and the front as points, and as a line if there are no others."""
 
     x: Axis
     x_title: str
     y: Axis
     y_title: str
-    dots: str
-    line: str
+    scores: tuple[tuple[float, float], ...]
     points: tuple[FrontPoint, ...]
+    is_whole: bool
+
+    @property
+    def dots(self) -> str:
+        """All trials as an SVG path of dots."""
+        places = ((to_units(self.x.position(at)), UNITS - to_units(self.y.position(up))) for at, up in self.scores)
+        return "".join(dict.fromkeys(f"M{at} {up}h0" for at, up in places))
+
+    @property
+    def line(self) -> str:
+        """The front as an SVG path; empty if there are more than two objectives."""
+        places = sorted((to_units(each.x), UNITS - to_units(each.y)) for each in self.points)
+        return "M" + "L".join(f"{at} {up}" for at, up in places) if self.is_whole else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +92,13 @@ def _plot(
 
     found = [scores(each) for each in evenly_spaced(records, MAX_DOTS)]
     x, y = axis_of(each for each, _ in found), axis_of(each for _, each in found)
-    dots = dict.fromkeys(f"M{to_units(x.position(at))} {UNITS - to_units(y.position(up))}h0" for at, up in found)
     points = []
     for record in front:
         at, up = scores(record)
         values = objective_values(record.trial)
         texts = (f"{name} {format_objective(each, values[place])}" for each, name, place in (first, other))
-        points.append(FrontPoint(x.position(at), y.position(up), f"trial {record.index}: {', '.join(texts)}"))
-    line = ""
-    if is_whole:
-        places = sorted((to_units(each.x), UNITS - to_units(each.y)) for each in points)
-        line = "M" + "L".join(f"{at} {up}" for at, up in places)
-    return FrontPlot(x, other[1], y, first[1], "".join(dots), line, tuple(points))
+        points.append(FrontPoint(x.position(at), y.position(up), (at, up), f"trial {record.index}: {', '.join(texts)}"))
+    return FrontPlot(x, other[1], y, first[1], tuple(found), tuple(points), is_whole)
 
 
 def _rows(front: Sequence[TrialRecord], names: Sequence[LossName], order: Sequence[str]) -> list[tuple[str, ...]]:

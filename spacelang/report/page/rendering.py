@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.report.page.axes import evenly_spaced
-from spacelang.report.page.run_data import read_run_data
+from spacelang.report.page.run_data import RunData, read_run_data
 from spacelang.report.page.view_model import compare_runs, run_view
 from spacelang.report.stored_runs import MAX_LENGTH
 
@@ -45,7 +45,13 @@ def render_page(
     runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (), live: LiveUpdate | None = None
 ) -> str:
     """Return the HTML page of runs, and of `others` that cannot be read, with reasons; raise StoreError if damaged."""
-    data = [read_run_data(run) for run in runs]
+    return render_run_data([read_run_data(run) for run in runs], others=others, live=live)
+
+
+def render_run_data(
+    data: Sequence[RunData], *, others: Iterable[tuple[str, str]] = (), live: LiveUpdate | None = None
+) -> str:
+    """Return the HTML page of runs whose data has been read; raise StoreError if a store is damaged."""
     pages = [run_view(each, number, is_one_of_several=len(data) > 1) for number, each in enumerate(data, start=1)]
     markup, template = _markup(), _environment().get_template("page.html")
     running = "" if live is None else live.script

@@ -32,12 +32,16 @@ class TrialsInSpace:
 
 @dataclass(frozen=True)
 class RunData:
-    """A stored run with its trials in order. `space` is None if its definition is of another version."""
+    """A stored run with its trials in order. `space` is None if its definition is of another version.
+
+    `is_temporary` is True if the store is deleted after the page is made, so that no command can use it.
+    """
 
     run: StoredRun
     summary: RunSummary
     records: tuple[TrialRecord, ...]
     space: Space | None
+    is_temporary: bool = False
 
     @cached_property
     def succeeded(self) -> tuple[TrialRecord, ...]:
@@ -73,9 +77,9 @@ class RunData:
         return rows is None or rows >= self.run.header.training_size
 
 
-def read_run_data(run: StoredRun) -> RunData:
+def read_run_data(run: StoredRun, *, is_temporary: bool = False) -> RunData:
     """Read the data of a run. Raises StoreError for a damaged store."""
-    return RunData(run, summarize_run(run), tuple(run.records()), _space_of(run))
+    return RunData(run, summarize_run(run), tuple(run.records()), _space_of(run), is_temporary)
 
 
 def _space_of(run: StoredRun) -> Space | None:

@@ -135,6 +135,8 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
 
 def _facts(run_data: RunData) -> Iterator[tuple[str, str]]:
     yield from setting_rows(run_data.run, run_data.summary)
+    if run_data.is_temporary:
+        return
     yield from ((step.purpose, step.line) for step in next_steps(run_data.run, has_best=bool(run_data.succeeded)))
     yield "store", str(run_data.run.path)
 

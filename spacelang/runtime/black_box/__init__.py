@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
-from spacelang.ir.task import AnyBound
+from spacelang.ir.task import AnyBound, FunctionGoal
 from spacelang.ir.trial import LossScale
 from spacelang.ir.validation import Validation
 from spacelang.runtime.errors import InputError
@@ -26,8 +26,8 @@ AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
 class BlackBoxObjective:
     """The facts of a run on a black box.
 
-    `fidelities` are in ascending order; the last one is the largest. `objective_names` are the names of several
-    objectives, empty for a single loss.
+    `fidelities` are in ascending order; the last one is the largest. `goals` are the numbers of an answer that are
+    minimized or maximized, by name; they are empty if an answer is the loss itself.
     """
 
     facts: DataFacts
@@ -35,14 +35,19 @@ class BlackBoxObjective:
     bounds: tuple[AnyBound, ...] = ()
     scale: LossScale | None = None
     is_cheap: bool = False
-    objective_names: tuple[LossName, ...] = ()
+    goals: tuple[FunctionGoal, ...] = ()
     validation: ClassVar[Validation | None] = None
     recorded: ClassVar[tuple[str, ...]] = ()
 
     @property
     def metric(self) -> LossName:
         """The name of the loss, which is the first of several objectives."""
-        return self.objective_names[0] if self.objective_names else UNNAMED_LOSS
+        return LossName.of_formula(self.goals[0].loss_formula) if self.goals else UNNAMED_LOSS
+
+    @property
+    def objective_names(self) -> tuple[LossName, ...]:
+        """The names of several objectives; empty for a single loss."""
+        return tuple(LossName.of_formula(each.loss_formula) for each in self.goals) if len(self.goals) > 1 else ()
 
     @property
     def further(self) -> Mapping[str, str]:

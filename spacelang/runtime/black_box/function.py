@@ -4,20 +4,21 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite
 from textwrap import dedent
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any, Final
 
-from spacelang.ir.task import AnyBound
+from spacelang.ir.task import AnyBound, FunctionGoal
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.errors import InputError, exception_failure
 from spacelang.runtime.storage.header import DataFacts
 
 KEYS: Final = ("loss", "cost", "constraints")  # The keys that a function's dictionary may have
+MAX_SHOWN_KEYS: Final = 5  # The maximum number of keys of an answer that are shown
 MAX_SHOWN_LENGTH: Final = 60  # The maximum number of characters of an invalid answer that are shown
 
 
@@ -38,12 +39,10 @@ class FunctionObjective(BlackBoxObjective):
             return exception_failure(error, self.clock() - started).result_of(request)
         seconds = self.clock() - started
         try:
-            names = [each.formula for each in self.objective_names]
-            said = {"cost": seconds} | _as_dictionary(given, names)
-            values = objective_numbers(said["loss"], names) if names else ()
-            loss = values[0][1] if values else said["loss"]
-            trial = trial_from_answer(request, loss, said["cost"], said.get("constraints"), self.bounds)
-            return trial if trial.loss is None else replace(trial, objectives=values)
+            said = {"cost": seconds} | _as_dictionary(given, [each.name for each in self.goals])
+            return trial_from_answer(
+                request, said["loss"], said["cost"], said.get("constraints"), self.bounds, self.goals
+            )
         except InvalidFunctionResultError as error:
             return Trial(request, None, seconds, Status.INVALID, str(error))
 
@@ -64,9 +63,13 @@ def make_function_objective(function: Callable[..., Any], **aim: Any) -> Functio
     return FunctionObjective(facts=facts, function=function, **aim)
 
 
-def _as_dictionary(given: Any, objectives: Sequence[str] = ()) -> dict[str, Any]:
-    if not isinstance(given, Mapping) or (objectives and "loss" not in given):
+def _as_dictionary(given: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return the loss, cost and constraints of an answer; the loss of goals with names is an answer for these."""
+    if not isinstance(given, Mapping):
         return {"loss": given}
+    if names and ("loss" not in given or "loss" in names):
+        others = {key: value for key, value in given.items() if key in KEYS and key not in names}
+        return {"loss": {key: value for key, value in given.items() if key not in others}, **others}
     unknown = [key for key in given if key not in KEYS]
     if unknown:
         raise InvalidFunctionResultError(
@@ -75,31 +78,6 @@ def _as_dictionary(given: Any, objectives: Sequence[str] = ()) -> dict[str, Any]
     if "loss" not in given:
         raise InvalidFunctionResultError("the function returns a dictionary without `loss`")
     return dict(given)
-
-
-def objective_numbers(given: Any, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    """Return the values of several objectives by name; `given` is a mapping by name, or the numbers in order.
-
-    Raises InvalidFunctionResultError for anything else, and for a number that is not finite.
-    """
-    shown = ", ".join(f"`{name}`" for name in names)
-    if isinstance(given, Mapping):
-        unknown = [each for each in given if each not in names]
-        lacking = [name for name in names if name not in given]
-        if unknown or lacking:
-            what = f"has `{unknown[0]}`, which is none of them" if unknown else f"lacks `{lacking[0]}`"
-            raise InvalidFunctionResultError(f"the objectives are {shown}, and the answer {what}")
-        values = [given[name] for name in names]
-    elif isinstance(given, list | tuple) and len(given) == len(names):
-        values = [*given]
-    else:
-        what = f"the function must return a number for each of {shown}, by name or in this order"
-        raise InvalidFunctionResultError(f"{what}, not {_shorten(given)}")
-    numbers = tuple((name, parse_number(value, name)) for name, value in zip(names, values, strict=True))
-    for name, number in numbers:
-        if not isfinite(number):
-            raise InvalidFunctionResultError(f"the {name} is {number}")
-    return numbers
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -169,12 +147,19 @@ class InvalidFunctionResultError(ValueError):
 
 
 def trial_from_answer(
-    request: Request, loss: Any, cost: Any, constraints: Mapping[str, Any] | None, bounds: Sequence[AnyBound]
+    request: Request,
+    loss: Any,
+    cost: Any,
+    constraints: Mapping[str, Any] | None,
+    bounds: Sequence[AnyBound],
+    goals: Sequence[FunctionGoal] = (),
 ) -> Trial:
     """Return the trial of a request; it is failed if the loss is None or not finite. `cost` is in seconds.
 
-    Raises InvalidFunctionResultError if a value is no number, if one of a bound is missing from a success, or if a name
-    is not bounded.
+    With goals, `loss` is a mapping that has their names, the numbers in order, or the number of a single goal.
+
+    Raises InvalidFunctionResultError if a value is no number, if one of a bound or of a goal is missing from a success,
+    or if a name is not bounded.
     """
     seconds = parse_number(cost, "cost")
     if not (isfinite(seconds) and seconds >= 0):
@@ -182,15 +167,45 @@ def trial_from_answer(
     measured = _check_constraints(constraints, bounds)
     if loss is None:
         return Trial(request, None, seconds, Status.ERROR, "there is no loss")
-    number = parse_number(loss, "loss")
-    if not isfinite(number):
-        return Trial(request, None, seconds, Status.INVALID, f"the loss is {number}")
+    numbers = _goal_numbers(loss, goals) if goals else {"loss": parse_number(loss, "loss")}
+    for name, number in numbers.items():
+        if not isfinite(number):
+            return Trial(request, None, seconds, Status.INVALID, f"the {name} is {number}")
     for bound in bounds:
         if bound.name not in measured:
             raise InvalidFunctionResultError(
                 f"the constraints lack a value of `{bound.name}`; give nan if it is unknown"
             )
-    return Trial(request, number, seconds, constraints=tuple(Measurement(each, measured[each.name]) for each in bounds))
+    # `0.0 - number` is never minus zero.
+    losses = [
+        (each.loss_formula, 0.0 - numbers[each.name] if each.is_maximized else numbers[each.name]) for each in goals
+    ]
+    return Trial(
+        request,
+        losses[0][1] if losses else numbers["loss"],
+        seconds,
+        constraints=tuple(Measurement(each, measured[each.name]) for each in bounds),
+        objectives=tuple(losses) if len(losses) > 1 else (),
+    )
+
+
+def _goal_numbers(given: Any, goals: Sequence[FunctionGoal]) -> dict[str, float]:
+    """Return the numbers of the goals by name; further names of a mapping are ignored."""
+    names = [each.name for each in goals]
+    shown = ", ".join(f"`{name}`" for name in names)
+    if isinstance(given, Mapping):
+        if lacking := [name for name in names if name not in given]:
+            others = ", ".join(f"`{key}`" for key in [*given][:MAX_SHOWN_KEYS]) or "nothing"
+            raise InvalidFunctionResultError(f"the answer lacks `{lacking[0]}`; it has {others}")
+        values = [given[name] for name in names]
+    elif isinstance(given, list | tuple) and len(given) == len(names):
+        values = [*given]
+    elif len(names) == 1 and not isinstance(given, list | tuple):
+        values = [given]
+    else:
+        what = f"the function must return a number for each of {shown}, by name or in this order"
+        raise InvalidFunctionResultError(f"{what}, not {_shorten(given)}")
+    return {name: parse_number(value, name) for name, value in zip(names, values, strict=True)}
 
 
 def parse_number(given: Any, what: str) -> float:

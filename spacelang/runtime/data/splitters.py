@@ -15,7 +15,7 @@ from spacelang.runtime.random_state import preserve_global_random_state, seed_gl
 SEED_COUNT: Final = 2**32  # The number of seeds that the global generator of NumPy accepts
 
 
-def order_rows(table: Table, splitter: Any) -> Table:
+def with_row_numbers_as_times(table: Table, splitter: Any) -> Table:
     """Return the table with its row numbers as times if a splitter takes the rows as a series in time."""
     from sklearn.model_selection import TimeSeriesSplit
 

@@ -336,7 +336,7 @@ class EvaluationSettings:
     cache_bytes: float = CACHE_BYTES
     """The largest size of the prefix cache of each process, in bytes; 0 turns the cache off."""
     scorer: Any = None  # A scorer of the program, which takes the place of the goal
-    further_goals: tuple[task.AnyGoal, ...] = ()  # The objectives of a task with several, without the first one
+    further_goals: tuple[task.PipelineGoal, ...] = ()  # The objectives of a task with several, without the first one
 
 
 DEFAULT_SETTINGS: Final = EvaluationSettings()  # The default settings

@@ -63,7 +63,7 @@ def _catalogue_entry(catalogue_name: str, name: str) -> CatalogueEntry:
     return found
 
 
-def check_buildable(root: Node) -> None:
+def check_no_abstract_operators(root: Node) -> None:
     """Raise BuildError if a space has an abstract operator, which has no class."""
     for operator in operators(root):
         if operator.catalogue == ABSTRACT_CATALOGUE:

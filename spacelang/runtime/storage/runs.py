@@ -129,7 +129,10 @@ def name_candidates(space: str, now: datetime) -> Iterator[str]:
 
 
 def is_unrelated_file(path: Path) -> bool:
-    """Return True for a file of another program or without the suffix; others with it may be the remains of a store."""
+    """Return True for a file that is neither a store nor, by its suffix, the possible remains of one.
+
+    Hidden files, the companions of SQLite, and what is no regular file are unrelated, too.
+    """
     if path.name.startswith(".") or path.name.endswith(COMPANION_SUFFIXES) or not path.is_file():
         return True
     try:

@@ -79,7 +79,7 @@ def _decision_factors(structures: Structures, network: Network, settled: frozens
 def _constraint_on_block(
     block: Block, context: Sequence[tuple[str, str]], network: Network, graph: FactorGraph
 ) -> Iterator[LinearConstraint]:
-    """Yield a constraint that excludes the alternatives of a block without a member in a network below `context`."""
+    """Yield a constraint that excludes the alternatives of a block for which a network has no member in `context`."""
     dead = []
     for number, alternative in enumerate(block.alternatives):
         taken = {block.address: alternative.branch, **alternative.case.branches}

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from spacelang.ir.domain import Grid
 from spacelang.ir.value import identity_key
-from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
+from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
 from spacelang.reductions.space_questions import FixedPiece
 from spacelang.targets._configspace import encoded_domains as cs
 from spacelang.targets._configspace.normal_form import MembershipTest, NormalForm, PairRelation, Test, ThresholdTest
@@ -246,7 +246,7 @@ def _piece_code(piece: cs.Piece) -> py.Code:
             return py.ItemNode(py.NameNode(f"{{{table}}}"), given)
         case cs.UnchangedIntegerReduction():
             return given
-        case cs.ScaledRangeReduction(part=part, exponent=exponent):
+        case ScaledRangeReduction(part=part, exponent=exponent):
             number: py.Code = py.call("math.ldexp", given, -exponent) if exponent else given
             inside = py.call("min", py.call("max", number, part.least), part.greatest)
             return py.infix(inside, "+", 0.0)

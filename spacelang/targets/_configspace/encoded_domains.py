@@ -13,7 +13,13 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, is_number
-from spacelang.reductions.domains import IdentityReduction, MemberIndexReduction, MemberRenamingReduction
+from spacelang.reductions.domains import (
+    IdentityReduction,
+    MemberIndexReduction,
+    MemberRenamingReduction,
+    ScaledRangeReduction,
+    scaling_exponent,
+)
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, FreeHyperparameterDraw
 from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
 from spacelang.solver.domain_cells import log_uniform_probability, probability_of_cell
@@ -80,30 +86,6 @@ class UnchangedIntegerReduction(IdentityReduction):
         if number is None or not self.part.lower <= number <= self.part.upper:
             raise LookupError(value)
         return number
-
-
-@dataclass(frozen=True, slots=True)
-class ScaledRangeReduction:
-    """A replacement of a range of floats by the range times `2 ** exponent`; decoded numbers are clipped to it."""
-
-    part: Real
-    exponent: int = 0
-
-    @property
-    def domain(self) -> Real:
-        """The scaled range."""
-        lower, upper = (math.ldexp(end, self.exponent) for end in (self.part.lower, self.part.upper))
-        return Real(lower, upper, log=self.part.log)
-
-    def encode(self, value: Value) -> float:
-        """Return the scaled number."""
-        assert isinstance(value, int | float)
-        return math.ldexp(float(value), self.exponent)
-
-    def decode(self, value: Value) -> float:
-        """Return the member nearest to a scaled number."""
-        assert isinstance(value, int | float)
-        return min(max(math.ldexp(float(value), -self.exponent), self.part.least), self.part.greatest) + 0.0
 
 
 @dataclass(frozen=True)
@@ -262,15 +244,6 @@ def _scaled_prior(
         return math.ldexp(mean, exponent), math.ldexp(deviation, exponent)
     sigma = math.exp(deviation) - lower
     return (math.ldexp(math.exp(mean), exponent), sigma) if sigma > 0 else None
-
-
-def scaling_exponent(part: Real) -> int:
-    """Return the power of two by which to scale a range so that 13 decimals suffice; 0 if they already do."""
-    largest = max(abs(part.lower), abs(part.upper))
-    smallest = part.lower if part.log else largest
-    if (1e-8 if part.log else 1e-3) <= smallest and largest <= 1e15:
-        return 0
-    return min(1 - math.frexp(smallest)[1], 900 - math.frexp(largest)[1])
 
 
 def round_like_configspace(number: float) -> float:

@@ -14,7 +14,7 @@ from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, members
 from spacelang.ir.expr import Compare, Constant, Expr, Reference, is_true, references
 from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.value import Value
-from spacelang.reductions.domains import MemberRenamingReduction
+from spacelang.reductions.domains import MemberRenamingReduction, ScaledRangeReduction
 from spacelang.reductions.space_questions import FixedPiece
 from spacelang.solver.domain_cells import cut_points_of, distinguished_cells, join_pieces
 from spacelang.targets._configspace import encoded_domains as cs
@@ -238,7 +238,7 @@ def _cells_form(
     # ConfigSpace compares the logarithms of integers, which have rounding errors; in narrow ranges, these count too.
     own = piece.parameter
     is_narrow = own.upper - own.lower < MIN_RELATIVE_WIDTH * max(1.0, abs(own.lower), abs(own.upper))
-    is_scaled = isinstance(piece.reduction, cs.ScaledRangeReduction)
+    is_scaled = isinstance(piece.reduction, ScaledRangeReduction)
     if (own.log and not is_scaled) or (own.kind.endswith("float") and is_narrow):
         raise InexpressibleError
     found = join_pieces(piece.part, wanted)
@@ -277,7 +277,7 @@ def _scaled_number(piece: cs.HyperparameterPiece, value: Value) -> float:
     """Return a number in the units of a hyperparameter, rounded as ConfigSpace rounds its values."""
     number = piece.reduction.encode(value)
     assert isinstance(number, int | float)
-    if not isinstance(piece.reduction, cs.ScaledRangeReduction):
+    if not isinstance(piece.reduction, ScaledRangeReduction):
         return number
     return min(max(cs.round_like_configspace(number), piece.parameter.lower), piece.parameter.upper)
 
@@ -296,7 +296,7 @@ def _unchanged_name(coded: cs.EncodedDomain) -> str | None:
     match coded.pieces:
         case (
             cs.HyperparameterPiece(
-                name=name, reduction=cs.UnchangedIntegerReduction() | cs.ScaledRangeReduction(exponent=0)
+                name=name, reduction=cs.UnchangedIntegerReduction() | ScaledRangeReduction(exponent=0)
             ),
         ):
             return name

@@ -1,6 +1,9 @@
 """What a search in Python shows while it goes on: a bar where somebody looks at it, lines where they are wanted."""
 
+import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -10,11 +13,11 @@ from rich.console import Console
 import spacelang as sl
 from spacelang.report.progress import (
     SECONDS_BETWEEN_LINES,
-    LiveProgress,
-    PlainProgress,
+    NotebookProgress,
     can_show_bars,
     progress_listener,
 )
+from spacelang.runtime.budget import Budget
 
 SPACE = "stage estimator = GaussianNB | DecisionTreeClassifier"
 TABLE: Any = {"features": [[0.0], [1.0], [2.0], [3.0]] * 10, "target": ["a", "a", "b", "b"] * 10}
@@ -65,12 +68,22 @@ def test_lines_are_printed_where_they_are_wanted(
     assert "1 trial, best roc_auc" in capfd.readouterr().err
 
 
-def test_a_notebook_without_widgets_shows_lines_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    notebook = Console(force_jupyter=True)
-    for has, kind in ((None, PlainProgress), (object(), LiveProgress)):
-        monkeypatch.setattr("spacelang.report.progress.find_spec", lambda _, has=has: has)
-        assert can_show_bars(notebook) == (has is not None)
-        assert isinstance(progress_listener(notebook), kind)
+def test_a_notebook_shows_a_bar_and_keeps_the_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook, shown = Console(force_jupyter=True), Mock(return_value=None)
+    assert can_show_bars(notebook)
+    module = SimpleNamespace(HTML=str, display=lambda html, display_id: shown(html) or SimpleNamespace(update=shown))  # noqa: ARG005
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=module))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    with progress_listener(notebook) as listener:
+        assert isinstance(listener, NotebookProgress)
+        searched(space=sl.parse(SPACE), listener=listener)
+    first, update, last = (call.args[0] for call in shown.call_args_list)
+    assert first == '<progress value="0.000" style="width:12em"></progress> waiting for the first trial'
+    assert re.match(r'<progress value="1.000".*> 1 trial, best loss [\d.]+, 0:00:0\d$', update)
+    assert re.fullmatch(r"1 trial, best loss [\d.]+ in \d+\.\d s", last)
+    with progress_listener(notebook) as listener:
+        listener.started(Budget(trials=4))
+    assert shown.call_args.args == ("no trial, ended by an error",)
 
 
 def test_the_text_of_a_space_is_a_space_and_no_file() -> None:

@@ -16,7 +16,7 @@ def space() -> sl.Space:
 
 
 @pytest.mark.parametrize(
-    "target", ["admm", "boasf", "configspace", "hyperopt", "mosaic", "optuna", "random", "sklearn"]
+    "target", ["admm", "boasf", "configspace", "hyperopt", "irace", "mosaic", "optuna", "random", "sklearn"]
 )
 def test_chains_of_conditions_compile(space: sl.Space, target: str) -> None:
     compiled = space.compile(target)

@@ -99,8 +99,8 @@ def test_options_out_of_their_bounds(name: str, text: str) -> None:
 
 def test_constraints_that_no_draw_satisfies_are_refused_on_their_line() -> None:
     sides = hyperparameter("x", Real(0.0, 1e9), 1.0), hyperparameter("y", Real(0.0, 1e-9), 0.0)
-    rule = require(Compare("<", Reference("x"), Reference("y")))
-    told = Constraint(rule.expression, rule.forbidden, span_of("space s\nrequire x < y", "require x < y"))
+    rule = require(Compare("==", Reference("x"), Reference("y")))
+    told = Constraint(rule.expression, rule.forbidden, span_of("space s\nrequire x == y", "require x == y"))
     with pytest.raises(RefusedError) as caught:
         lowered(make_space("unlikely", *sides, constraints=(told,)))
     assert [entry.line for entry in caught.value.report if entry.status is Preservation.REFUSED] == [2]

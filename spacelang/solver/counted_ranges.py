@@ -1,0 +1,14 @@
+"""Large ranges that comparisons relate in one of the ways in which they are counted and drawn exactly."""
+
+from typing import TypeAlias
+
+from spacelang.solver.network import Network
+from spacelang.solver.ordered_relations import OrderedRelations, ordered_relations
+from spacelang.solver.summed_ranges import SummedRanges, summed_ranges
+
+CountedRanges: TypeAlias = OrderedRelations | SummedRanges
+
+
+def counted_ranges(network: Network) -> CountedRanges | None:
+    """Return the relations of a network that consists of nothing else, or None for any other network."""
+    return ordered_relations(network) or summed_ranges(network)

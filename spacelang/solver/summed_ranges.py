@@ -1,0 +1,189 @@
+"""Ranges that are related only by limits on one sum: exact counts by partial sums.
+
+The shares `a`, `b`, `c` with `sum(a, b, c) == 1` are written as whole steps above their least values, so that a limit
+on the sum becomes an interval of whole totals. The number of ways to reach each total with the first k ranges follows
+from the numbers for k - 1 by differences of running sums: n ranges and totals up to R need n * R steps, and no table.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from math import gcd, lcm
+from typing import Final
+
+from spacelang.frozen import frozen
+from spacelang.ir.domain import Grid, SimpleDomain
+from spacelang.ir.value import to_fraction
+from spacelang.solver.linear import Inequality, add_scaled
+from spacelang.solver.network import Network
+from spacelang.solver.ordered_relations import allowed_cells, grid_of, required_inequalities
+
+MAX_TOTALS: Final = 2_000_000  # The maximum number of totals in the tables of all ranges of one sum
+Runs = tuple[tuple[int, int], ...]  # First indices and those after the last ones
+
+
+@frozen
+class SummedRange:
+    """A range in a sum: its value at index i adds `unit * i`, or `unit * (last - i)` if it is `reversed`."""
+
+    address: str
+    grid: Grid
+    unit: int
+    reversed: bool
+    allowed: Runs
+
+    def index(self, count: int) -> int:
+        """Return the index of the value that adds `count` units; it is its own inverse."""
+        return self.grid.last_index - count if self.reversed else count
+
+    @property
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """The allowed numbers of units, as runs of a first one and the one after the last."""
+        size = self.grid.size
+        return ((size - end, size - start) if self.reversed else (start, end) for start, end in self.allowed)
+
+
+@frozen
+class SummedRanges:
+    """The ranges of a network, and the interval of totals from `least` to `greatest` that is admitted."""
+
+    ranges: tuple[SummedRange, ...]
+    least: int
+    greatest: int
+
+    @property
+    def size(self) -> int:
+        """The number of totals in all tables, which the time of `count` is in proportion to."""
+        return len(self.ranges) * (self.greatest + 1)
+
+    @property
+    def exists(self) -> bool:
+        """True if some joint value exists: the bits of a number are the totals that can be reached."""
+        reached, mask = 1, (1 << max(self.greatest + 1, 0)) - 1
+        for each in self.ranges:
+            reached = mask & _any_of(_shifted(reached, each.unit, *run, mask) for run in each.runs)
+        return bool(reached >> max(self.least, 0))
+
+    def count(self) -> int:
+        """Return the number of joint values."""
+        if self.greatest < 0:
+            return 0
+        ways = [1, *[0] * self.greatest]
+        for each in self.ranges:
+            ways = _ways_with(ways, each)
+        return sum(ways[max(self.least, 0) :])
+
+
+def _any_of(numbers: Iterable[int]) -> int:
+    found = 0
+    for number in numbers:
+        found |= number
+    return found
+
+
+def _shifted(reached: int, unit: int, start: int, end: int, mask: int) -> int:
+    """Return the totals that numbers of units from `start` to `end - 1` lead to; each step doubles their number."""
+    found, known = reached << unit * start & mask, 1
+    while known < end - start:
+        more = min(known, end - start - known)
+        found |= found << unit * more & mask
+        known += more
+    return found
+
+
+def _ways_with(ways: list[int], each: SummedRange) -> list[int]:
+    """Return the numbers of ways to reach each total with one range more, by sums of every `unit`-th total."""
+    count, unit = len(ways), each.unit
+    sums = ways[:unit]
+    for place in range(unit, count):
+        sums.append(sums[place - unit] + ways[place])
+    found = [0] * count
+    for start, end in each.runs:
+        for place in range(unit * start, count):
+            found[place] += sums[place - unit * start]
+        for place in range(unit * end, count):
+            found[place] -= sums[place - unit * end]
+    return found
+
+
+@lru_cache(maxsize=256)
+def summed_ranges(network: Network) -> SummedRanges | None:
+    """Return the sum that relates the ranges of a network, or None if something else relates them or it is too long."""
+    grids = {member.address: grid for member in network.members if (grid := grid_of(member.node)) is not None}
+    if not network.ranges or set(network.truths) != set(network.ranges) or len(grids) < len(network.members):
+        return None
+    rows = required_inequalities(network)
+    cells = allowed_cells(network)
+    if rows is None or cells is None:
+        return None
+    units = _units(rows, grids)
+    if units is None:
+        return None
+    least, greatest = _limits(rows, grids, units)
+    found = _normalized(grids, {address: _runs(grids[address], cells[address]) for address in grids}, units)
+    top = sum(each.unit * each.grid.last_index for each in found)
+    if least > top - greatest:  # the totals are shorter if all numbers of units are counted from the other end
+        found = tuple(SummedRange(r.address, r.grid, r.unit, not r.reversed, r.allowed) for r in found)
+        least, greatest = top - greatest, top - least
+    summed = SummedRanges(found, least, min(greatest, top))
+    return summed if summed.size <= MAX_TOTALS else None
+
+
+def _units(rows: list[Inequality], grids: Mapping[str, Grid]) -> dict[str, Fraction] | None:
+    """Return what one step of each range adds to the first row; None if another row is not a multiple of it."""
+    first = rows[0].factors
+    if set(first) != set(grids):
+        return None
+    for row in rows:
+        if set(row.factors) != set(first) or add_scaled(row.factors, first, -_ratio(row, first)):
+            return None
+    return {address: factor * to_fraction(grids[address].step) for address, factor in first.items()}
+
+
+def _ratio(row: Inequality, first: Mapping[str, Fraction]) -> Fraction:
+    name = next(iter(first))
+    return row.factors[name] / first[name]
+
+
+def _limits(rows: list[Inequality], grids: Mapping[str, Grid], units: Mapping[str, Fraction]) -> tuple[int, int]:
+    """Return the least and greatest total, in whole steps of the common divisor of all units, from the least total."""
+    step = _common_step(units)
+    first = rows[0].factors
+    start = sum(min(f * to_fraction(end) for end in (grids[a].lower, grids[a].greatest)) for a, f in first.items())
+    top = sum(abs(unit) * grids[address].last_index for address, unit in units.items())
+    least, greatest = 0, int(top / step)
+    for row in rows:
+        ratio = _ratio(row, first)
+        limit = (-row.constant / ratio - start) / step  # the total is at most (if the ratio is positive) this limit
+        if ratio > 0:
+            greatest = min(greatest, -(-limit // 1) - 1 if row.strict else limit // 1)
+        else:
+            least = max(least, limit // 1 + 1 if row.strict else -(-limit // 1))
+    return least, greatest
+
+
+def _common_step(units: Mapping[str, Fraction]) -> Fraction:
+    whole = lcm(*(unit.denominator for unit in units.values()))
+    return Fraction(gcd(*(int(unit * whole) for unit in units.values())), whole)
+
+
+def _normalized(
+    grids: Mapping[str, Grid], allowed: Mapping[str, Runs], units: Mapping[str, Fraction]
+) -> tuple[SummedRange, ...]:
+    step = _common_step(units)
+    return tuple(
+        SummedRange(address, grids[address], int(abs(unit) / step), unit < 0, allowed[address])
+        for address, unit in units.items()
+    )
+
+
+def _runs(grid: Grid, cells: Iterable[SimpleDomain]) -> Runs:
+    """Return the indices of the members in cells, with adjacent cells joined."""
+    found: list[tuple[int, int]] = []
+    for cell in cells:
+        start, last = (grid.index_of(cell.value_at(place)) for place in (0, (cell.size or 1) - 1))
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], last + 1)
+        else:
+            found.append((start, last + 1))
+    return tuple(found)

@@ -1,0 +1,157 @@
+"""Parameters of irace: the names, labels, ranges and conditions of the questions of a space."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from numpy.random import Generator
+
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, literal
+from spacelang.ir.value import Value, to_python_scalar
+from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, FreeHyperparameterDraw, Question, Questions
+from spacelang.reductions.unfolding import Fork
+from spacelang.targets._exports import r_conditions as r
+from spacelang.targets._exports.library_function_forms import case_label
+from spacelang.text import unique_name
+
+DIGITS: Final = 15  # The decimals to which irace rounds real numbers: the most that it allows
+RESERVED: Final = {
+    *("if", "else", "repeat", "while", "function", "for", "next", "break", "in"),
+    *("TRUE", "FALSE", "NULL", "Inf", "NaN", "NA", "T", "F", "c"),
+}
+"""Words that mean something else in conditions of R."""
+Kind = Literal["c", "o", "i", "r", "i,log", "r,log"]
+
+
+@dataclass(frozen=True, slots=True)
+class IraceParameter:
+    """A parameter of irace; `labels` are the words of a categorical or ordinal one, the others have bounds."""
+
+    name: str
+    question: Question
+    kind: Literal["c", "o", "i", "r", "i,log", "r,log"]
+    labels: tuple[str, ...] = ()
+    bounds: tuple[float, float] = (0, 0)
+    condition: str = r.ALWAYS
+
+    @property
+    def domain(self) -> str:
+        """The values as irace reads them."""
+        words = map(r.quoted, self.labels) if self.labels else map(r.number_text, self.bounds)
+        return f"({', '.join(words)})"
+
+    def written(self, answer: Any) -> Value:
+        """Return the answer to the question as irace has it."""
+        if not self.labels:
+            assert isinstance(self.question, DrawnPiece)
+            return r.written_number(self.question, answer)
+        place = self.question.domain.index_of(answer) if isinstance(self.question, DrawnPiece) else answer
+        return self.labels[place]
+
+    def drawn(self, rng: Generator) -> Value:
+        """Return a value as irace draws it: uniformly, or on the log scale, and rounded."""
+        if self.labels:
+            return self.labels[int(rng.integers(len(self.labels)))]
+        (lower, upper), place = self.bounds, float(rng.random())
+        if self.kind.startswith("i"):
+            if self.kind == "i":
+                return int(rng.integers(int(lower), int(upper), endpoint=True))
+            return min(int(math.exp(math.log(lower) + place * math.log((upper + 1) / lower))), int(upper))
+        number = lower * (upper / lower) ** place if self.kind == "r,log" else lower + place * (upper - lower)
+        return min(max(round(number, DIGITS), lower), upper)
+
+    def answer(self, value: Any) -> Value:
+        """Return the answer for a value of irace, which may be text; raise ValueError if it is none."""
+        if self.labels:
+            if value not in self.labels:
+                raise ValueError(f"`{self.name}` is one of {', '.join(self.labels)}")
+            place = self.labels.index(value)
+            return self.question.domain.value_at(place) if isinstance(self.question, DrawnPiece) else place
+        number = float(value) if isinstance(value, str) else to_python_scalar(value)
+        if (
+            not isinstance(number, int | float)
+            or isinstance(number, bool)
+            or not self.bounds[0] <= number <= self.bounds[1]
+        ):
+            raise ValueError(f"`{self.name}` is a number from {self.bounds[0]} to {self.bounds[1]}")
+        assert isinstance(self.question, DrawnPiece)
+        if isinstance(self.question.domain, Grid):
+            if not r.is_rounded(self.question) and number != round(number):
+                raise ValueError(f"`{self.name}` is an integer")
+            return round(number)
+        return r.scaled(self.question).decode(number)
+
+
+class ParameterWriter:
+    """A writer of the parameters for questions."""
+
+    def __init__(self, questions: Questions) -> None:
+        """Take the questions."""
+        self._questions = questions
+        self._names = _parameter_names(questions.by_name)
+        self._labels = {
+            name: labels for name, question in questions.by_name.items() if (labels := _labels_of(question))
+        }
+        self.conditions = r.RConditions(questions, self._names, self._labels)
+
+    @cached_property
+    def parameters(self) -> Mapping[str, IraceParameter]:
+        """The parameters by the names of their questions."""
+        conditions = self.conditions.asked()
+        return {
+            name: self._parameter(name, question, conditions[name])
+            for name, question in self._questions.by_name.items()
+        }
+
+    def _parameter(self, question: str, asked: Question, condition: str) -> IraceParameter:
+        name = self._names[question]
+        if question in self._labels:
+            is_ordered = isinstance(asked, DrawnPiece) and isinstance(asked.domain, Ordinal)
+            return IraceParameter(name, asked, "o" if is_ordered else "c", self._labels[question], condition=condition)
+        assert isinstance(asked, DrawnPiece)
+        lower, upper = (r.written_number(asked, end) for end in _ends(asked.domain))
+        is_real = isinstance(asked.domain, Real) or r.is_rounded(asked)
+        assert isinstance(asked.domain, Grid | Real)
+        kind: Kind = ("r,log" if is_real else "i,log") if asked.domain.log else ("r" if is_real else "i")
+        return IraceParameter(name, asked, kind, bounds=(lower, upper), condition=condition)
+
+
+def _ends(domain: SimpleDomain) -> tuple[Value, Value]:
+    assert isinstance(domain, Grid | Real)
+    return domain.least, domain.greatest
+
+
+def _parameter_names(questions: Mapping[str, Question]) -> dict[str, str]:
+    """Return a name of R for each question: letters, digits, dots and underscores."""
+    found: dict[str, str] = {}
+    for question in questions:
+        word = re.sub(r"[^A-Za-z0-9._]+", "_", question).strip("_")
+        if not word[:1].isalpha() or word in RESERVED:
+            word = f"p_{word}"
+        found[question] = unique_name(word, {*found.values()}, "_")
+    return found
+
+
+def _labels_of(question: Question) -> tuple[str, ...]:
+    """Return the words of a choice without characters that irace gives a meaning; empty for a number."""
+    match question:
+        case Fork():
+            words = [case_label(question, case) for case in question.cases]
+        case FreeHyperparameterDraw():
+            words = [literal(p.value) if isinstance(p, FixedPiece) else _kind_of(p.part) for p in question.pieces]
+        case DrawnPiece(domain=Categorical(values=values)):
+            words = [value if isinstance(value, str) else literal(value) for value in values]
+        case _:
+            return ()
+    plain = [re.sub(r"[^A-Za-z0-9._+*/=<>-]+", "_", word).strip("_") or "value" for word in words]
+    found: list[str] = []
+    for word in plain:
+        found.append(unique_name("NA_" if word == "NA" else word, {*found}, "_"))
+    return tuple(found)
+
+
+def _kind_of(part: SimpleDomain) -> str:
+    return "set" if isinstance(part, Categorical) else "integer" if isinstance(part, Grid) else "real"

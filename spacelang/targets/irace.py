@@ -1,0 +1,306 @@
+"""The target `irace`: a file of parameters with conditions and forbidden combinations, for irace.
+
+Each question of the space is a parameter: a decision or a set is categorical (`c`), an ordered set is ordinal (`o`),
+ranges are integer (`i`) or real (`r`). Conditions become conditions in R. Constraints become forbidden combinations if
+irace draws enough configurations that satisfy them, else they are built into further categorical parameters. An
+encoding is a configuration of irace: the values of its active parameters by name.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Final, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
+from spacelang.ir.membership import is_violated
+from spacelang.ir.space import Constraint
+from spacelang.ir.value import Value
+from spacelang.ir.walk import Assignment
+from spacelang.reductions.guarded_unfolding import unfold_with_guards
+from spacelang.reductions.space_questions import Question, Questions
+from spacelang.reductions.unfolding import FreeHyperparameter, Guard, Parts
+from spacelang.solver.counting import Structures
+from spacelang.targets._exports import r_conditions as r
+from spacelang.targets._irace import DIGITS, IraceParameter, ParameterWriter
+from spacelang.targets._lowering import (
+    OVERSIZED,
+    Construct,
+    Finding,
+    LoweringResult,
+    PreservationTable,
+    ReadableForm,
+    approximated,
+    exact,
+    make_report,
+    rewritten,
+)
+from spacelang.targets._reduction_chain import (
+    NESTED,
+    TOO_ENTANGLED,
+    build_questions,
+    constraint_findings,
+    findings_of,
+    preserved_by_reductions,
+)
+from spacelang.targets._text_and_dot import digraph, quote_dot
+from spacelang.text import count_with_noun
+
+Values: TypeAlias = dict[str, Any]
+"""A configuration of irace: words and numbers by the names of its active parameters."""
+
+MAX_DOMAIN_WIDTH: Final = 40  # The column of domains in the file is at most so wide
+TRIED: Final = 200  # The number of draws that decide whether constraints can be forbidden combinations
+MIN_SHARE: Final = 0.1
+"""The minimum share of draws that satisfy all constraints: irace gives up after 100 forbidden draws in a row."""
+UNFOLDED: Final = rewritten("conditions on further categorical parameters, which say in which case a variable is")
+FORBIDDEN: Final = exact("a forbidden combination")
+
+
+def accepts(part: SimpleDomain) -> bool:
+    """Return True for sets, consecutive integers and closed ranges."""
+    match part:
+        case Categorical():
+            return True
+        case Grid():
+            return part.is_consecutive
+        case Real():
+            return not part.is_open and not r.is_wide(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Irace:
+    """A file of parameters for irace, with conditions, forbidden combinations and a default configuration."""
+
+    paper: ClassVar[str] = (
+        "López-Ibáñez et al., The irace Package: Iterated Racing for Automatic Algorithm Configuration, "
+        "Operations Research Perspectives 2016"
+    )
+
+    preserves: ClassVar[PreservationTable] = {
+        **preserved_by_reductions(accepts, "a categorical parameter"),
+        Construct.FLOATS: (
+            exact(f"`r`, which irace rounds to {DIGITS} decimals; very small or large numbers are scaled"),
+        ),
+        Construct.INTEGERS: (exact("`i`; `r` and rounded where numbers are too large for R"), OVERSIZED),
+        Construct.SETS: (exact("`c`"),),
+        Construct.ORDERED: (exact("`o`"),),
+        Construct.CONDITIONS: (
+            exact("a condition in R"),
+            UNFOLDED,
+            TOO_ENTANGLED,
+        ),
+        **dict.fromkeys((Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES), (FORBIDDEN, NESTED, TOO_ENTANGLED)),
+        Construct.DEFAULTS: (approximated("irace has no defaults; the file ends with one for `configurationsFile`"),),
+    }
+
+    def lower(self, structures: Structures) -> LoweringResult["IraceParameters", Values]:
+        """Return the parameters for the space of the structures."""
+        form = self._with_forbidden(structures)
+        if form is None:
+            form = IraceParameters(build_questions(structures, accepts, self.preserves), ())
+        named, space = form.questions, structures.space
+        found = [*findings_of(named, self.preserves), *self._unfolded_conditions(named)]
+        if not form.constraints:
+            found += constraint_findings(space.constraints, NESTED)
+        report = make_report(space, self.preserves, found)
+        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+
+    def _unfolded_conditions(self, named: Questions) -> Iterator[Finding]:
+        """Yield a finding for each condition that is built into further parameters."""
+        guards = (part for part in named.every_part if isinstance(part, Guard))
+        kept = {free.node.address for guard in guards for free in guard.parts if isinstance(free, FreeHyperparameter)}
+        for address, condition in named.space.conditions.items():
+            if address not in kept:
+                yield Finding(Construct.CONDITIONS, UNFOLDED, condition.span)
+
+    def _with_forbidden(self, structures: Structures) -> "IraceParameters | None":
+        """Return the parameters with constraints as forbidden combinations, or None if irace could not draw them."""
+        space = structures.space
+        if not all(r.can_be_written(rule.expression, space) for rule in space.constraints):
+            return None
+        free = Structures(replace(space, constraints=())) if space.constraints else structures
+
+        def unfolded(_: Structures) -> Parts:
+            return unfold_with_guards(free, r.can_be_written, tests_unfolded=False)
+
+        form = IraceParameters(
+            build_questions(structures, accepts, self.preserves, unfolded=unfolded), space.constraints
+        )
+        if not space.constraints:
+            return form
+        return form if form.are_constraints_testable and form.member_share() >= MIN_SHARE else None
+
+
+class IraceParameters(ReadableForm):
+    """Parameters of irace with their conditions, and forbidden combinations for `constraints`."""
+
+    def __init__(self, questions: Questions, constraints: Sequence[Constraint]) -> None:
+        """Take the questions, in which the given constraints are not built in."""
+        self.questions, self.constraints = questions, tuple(constraints)
+
+    @cached_property
+    def parameters(self) -> Mapping[str, IraceParameter]:
+        """The parameters by the names of their questions."""
+        return self._writer.parameters
+
+    @cached_property
+    def forbidden(self) -> tuple[str, ...]:
+        """The forbidden combinations in R."""
+        return tuple(map(self._writer.conditions.forbidden, self.constraints))
+
+    @property
+    def are_constraints_testable(self) -> bool:
+        """True if everything that the constraints mention is asked for in one place."""
+        return all(self._writer.conditions.is_testable(rule.expression) for rule in self.constraints)
+
+    @property
+    def initial_configurations(self) -> str:
+        """The default configuration as a table, for `configurationsFile` of irace."""
+        default = self.encode(self.questions.default)
+        names = [parameter.name for parameter in self.parameters.values()]
+        row = [_cell(default[name]) if name in default else "NA" for name in names]
+        widths = [max(len(name), len(cell)) for name, cell in zip(names, row, strict=True)]
+        lines = (" ".join(map(str.ljust, line, widths)).rstrip() for line in (names, row))
+        return "\n".join(lines)
+
+    def to_text(self) -> str:
+        """Return the file of parameters, as irace 4 reads it."""
+        several = self.parameters.values()
+        columns = zip(*((each.name, each.kind, each.domain) for each in several), strict=True)
+        name, kind, domain = (max(map(len, column)) for column in columns) if several else (0, 0, 0)
+        lines = [
+            f"{each.name:{name}} {r.quoted(f'--{each.name} '):{name + 5}} {each.kind:{kind}} "
+            + (f"{each.domain:{min(domain, MAX_DOMAIN_WIDTH)}} | {each.condition}" if each.condition else each.domain)
+            for each in several
+        ]
+        return "\n".join(
+            [
+                f"# {self._title}",
+                *(lines or ["# There is nothing to choose."]),
+                *(["", "[forbidden]", *self.forbidden] if self.forbidden else []),
+                "",
+                "[global]",
+                f"digits = {DIGITS}",
+                *(["", "# The default configuration, for `configurationsFile`:"] if lines else []),
+                *(f"# {line}" for line in (self.initial_configurations.splitlines() if lines else ())),
+            ]
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the parameters, the forbidden combinations, the default and the whole file."""
+        entries = [
+            {
+                "name": each.name,
+                "question": question,
+                "type": each.kind,
+                **({"values": [*each.labels]} if each.labels else {"bounds": [*each.bounds]}),
+                **({"condition": each.condition} if each.condition else {}),
+            }
+            for question, each in self.parameters.items()
+        ]
+        default = self.encode(self.questions.default)
+        return {"parameters": entries, "forbidden": [*self.forbidden], "default": default, "file": self.to_text()}
+
+    def to_dot(self) -> str:
+        """Return a DOT graph with a node for each parameter and an edge to each one whose condition mentions it."""
+        several = [*self.parameters.values()]
+        nodes = [f"{quote_dot(each.name)} [label={quote_dot(f'{each.name} {each.kind}')}]" for each in several]
+        edges = [
+            f"{quote_dot(other.name)} -> {quote_dot(each.name)} [label={quote_dot(each.condition)}]"
+            for each in several
+            for other in several
+            if re.search(rf"(?<![\w.\"]){re.escape(other.name)}(?![\w.\"])", each.condition)
+        ]
+        return digraph(self.questions.space.name, self._title, [*nodes, *edges])
+
+    def encode(self, configuration: Configuration) -> Values:
+        """Return a member as a configuration of irace."""
+        answers = self.questions.encode(configuration)
+        return {self.parameters[question].name: self.parameters[question].written(a) for question, a in answers.items()}
+
+    def decode(self, values: Mapping[str, Any]) -> Configuration:
+        """Return the member of a configuration of irace, whose values may be text.
+
+        Inactive parameters may be missing, None or NA; columns whose name begins with a dot are ignored. Raises
+        ValueError for anything else.
+        """
+        given = {name: value for name, value in values.items() if not name.startswith(".") and not _is_missing(value)}
+
+        def answer(question: str, _: Question) -> Any:
+            parameter = self.parameters[question]
+            if parameter.name not in given:
+                raise ValueError(f"`{parameter.name}` is active but has no value")
+            return parameter.answer(given.pop(parameter.name))
+
+        found = Configuration(self.questions.ask_values(answer))
+        if given:
+            raise ValueError(f"`{next(iter(given))}` has a value but is not active here")
+        return found
+
+    def accepts(self, values: Mapping[str, Any]) -> bool:
+        """Return True if irace can draw exactly these values: active parameters, and no forbidden combination."""
+        try:
+            return self._is_allowed(self.decode(values))
+        except ValueError:
+            return False
+
+    def sample(self, count: int, rng: Generator) -> list[Values]:
+        """Draw configurations as irace draws its first ones: uniformly, again where they are forbidden."""
+        found: list[Values] = []
+        while len(found) < count:
+            values = self.draw(rng)
+            if not self.constraints or self._is_allowed(self.decode(values)):
+                found.append(values)
+        return found
+
+    def member_share(self) -> float:
+        """Return the share of some draws that satisfy the constraints."""
+        rng = np.random.default_rng(0)
+        return sum(self._is_allowed(self.decode(self.draw(rng))) for _ in range(TRIED)) / TRIED
+
+    def draw(self, rng: Generator) -> Values:
+        """Return a configuration that irace may draw, perhaps a forbidden one."""
+        found: Values = {}
+
+        def answer(question: str, _: Question) -> Any:
+            parameter = self.parameters[question]
+            found[parameter.name] = parameter.drawn(rng)
+            return parameter.answer(found[parameter.name])
+
+        self.questions.ask_values(answer)
+        return found
+
+    def _is_allowed(self, configuration: Configuration) -> bool:
+        if not self.constraints:
+            return True
+        assignment = Assignment.from_configuration(self.questions.space, configuration)
+        return not any(is_violated(rule, assignment) for rule in self.constraints)
+
+    @property
+    def _title(self) -> str:
+        conditional = sum(1 for each in self.parameters.values() if each.condition)
+        counts = (
+            count_with_noun(len(self.parameters), "parameter"),
+            f"{conditional} conditional",
+            count_with_noun(len(self.constraints), "forbidden combination"),
+        )
+        return f"{self.questions.space.name}: {', '.join(counts)}"
+
+    @cached_property
+    def _writer(self) -> ParameterWriter:
+        return ParameterWriter(self.questions)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value in ("NA", "<NA>") or (isinstance(value, float) and math.isnan(value))
+
+
+def _cell(value: Value) -> str:
+    """Return a value as a cell of a table that R reads."""
+    return r.quoted(value) if isinstance(value, str) else r.number_text(value)

@@ -1,0 +1,64 @@
+"""The file for irace: its lines, what becomes of constraints, and how its configurations are read."""
+
+from typing import Any
+
+import pytest
+
+import spacelang as sl
+from spacelang.targets._checked_decoding import DecodingError
+
+SPACE = sl.parse(
+    """space s
+stage scaler = StandardScaler | none
+stage e = SVC { C : float[1e-3, 10] log = 1, kernel : {rbf, poly} = rbf, degree : int[2, 5] = 3 when kernel == poly }
+  | GaussianNB
+forbid scaler is none and e is SVC
+"""
+)
+DEFAULT = {"scaler": "StandardScaler", "e": "SVC", "e.C": 1.0, "e.kernel": "rbf"}
+
+
+def test_the_file_has_conditions_and_forbidden_combinations() -> None:
+    form = SPACE.compile("irace").form
+    lines = [" ".join(line.split()) for line in form.to_text().splitlines()]
+    assert lines[1:9] == [
+        'scaler "--scaler " c ("StandardScaler", "none")',
+        'e "--e " c ("SVC", "GaussianNB")',
+        'e.C "--e.C " r,log (0.001, 10.0) | e == "SVC"',
+        'e.kernel "--e.kernel " c ("rbf", "poly") | e == "SVC"',
+        'e.degree "--e.degree " i (2, 5) | e == "SVC" & e.kernel == "poly"',
+        "",
+        "[forbidden]",
+        'scaler == "none" & e == "SVC"',
+    ]
+    assert repr(form) == "<IraceParameters s: 5 parameters, 3 conditional, 1 forbidden combination>"
+
+
+def test_a_relation_is_forbidden_unless_members_are_rare() -> None:
+    text = "space s\nvar a : int[1, 1000] = 1\nvar b : int[1, 1000] = 1\nstage e = GaussianNB\nrequire a {} b\n"
+    assert sl.parse(text.format("<=")).compile("irace").form.forbidden == ("a > b",)
+    rare = sl.parse(text.replace("1000", "20").format("==")).compile("irace")
+    assert rare.form.forbidden == ()
+    assert [each.status.value for each in rare.report if each.construct.startswith("constraints")] == ["rewritten"]
+
+
+def test_a_configuration_may_be_text() -> None:
+    compiled = SPACE.compile("irace")
+    told = {".ID.": "7", **{name: str(value) for name, value in DEFAULT.items()}, "e.degree": "NA"}
+    assert compiled.decode(told) == SPACE.default()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"e": "SVM"}, "`e` is one of SVC, GaussianNB"),
+        ({"e.C": "100"}, "`e.C` is a number from 0.001 to 10.0"),
+        ({"e.C": None}, "`e.C` is active but has no value"),
+        ({"e.degree": 3}, "`e.degree` has a value but is not active here"),
+        ({"e.kernel": "poly", "e.degree": 2.5}, "`e.degree` is an integer"),
+        ({"scaler": "none"}, "this combination is forbidden"),
+    ],
+)
+def test_what_irace_cannot_have_is_refused(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(DecodingError, match=reason):
+        SPACE.compile("irace").decode({**DEFAULT, **changes})

@@ -1,4 +1,4 @@
-"""How often a library draws what, compared with the law of the space: the distance that `verify` judges."""
+"""The distance of the random draws of libraries from the law of the space, which `verify` judges."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

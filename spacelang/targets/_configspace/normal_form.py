@@ -186,6 +186,8 @@ def atom_normal_form(
 ) -> NormalForm:
     """Return where an atom has a truth value and all that it names is active; may raise InexpressibleError."""
     named = references(atom)
+    if isinstance(atom, Constant):
+        return ALWAYS if atom.value is truth else disjunction()
     if len(named) == 1:
         return unary_atom_form(codes[named[0]], atom, truth, activity)
     relation = _pair_relation(atom, truth, codes)
@@ -321,7 +323,7 @@ def _enumerated_form(
         if len(named) == 2:
             there = unary_atom_form(codes[named[1]], rest, truth, activity)
         else:
-            there = _enumerated_form(rest, truth, codes, activity)
+            there = atom_normal_form(rest, truth, codes, activity)
         found.append(conjunction(here, there))
     return disjunction(*found)
 

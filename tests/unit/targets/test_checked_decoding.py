@@ -43,7 +43,7 @@ def test_what_is_no_encoding_is_refused_with_an_example(
 @pytest.mark.parametrize("target", TARGETS.names())
 def test_a_compiled_space_has_a_readable_representation(target: str, space: sl.Space) -> None:
     form = space.compile(target)
-    title = form.form.to_text().partition("\n")[0]
+    title = form.form.to_text().partition("\n")[0].removeprefix("# ")
     assert repr(form) == f"<compiled space, {target}: {title}>"
     assert repr(form.form) == f"<{type(form.form).__name__} {title}>"
 

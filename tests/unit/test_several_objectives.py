@@ -88,6 +88,8 @@ def test_a_single_best_trial_is_refused_with_the_way_to_the_front() -> None:
         with pytest.raises(sl.SeveralObjectivesError, match=r"`result\.front` is the table") as caught:
             getattr(result, name)
         assert pickle.loads(pickle.dumps(caught.value)).names == names
+    with pytest.raises(sl.SeveralObjectivesError):
+        result.leaderboard()
     assert result.objectives == names
     assert repr(result).startswith(f"Result: Pareto front of error and neighbors: {len(result.front)} trial")
     assert "GaussianNB" in repr(result) or "KNeighbors" in repr(result)
@@ -252,6 +254,7 @@ def test_the_commands_show_the_front(
     assert run(["report", "run.db", "-o", "report.html"]) == 0
     page = Path("report.html").read_text(encoding="utf-8")
     assert page.count("accuracy against") == 2
+    assert not any(text in page for text in ("incumbent", "The best pipelines", "--test")), "there is no single best"
     assert page.count("<circle") >= 2 * len(found["front"])
 
 

@@ -1,10 +1,10 @@
-"""Constraints about the uses of chains as an author would write them: once, not once for each number of uses."""
+"""Constraints and bounds about the uses of chains as an author would write them: once, not for each number of uses."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from spacelang.ir.chains import name_in_expressions, number_of_uses, place_of_use
+from spacelang.ir.chains import address_in_stage, name_in_expressions, number_of_uses, place_of_use
 from spacelang.ir.expr import (
     And,
     BranchTest,
@@ -17,22 +17,61 @@ from spacelang.ir.expr import (
     rename_addresses,
 )
 from spacelang.ir.partial_evaluation import assume_inactive
+from spacelang.ir.range_bounds import RangeBound, range_bounds
 from spacelang.ir.space import Constraint, Space
 
 _Group: TypeAlias = tuple[str, bool, Expr]
 """The chain of a constraint, its kind, and its expression with the names of uses, without a test of the chain."""
 
 
-def merge_constraints(space: Space) -> tuple[Constraint, ...]:
+def merge_bounds(space: Space) -> Mapping[str, Sequence[RangeBound]]:
+    """Return the bounds that name hyperparameters by address; in a chain, those that the body of its stage can state.
+
+    Such a bound is the same in all uses, and does not name another use than its own. Its constraints are those of all.
+    """
+    bounds = range_bounds(space)
+    if not space.chains:
+        return bounds
+    groups: dict[RangeBound, list[RangeBound]] = {}
+    for each in (bound for several in bounds.values() for bound in several):
+        groups.setdefault(_in_stage(each, space.chains), []).append(each)
+    found: dict[str, list[RangeBound]] = {}
+    for several in groups.values():
+        known = number_of_uses(several[0].address, space.chains)
+        branches = () if known is None else space.variables[known[0]].choice.branches
+        if known is None or len(several) == sum(int(branch.name) for branch in branches):
+            constraints = tuple(rule for each in several for rule in each.constraints)
+            for each in several:
+                found.setdefault(each.address, []).append(replace(each, constraints=constraints))
+    return found
+
+
+def _in_stage(bound: RangeBound, chains: Collection[str]) -> RangeBound:
+    """Return a bound, without its constraints, with the name of the chain in place of the use that has the bound."""
+    use = bound.address.split(".")[:3] if number_of_uses(bound.address, chains) else []
+
+    def change(address: str) -> str:
+        is_own = bool(use) and address.split(".")[:3] == use
+        return address_in_stage(address, chains) if is_own else name_in_expressions(address, chains)
+
+    names = {address: change(address) for address in mentioned_addresses(bound.limit)}
+    limit = rename_addresses(bound.limit, names)
+    return replace(bound, address=change(bound.address), limit=limit, constraints=())
+
+
+def merge_constraints(space: Space, without: Collection[RangeBound] = ()) -> tuple[Constraint, ...]:
     """Return the constraints; those that differ in the number of uses of a chain only are one.
 
     The addresses are those of one number of uses. A test of the chain is left out if the others follow without it.
+    The constraints of some bounds, which are written as ends of ranges, can be left out.
     """
+    left_out = {id(rule) for bound in without for rule in bound.constraints}
+    constraints = tuple(rule for rule in space.constraints if id(rule) not in left_out)
     if not space.chains:
-        return space.constraints
+        return constraints
     found: list[_Group | Constraint] = []
     groups: dict[_Group, dict[int, Constraint]] = {}
-    for constraint in space.constraints:
+    for constraint in constraints:
         parts = _parts(constraint, space.chains)
         if parts is None:
             found.append(constraint)

@@ -29,7 +29,7 @@ _ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 def read(
     written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector, root: Node | None = None
 ) -> ir_task.Task | None:
-    """Return the task of a block without invalid settings, which are reported, or None if its kind is unknown.
+    """Return the task of a block, or None if its kind is unknown. Invalid settings are reported and left out.
 
     `root` is the checked space, if it is known.
     """
@@ -37,7 +37,7 @@ def read(
 
 
 def check(root: Node, task: ir_task.Task, catalogue: Catalogues, report: DiagnosticCollector) -> None:
-    """Report a task of another kind than the last steps of the pipelines solve, and goals of functions for these."""
+    """Report a task of another kind than the estimators of the space, and goals in quotes that it cannot have."""
     if task.function_goals and not is_for_function(root):
         check_function_goal(task.function_goals[0], catalogue, report)
     wanted = ESTIMATOR_ROLES[task.kind]

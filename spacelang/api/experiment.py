@@ -45,6 +45,7 @@ from spacelang.runtime.objective import (
     HasMetaFeatures,
     KeepsModels,
     PartiallyDefinedObjective,
+    identifying_settings,
     objective_names,
 )
 from spacelang.runtime.run_deadline import RunDeadline
@@ -294,7 +295,7 @@ class PreparedExperiment:
             optimizer=self.optimizer.name,
             options=plugin_identity(self.optimizer.plugin),
             at_defaults=fields_at_default(self.optimizer.plugin),
-            settings=objective.further,
+            settings=identifying_settings(objective),
             terms=terms,
             meta_features=objective.meta_features if isinstance(objective, HasMetaFeatures) else None,
             data_options=self.experiment.data.stored_options(self.experiment, objective),

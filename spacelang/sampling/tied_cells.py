@@ -9,6 +9,7 @@ import numpy as np
 
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, parts
+from spacelang.ir.float_limits import is_exact_as_floats
 from spacelang.ir.prior import Prior
 from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID
@@ -19,7 +20,6 @@ from spacelang.sampling.value_codes import (
     ValueCodes,
     code_type,
     codes_at,
-    is_exact_as_floats,
     nearest_float,
     part_index_and_code,
 )

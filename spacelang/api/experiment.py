@@ -50,7 +50,7 @@ from spacelang.runtime.objective import (
 )
 from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header, space_identity
-from spacelang.solver.adapted_configuration import dropped_keys_sentence
+from spacelang.solver.adaptation_to_data import dropped_keys_sentence
 
 if TYPE_CHECKING:
     from spacelang.report.search_coverage import SearchCoverage

@@ -13,13 +13,13 @@ class DeclaredAlternativeWeights(Weights):
     """Weights of structures for the advised law: the product of the weights of their alternatives."""
 
     def __init__(self, factors: Mapping[tuple[str, int], Fraction] | None = None) -> None:
-        """Create the weights; those of alternatives in `factors`, by address and index, are multiplied by a factor."""
+        """Create the weights; `factors` multiply those of alternatives, given by the address and the index."""
         self._factors = factors or {}
 
     def with_even_chains(self, solver: Solver, chains: Collection[str]) -> "DeclaredAlternativeWeights":
-        """Return weights by which each number of uses of a chain is equally likely, if no constraint relates chains.
+        """Return weights that make all numbers of uses of a chain equally likely, if no constraint relates chains.
 
-        The factors of the numbers of uses change the total weight of no chain.
+        The total weight of each chain remains the same.
         """
         factors = dict(self._factors)
         for address in chains:

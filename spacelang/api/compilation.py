@@ -171,8 +171,10 @@ def verify(
     if declared is not None and all(law.holds for law in laws):
         members = [form.decode(encoding) for encoding in form.sample(draws, rng)]
         distances = draw_distances(declared, members, structures, form.report, rng)
-        if not (distances.beyond and distances.declared):
-            apart = ", ".join(f"the shares of {key} differ by {found:.3f}" for key, found in distances.beyond.items())
+        if not (distances.large_distances and distances.declared_reason):
+            apart = ", ".join(
+                f"the shares of {key} differ by {found:.3f}" for key, found in distances.large_distances.items()
+            )
             laws.append(LawCheck("random draws follow the law of the space", draws, apart))
     decisions, found = {decision.key for decision in space.decisions}, set()
     for encoding in drawn:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RandomDraws:
-    """A declaration of a target whose library draws at random: the name of what draws, and why it may deviate."""
+    """A declaration that a library draws at random for a target; `deviation_reason` is empty if it follows the law."""
 
-    by: str
-    deviates: str = ""
+    library: str
+    deviation_reason: str = ""

@@ -1,7 +1,7 @@
 """Check that the hyperparameters that a bound names are active wherever its range is active."""
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.conditions import InactiveBound
+from spacelang.diagnostics.domains import InactiveBound
 from spacelang.ir import expr
 from spacelang.ir.range_bounds import bounded_address
 from spacelang.ir.space import Space, Variable

@@ -1,6 +1,6 @@
 """The distance of the random draws of libraries from the law of the space, which `verify` judges."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -15,12 +15,21 @@ from spacelang.ir.walk import rebuild_tree
 from spacelang.sampling.batch_builder import Batch, BatchBuilder
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.targets._lowering import Construct, Preservation, ReportEntry
+from spacelang.solver.network import Network
+from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 
 Array: TypeAlias = NDArray[Any]
-MAX_DISTANCE: Final = 0.05  # The largest difference between draws and the law that no target need declare
+MAX_DISTANCE: Final = 0.05  # The largest difference between draws and the law that needs no declared reason
 _NOTHING: Final[Array] = np.empty(0)
 LAW_DRAWS: Final = 30_000  # The number of configurations that stand for the law
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A reason why random draws deviate from the law, and a function from a form to the keys that are concerned."""
+
+    reason: str
+    keys_in: Callable[[Any], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,11 @@ class RandomDraws:
     """A declaration of a target whose library draws at random: the name of what draws, and why it may deviate."""
 
     by: str
-    deviates: str = ""
+    deviations: tuple[Deviation, ...] = ()
+
+    def reasons(self, form: Any) -> dict[str, str]:
+        """Return the reason for which the draws of a variable may deviate, by the keys of such variables."""
+        return {key: each.reason for each in reversed(self.deviations) for key in each.keys_in(form)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,32 +50,81 @@ class DrawDistances:
 
     The distance is the largest difference in the share of an alternative, of a value, or of the numbers up to some
     number, among the draws that have the variable, multiplied by the share of these draws. It is therefore not counted
-    again for everything below a decision. `declared` is the declaration of the target on why they deviate, or empty.
+    again for everything below a decision. `declared` has the reasons that the target
+    declares for distances that are too large.
     """
 
     by: str
     tried: int
     distances: dict[str, float]
-    declared: str
+    declared: dict[str, str]
 
     @property
     def beyond(self) -> dict[str, float]:
         """The distances that are too large unless they are declared."""
         return {key: distance for key, distance in self.distances.items() if distance > MAX_DISTANCE}
 
+    @property
+    def undeclared(self) -> dict[str, float]:
+        """The distances that are too large, and for which no reason is declared."""
+        return {key: distance for key, distance in self.beyond.items() if key not in self.declared}
+
 
 def draw_distances(
     draws: RandomDraws,
     configurations: Sequence[Configuration],
     structures: Structures,
-    report: Iterable[ReportEntry],
+    compiled: LoweringResult[Any, Any],
     rng: Generator,
 ) -> DrawDistances:
     """Return the distances of drawn members from the advised law, without the guidance that the form does not keep."""
-    law = Sampler(Structures(_without_lost_guidance(structures.space, report)), advised=True).batch(LAW_DRAWS, rng)
+    followed = _without_lost_guidance(structures.space, compiled.report)
+    law = Sampler(Structures(followed), advised=True).batch(LAW_DRAWS, rng)
     drawn = BatchBuilder(structures.space).build(configurations)
     found = sorted(_distances(structures.space, drawn, law), key=lambda each: -each[1])
-    return DrawDistances(draws.by, len(drawn), dict(found), draws.deviates)
+    result, reasons = DrawDistances(draws.by, len(drawn), dict(found), {}), draws.reasons(compiled.form)
+    return replace(result, declared={key: reasons[key] for key in result.beyond if key in reasons})
+
+
+def keys_of_connected_values(structures: Structures) -> Iterator[str]:
+    """Yield the keys of all variables that constraints on hyperparameters connect, where these are several."""
+    for network in _constrained_networks(structures):
+        are_several = sum(isinstance(member.node, Hyperparameter) for member in network.members) > 1
+        if are_several and any(rule.scope for rule in network.constraints):
+            yield from _keys(network)
+
+
+def keys_of_constrained(structures: Structures) -> Iterator[str]:
+    """Yield the keys of all variables that constraints connect, and of the decisions around them with their own."""
+    for network in _constrained_networks(structures):
+        owners = (structures.model.network_by_address[owner] for owner, _ in network.context)
+        yield from (key for each in (network, *owners) for key in _keys(each))
+
+
+def keys_of_decisions(structures: Structures, addresses: Iterable[str]) -> Iterator[str]:
+    """Yield the keys of decisions, and of all variables that conditions or constraints connect with them."""
+    for address in addresses:
+        yield from _keys(structures.model.network_by_address[address])
+
+
+def keys_with(space: Space, is_concerned: Callable[[SimpleDomain], bool]) -> Iterator[str]:
+    """Yield the keys of the hyperparameters of which a part of the domain is concerned."""
+    return (node.key for node in space.hyperparameters if any(map(is_concerned, parts(node.domain))))
+
+
+CONNECTED_IN_TURN: Final = Deviation(
+    "values that constraints connect are drawn one after the other",
+    lambda form: keys_of_connected_values(form.questions.structures),
+)
+
+
+def _constrained_networks(structures: Structures) -> Iterator[Network]:
+    networks = (network for several in structures.model.by_context.values() for network in several)
+    return (network for network in networks if network.constraints)
+
+
+def _keys(network: Network) -> Iterator[str]:
+    return (member.key for member in network.members)
 
 
 def _without_lost_guidance(space: Space, report: Iterable[ReportEntry]) -> Space:

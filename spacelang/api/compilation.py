@@ -16,8 +16,8 @@ from spacelang.solver.counting import Structures
 
 if TYPE_CHECKING:
     from spacelang.ir.space import Space
+    from spacelang.targets._draw_distances import DrawDistances
     from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry, Target
-    from spacelang.targets._random_draws import DrawDistances
 
 MAX_RELATED_SPANS: Final = 5  # The largest number of further places of one construct that a diagnostic shows
 
@@ -132,7 +132,7 @@ def verify(
     from spacelang.sampling.sampler import Sampler
     from spacelang.solver.defaults import default_configuration
     from spacelang.solver.numbering import ConfigurationNumbers
-    from spacelang.targets._random_draws import draw_distances
+    from spacelang.targets._draw_distances import draw_distances
 
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")

@@ -45,11 +45,12 @@ from spacelang.runtime.objective import (
     HasMetaFeatures,
     KeepsModels,
     PartiallyDefinedObjective,
+    identifying_settings,
     objective_names,
 )
 from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header, space_identity
-from spacelang.solver.adapted_configuration import dropped_keys_sentence
+from spacelang.solver.adaptation_to_data import dropped_keys_sentence
 
 if TYPE_CHECKING:
     from spacelang.report.search_coverage import SearchCoverage
@@ -294,7 +295,7 @@ class PreparedExperiment:
             optimizer=self.optimizer.name,
             options=plugin_identity(self.optimizer.plugin),
             at_defaults=fields_at_default(self.optimizer.plugin),
-            settings=objective.further,
+            settings=identifying_settings(objective),
             terms=terms,
             meta_features=objective.meta_features if isinstance(objective, HasMetaFeatures) else None,
             data_options=self.experiment.data.stored_options(self.experiment, objective),

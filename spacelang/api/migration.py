@@ -22,7 +22,7 @@ from spacelang.ir.value import Value
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.store import Store
-from spacelang.solver.adapted_configuration import with_tuple_members, without_dropped_keys
+from spacelang.solver.adaptation_to_data import with_tuple_members, without_dropped_keys
 from spacelang.solver.nearest_configuration import nearest_member
 
 if TYPE_CHECKING:

@@ -5,9 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal
-
-from numpy.random import Generator
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, literal
 from spacelang.ir.value import Value, to_python_scalar
@@ -16,6 +14,9 @@ from spacelang.reductions.unfolding import Fork
 from spacelang.targets._exports import r_conditions as r
 from spacelang.targets._exports.library_function_forms import case_label
 from spacelang.text import unique_name
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 DIGITS: Final = 15  # The decimals to which irace rounds real numbers: the most that it allows
 RESERVED: Final = {
@@ -51,7 +52,7 @@ class IraceParameter:
         place = self.question.domain.index_of(answer) if isinstance(self.question, DrawnPiece) else answer
         return self.labels[place]
 
-    def drawn(self, rng: Generator) -> Value:
+    def drawn(self, rng: "Generator") -> Value:
         """Return a value as irace draws it: uniformly, or on the log scale, and rounded."""
         if self.labels:
             return self.labels[int(rng.integers(len(self.labels)))]

@@ -11,9 +11,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, TypeAlias
-
-from numpy.random import Generator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
@@ -43,6 +41,9 @@ from spacelang.targets._reduction_chain import (
     names_entry,
     preserved_by_reductions,
 )
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 Values: TypeAlias = dict[str, Any]
 """Drawn values by label: the index of the option for a choice, a number for everything else."""
@@ -168,7 +169,7 @@ class HyperoptSpace(LibraryFunctionForm):
         are_drawn = all(label in supports and supports[label](value) for label, value in values.items())
         return are_drawn and self.questions.are_answered(values)
 
-    def sample(self, count: int, rng: Generator) -> list[Values]:
+    def sample(self, count: int, rng: "Generator") -> list[Values]:
         """Draw `count` points with the random search of hyperopt (`hyperopt.rand.suggest`)."""
         if not self.labels or not count:
             return [{} for _ in range(count)]  # nothing to draw

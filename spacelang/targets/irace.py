@@ -11,10 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, TypeAlias
-
-import numpy as np
-from numpy.random import Generator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
@@ -50,6 +47,9 @@ from spacelang.targets._reduction_chain import (
 )
 from spacelang.targets._text_and_dot import digraph, quote_dot
 from spacelang.text import count_with_noun
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 Values: TypeAlias = dict[str, Any]
 """A configuration of irace: words and numbers by the names of its active parameters."""
@@ -250,7 +250,7 @@ class IraceParameters(ReadableForm):
         except ValueError:
             return False
 
-    def sample(self, count: int, rng: Generator) -> list[Values]:
+    def sample(self, count: int, rng: "Generator") -> list[Values]:
         """Draw configurations as irace draws its first ones: uniformly, again where they are forbidden."""
         found: list[Values] = []
         while len(found) < count:
@@ -261,10 +261,12 @@ class IraceParameters(ReadableForm):
 
     def member_share(self) -> float:
         """Return the share of some draws that satisfy the constraints."""
-        rng = np.random.default_rng(0)
+        from numpy.random import default_rng
+
+        rng = default_rng(0)
         return sum(self._is_allowed(self.decode(self.draw(rng))) for _ in range(TRIED)) / TRIED
 
-    def draw(self, rng: Generator) -> Values:
+    def draw(self, rng: "Generator") -> Values:
         """Return a configuration that irace may draw, perhaps a forbidden one."""
         found: Values = {}
 

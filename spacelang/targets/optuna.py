@@ -13,9 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import Any, ClassVar, Final, TypeAlias
-
-from numpy.random import Generator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir import domain as domains
 from spacelang.ir.configuration import Configuration
@@ -61,6 +59,9 @@ from spacelang.targets._reduction_chain import (
     preserved_by_reductions,
 )
 from spacelang.text import unique_name
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 Parameters: TypeAlias = dict[str, Any]  # The parameters of a trial, by the names under which they were suggested
 MAX_DEPTH: Final = 8  # The maximum nesting depth of statements in generated code
@@ -176,7 +177,7 @@ class OptunaFunction(LibraryFunctionForm):
             return False
         return set(trial.params) == set(parameters)
 
-    def sample(self, count: int, rng: Generator) -> list[Parameters]:
+    def sample(self, count: int, rng: "Generator") -> list[Parameters]:
         """Return the parameters of `count` trials of a study with the random sampler of optuna."""
         optuna = import_optional("optuna")
         sampler = optuna.samplers.RandomSampler(seed=int(rng.integers(2**31 - 1)))

@@ -23,6 +23,7 @@ from spacelang.ir.domain import (
     parts,
 )
 from spacelang.ir.expr import Expr
+from spacelang.ir.float_limits import EXACT_INTEGER_LIMIT
 from spacelang.ir.space import Choice, Constraint, Space
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import (
@@ -33,7 +34,6 @@ from spacelang.reductions.domains import (
 )
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Piece, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, UnfoldedPart, ValueSwitch, inner_parts
-from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
 from spacelang.targets._exports.value_tests import is_pair, is_testable, true_parts
 
 ALWAYS: Final = ""  # The condition of a parameter that is always active

@@ -14,7 +14,7 @@ from spacelang.api.resuming import open_resumable_run
 from spacelang.api.run_options import ResumeOptions, options_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions, TotalBudget
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import Measurement, Status, TestScore, UnseenRowsMeasurement
 from spacelang.ir.validation import CrossValidation
 from spacelang.report.next_steps import next_steps
@@ -28,7 +28,7 @@ from spacelang.runtime.storage.records import row_digest
 from spacelang.runtime.storage.store import Store, StoreError
 from spacelang.runtime.storage.store_file import HEADER_DIGEST_NAME, _header_digest
 
-LATENCY = Bound(Measure.LATENCY, 0.001)
+LATENCY = Bound(BoundedMeasure.LATENCY, 0.001)
 
 
 def configuration(scaler: str) -> Configuration:

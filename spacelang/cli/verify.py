@@ -67,8 +67,8 @@ def _print(found: "Verification") -> None:
             typer.echo(f"        {make_visible(law.broken_by)}")
     if found.distances is not None:
         key, distance = next(iter(found.distances.distances.items()), ("no variable", 0.0))
-        typer.echo(f"        {found.distances.by}: shares differ by up to {distance:.3f} from the law ({key})")
-        for reason in dict.fromkeys(found.distances.declared.values()):
+        typer.echo(f"        {found.distances.library}: shares differ by up to {distance:.3f} from the law ({key})")
+        for reason in dict.fromkeys(found.distances.declared_reasons.values()):
             typer.echo(f"        declared: {reason}")
     typer.echo("        {} of {} structures were drawn".format(*found.structures))
     for status, constructs in found.preserved.items():

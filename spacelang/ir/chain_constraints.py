@@ -1,10 +1,10 @@
-"""Merge constraints that were expanded for each number of uses of a chain, as a text has each of them once."""
+"""Merge constraints and bounds that were expanded for the uses of a chain, as a text has each of them once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from spacelang.ir.chains import name_in_expressions, number_of_uses, place_of_use
+from spacelang.ir.chains import address_in_stage, name_in_expressions, number_of_uses, place_of_use
 from spacelang.ir.expr import (
     And,
     BranchTest,
@@ -17,23 +17,62 @@ from spacelang.ir.expr import (
     rename_addresses,
 )
 from spacelang.ir.partial_evaluation import assume_inactive
+from spacelang.ir.range_bounds import RangeBound, range_bounds
 from spacelang.ir.space import Constraint, Space
 
 _Group: TypeAlias = tuple[str, bool, Expr]
 """The key of mergeable constraints: a chain, True for `forbid`, and the expression without number of uses."""
 
 
-def merge_constraints(space: Space) -> tuple[Constraint, ...]:
+def merge_bounds(space: Space) -> Mapping[str, Sequence[RangeBound]]:
+    """Return the bounds that name hyperparameters by address; in a chain, those that the body of its stage can state.
+
+    Such a bound is the same in all uses, and does not name another use than its own. Its constraints are those of all.
+    """
+    bounds = range_bounds(space)
+    if not space.chains:
+        return bounds
+    groups: dict[RangeBound, list[RangeBound]] = {}
+    for each in (bound for several in bounds.values() for bound in several):
+        groups.setdefault(_in_stage(each, space.chains), []).append(each)
+    found: dict[str, list[RangeBound]] = {}
+    for several in groups.values():
+        known = number_of_uses(several[0].address, space.chains)
+        branches = () if known is None else space.variables[known[0]].choice.branches
+        if known is None or len(several) == sum(int(branch.name) for branch in branches):
+            constraints = tuple(rule for each in several for rule in each.constraints)
+            for each in several:
+                found.setdefault(each.address, []).append(replace(each, constraints=constraints))
+    return found
+
+
+def _in_stage(bound: RangeBound, chains: Collection[str]) -> RangeBound:
+    """Return a bound, without its constraints, with the name of the chain in place of the use that has the bound."""
+    use = bound.address.split(".")[:3] if number_of_uses(bound.address, chains) else []
+
+    def change(address: str) -> str:
+        is_own = bool(use) and address.split(".")[:3] == use
+        return address_in_stage(address, chains) if is_own else name_in_expressions(address, chains)
+
+    names = {address: change(address) for address in mentioned_addresses(bound.limit)}
+    limit = rename_addresses(bound.limit, names)
+    return replace(bound, address=change(bound.address), limit=limit, constraints=())
+
+
+def merge_constraints(space: Space, without: Collection[RangeBound] = ()) -> tuple[Constraint, ...]:
     """Return the constraints of a space; those that differ only in the number of uses of a chain are merged into one.
 
     A merged constraint has the addresses for the largest number of uses. It tests the number of uses only if it does
-    not hold for all of them.
+    not hold for all of them. The constraints of the bounds `without`, which a text states as ends of ranges, are left
+    out.
     """
+    left_out = {id(rule) for bound in without for rule in bound.constraints}
+    constraints = tuple(rule for rule in space.constraints if id(rule) not in left_out)
     if not space.chains:
-        return space.constraints
+        return constraints
     found: list[_Group | Constraint] = []
     groups: dict[_Group, dict[int, Constraint]] = {}
-    for constraint in space.constraints:
+    for constraint in constraints:
         parts = _parts(constraint, space.chains)
         if parts is None:
             found.append(constraint)

@@ -29,14 +29,17 @@ from spacelang.ir.value import Value
 
 @frozen
 class RangeBound:
-    """A bound of one range of a hyperparameter: that at index `part` of its domain; `is_open` excludes the limit."""
+    """A bound of one range of a hyperparameter: that at index `part` of its domain; `is_open` excludes the limit.
+
+    `constraints` are those that the bound replaces in a text: one, or one for each use of a chain.
+    """
 
     address: str
     part: int
     is_lower: bool
     is_open: bool
     limit: Expr
-    constraint: Constraint
+    constraints: tuple[Constraint, ...]
 
 
 def range_bounds(space: Space) -> Mapping[str, tuple[RangeBound, ...]]:
@@ -88,7 +91,7 @@ def _range_bound(constraint: Constraint, space: Space) -> RangeBound | None:
     is_open = _RELATIONS[constraint.forbidden][first.relation]
     if part is None:
         return None
-    return RangeBound(own.address, part, constraint.bound == "lower", is_open, limit, constraint)
+    return RangeBound(own.address, part, constraint.bound == "lower", is_open, limit, (constraint,))
 
 
 _RELATIONS: Mapping[bool, Mapping[str, bool]] = {False: {"<": True, "<=": False}, True: {">=": True, ">": False}}

@@ -104,7 +104,7 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
         if (draws := getattr(target, "random_draws", None)) is not None:
             reasons = "; ".join(each.reason for each in draws.deviations)
             differ = f"may differ from the law of the space: {reasons}" if reasons else "follow the law"
-            yield f"- random draws of {draws.by} {differ}"
+            yield f"- random draws of {draws.library} {differ}"
         yield ""
 
 

@@ -23,9 +23,9 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class RandomDraws:
-    """A declaration of a target whose library draws at random: the name of what draws, and why it may deviate."""
+    """A declaration that a library draws at random for a target; `deviations` is empty if it follows the law."""
 
-    by: str
+    library: str
     deviations: tuple[Deviation, ...] = ()
 
     def reasons(self, form: Any) -> dict[str, str]:

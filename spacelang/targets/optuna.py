@@ -40,7 +40,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm, case_label
-from spacelang.targets._exports.python_conditions import FoundTests
+from spacelang.targets._exports.python_conditions import FoundValueTests
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import (
@@ -231,7 +231,7 @@ class _SourceWriter:
 
     def __init__(self, form: OptunaFunction) -> None:
         self._form, self._questions = form, form.questions
-        self._tests = FoundTests(form.questions.space, form.questions.names)
+        self._tests = FoundValueTests(form.questions.space, form.questions.names)
         inside = [parts for part in form.questions.every_part for parts in inner_parts(part)]
         alternatives = (parts for parts in inside if len(parts) > 1)
         contents: Iterable[UnfoldedPart | Parts] = chain(form.questions.parts, *inside, alternatives)

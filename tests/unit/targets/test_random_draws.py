@@ -47,16 +47,16 @@ def test_weighted_choices_follow_the_law(target: str) -> None:
     found = UNEVEN.verify(target, count=20)
     assert found.holds
     assert found.distances is not None
-    assert not found.distances.beyond
-    assert found.distances.tried == 3_000
+    assert not found.distances.large_distances
+    assert found.distances.draw_count == 3_000
 
 
 def test_even_choices_of_optuna_are_declared_with_their_distance() -> None:
     found = UNEVEN.verify("optuna", count=20)
     assert found.holds
     assert found.distances is not None
-    assert found.distances.beyond.keys() == found.distances.declared.keys() == {"e", "scaler"}
-    assert found.distances.beyond["e"] == pytest.approx(6 / 7 - 0.75, abs=0.03)
+    assert found.distances.large_distances.keys() == found.distances.declared_reasons.keys() == {"e", "scaler"}
+    assert found.distances.large_distances["e"] == pytest.approx(6 / 7 - 0.75, abs=0.03)
     (entry,) = (entry for entry in UNEVEN.compile("optuna").report if entry.construct == "random draws")
     assert "`e` differs by 0.25" in entry.message
 
@@ -72,7 +72,7 @@ def test_wrong_weights_break_the_law_where_no_reason_is_declared(monkeypatch: py
     monkeypatch.setattr(CaseWeights, "shares", lambda *_: None)
     found: Any = UNEVEN.verify("hyperopt", count=20)
     assert not found.holds
-    assert not found.distances.declared
+    assert not found.distances.declared_reasons
 
 
 @pytest.mark.parametrize("target", ["optuna", "hyperopt", "configspace"])
@@ -86,13 +86,13 @@ def test_a_reason_is_declared_only_for_the_variables_that_it_concerns(target: st
 def test_the_numbers_of_a_chain_are_even_and_therefore_not_reported() -> None:
     chain = sl.parse("stage step = PCA | StandardScaler\nstage e = GaussianNB\npipeline = repeat(step, 0, 2) -> e")
     assert "random draws" not in {entry.construct for entry in chain.compile("optuna").report}
-    assert not chain.verify("optuna", count=20).distances.beyond
+    assert not chain.verify("optuna", count=20).distances.large_distances
 
 
 def test_lost_guidance_is_no_distance() -> None:
     weighted = sl.parse("stage e = GaussianNB @weight(9) | SVC { C : float[1, 9] = 1 @prior(normal, 1, 1) }")
     found: Any = weighted.verify("optuna", count=20).distances
-    assert not found.beyond
+    assert not found.large_distances
 
 
 def test_nothing_is_drawn_without_draws() -> None:

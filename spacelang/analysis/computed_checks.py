@@ -93,9 +93,9 @@ class _Check:
             self._check_values(options)
 
     def _accepts_interval(self) -> bool:
-        """Return True if the operator accepts every number in the interval, so that no value has to be tried.
+        """Return True if the operator accepts every number in the interval of the values.
 
-        The interval says nothing about values that are no numbers, and whole numbers may be written as floats.
+        Return False if the interval cannot decide: if a value may not be a number, or a whole number may be a float.
         """
         found = interval_of(self._expression, self._space.variables)
         if found is None or not isinstance(self._expression, Arithmetic | Call):

@@ -203,11 +203,11 @@ class RecursiveInclude(Diagnostic):
 
     code = "SL218"
     MESSAGE = "the {kind} `{name}` contains itself"
-    LABEL = "{circle}"
+    LABEL = "{cycle}"
 
     kind: str
     name: str
-    circle: str
+    cycle: str
 
 
 class AmbiguousInclude(Diagnostic):

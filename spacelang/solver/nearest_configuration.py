@@ -154,7 +154,7 @@ def _change_counts(given: Configuration, member: Configuration) -> tuple[int, in
 
 
 def _kept_decisions(structures: Structures, usual: Structure) -> Iterator[Structure]:
-    """Yield, for each decision of a structure, that decision with its ancestors, if some member takes all of them."""
+    """Yield the branches of each decision in `usual` and of those above it, if at least one member takes them all."""
     for address, branch in usual.items():
         kept = {**dict(structures.space.variables[address].owners), address: branch}
         nodes = ((each, structures.space.variables[each].choice, taken) for each, taken in kept.items())

@@ -24,7 +24,7 @@ from spacelang.reductions.space_questions import Question, Questions
 from spacelang.reductions.unfolding import Parts
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import r_conditions as r
-from spacelang.targets._irace import DIGITS, IraceParameter, ParameterWriter
+from spacelang.targets._irace import DIGITS, MISSING, IraceParameter, ParameterWriter
 from spacelang.targets._lowering import (
     OVERSIZED,
     Construct,
@@ -292,7 +292,7 @@ class IraceParameters(ReadableForm):
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value in ("NA", "<NA>") or (isinstance(value, float) and math.isnan(value))
+    return value is None or value in MISSING or (isinstance(value, float) and math.isnan(value))
 
 
 def _cell(value: Value) -> str:

@@ -88,13 +88,13 @@ class FunctionGoal:
 
 
 AnyGoal: TypeAlias = PipelineGoal | FunctionGoal
-RESERVED_NAMES: Final = ("loss", "cost", "constraints")  # The keys of the answer of a function with more than a loss
+RESERVED_NAMES: Final = ("loss", "cost", "constraints")  # Keys that the result of a user's function may have
 
 
 def function_goal_problem(goal: AnyGoal, goals: Sequence[AnyGoal]) -> tuple[str, str] | None:
-    """Return what is wrong with one of the goals of a task, and the remedy, if a user's function returns some of them.
+    """Return the problem of a goal and its remedy, or None if there is none; `goals` are all goals of the task.
 
-    A single goal may be called `loss`, which is what the answer of a function without goals has.
+    Only tasks with a goal that a user's function returns are checked. A single goal may be called `loss`.
     """
     named = next((each for each in goals if isinstance(each, FunctionGoal)), None)
     if named is None:

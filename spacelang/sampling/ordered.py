@@ -1,4 +1,4 @@
-"""Draws of large ranges that comparisons connect like a tree: first the root, then each range given its parent."""
+"""Draws of large ranges that comparisons connect to a tree: first the root, then each range given its parent."""
 
 from collections.abc import Iterator
 
@@ -14,8 +14,8 @@ from spacelang.solver.ordered_relations import OrderedRelations, RelatedRange
 class OrderedSampler:
     """A sampler of the values of related ranges, uniform or log-uniform given the relations.
 
-    The weights of a range are those of its values times the sums over the ranges that depend on it. They are kept at a
-    maximum of 1, so that the sums of long chains do not leave the range of floats.
+    The weight of a value is multiplied by the sums over the ranges that depend on it. The weights of each range are
+    scaled to a maximum of 1, so that the sums of long chains do not overflow or underflow.
     """
 
     def __init__(self, relations: OrderedRelations) -> None:
@@ -47,7 +47,7 @@ class OrderedSampler:
 class _ConditionalDraw:
     """Draws of the index of a range, given the index of its parent.
 
-    If only the lower end depends on the parent, sums run from the upper end: then small sums are exact.
+    If only the lower end depends on the parent, sums start at the upper end, because small sums have small errors.
     """
 
     def __init__(self, related: RelatedRange, weights: Array, parents: int) -> None:
@@ -74,12 +74,12 @@ class _ConditionalDraw:
 
 
 def can_draw(domain: Domain, prior: Prior | None) -> bool:
-    """Return True if the values of a range can be drawn by their sums: without a prior."""
+    """Return True if `OrderedSampler` can draw the values of a domain: a grid without a prior."""
     return isinstance(domain, Grid) and prior is None
 
 
 def value_weights(grid: Grid) -> Array:
-    """Return the weight of each value: equal ones, or those of the interval of half a step around it, under `log`."""
+    """Return the weight of each value: 1, or under `log` the length, on the log scale, of half a step around it."""
     if not grid.log:
         return np.ones(grid.size)
     values = codes_at(grid, np.arange(grid.size)).astype(float)

@@ -96,7 +96,7 @@ class Sampler:
         self._component_sampler = lru_cache(maxsize=8192)(self._make_component_sampler)
 
     def approximate_addresses(self, count: int) -> Iterator[tuple[str, ...]]:
-        """Yield the addresses of hyperparameters that are drawn together and approximately, in `count` structures."""
+        """Yield each group of hyperparameters whose draws are approximate in one of `count` random structures."""
         rng, decisions = np.random.default_rng(0), _BranchColumns(count)
         for context, rows in list(self._draw_decisions(decisions, rng, {})):
             for component in self._conditioning.by_context.get(context, ()):
@@ -216,7 +216,11 @@ def _is_large(component: Component) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _ComponentSampler:
-    """The samplers of a component in one situation: of free hyperparameters, of tied ones, and along conditions."""
+    """The samplers of a component in one situation.
+
+    Independent hyperparameters (`free`) have a sampler each. Hyperparameters that constraints tie to each other share a
+    sampler. Those that are active depending on values are drawn last, by the `conditional` sampler.
+    """
 
     free: Mapping[str, ValueSampler]
     tied: tuple[JointSampler, ...]

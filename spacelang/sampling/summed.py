@@ -1,4 +1,4 @@
-"""Draws of ranges of which only the sum is limited: first the total, then one range after another, given the rest."""
+"""Draws of ranges whose sum is limited: first the total, then one range after another, given the rest of the total."""
 
 from collections.abc import Iterator
 
@@ -18,9 +18,9 @@ class SummedSampler:
     """A sampler of the values of ranges with a limited sum, uniform or log-uniform given the limits.
 
     The table of a range has the weight of each total of this range and those before it. All weights are sums of
-    positive numbers, so nothing cancels. Every value is weighted by a power of the units that it adds, the `tilt`:
-    this changes no probability given the total, but makes the totals that matter the heaviest ones in every table,
-    so that they do not underflow in a sum of hundreds of ranges.
+    positive numbers, so nothing cancels. Weights are multiplied by `exp(tilt * total)` (exponential tilting). This
+    changes no conditional probability given the total, but gives allowed totals the largest weights in every table, so
+    that they do not underflow in a sum of hundreds of ranges.
     """
 
     def __init__(self, summed: SummedRanges) -> None:
@@ -62,7 +62,7 @@ class SummedSampler:
             )
 
     def _draw_units(self, place: int, left: Array, rng: Generator) -> Array:
-        """Return the units that a range adds to each total `left`, given that those before it add the rest."""
+        """Return the numbers of units of a range, given the totals `left` of this range and those before it."""
         weights, table, unit = self._weights[place], self._tables[place], self._ranges[place].unit
         weights = weights[: (len(table) - 1) // unit + 1]
         padding = unit * (len(weights) - 1)
@@ -80,13 +80,13 @@ class SummedSampler:
 
 
 def can_draw_sum(summed: SummedRanges) -> bool:
-    """Return True if the tables of a sum are small enough."""
+    """Return True if `SummedSampler` can draw a sum: its tables are small enough."""
     totals = summed.greatest + 1
     return totals > 0 and sum(totals * min(totals, each.grid.size) for each in summed.ranges) <= MAX_PRODUCTS
 
 
 def _weights_of_units(each: SummedRange) -> Array:
-    """Return the weight of each number of units, 0 outside the allowed runs."""
+    """Return the weight of each number of units; 0 for those that are not allowed."""
     allowed = np.zeros(each.grid.size)
     for start, end in each.allowed:
         allowed[start:end] = 1.0
@@ -96,7 +96,7 @@ def _weights_of_units(each: SummedRange) -> Array:
 
 
 def _best_tilt(summed: SummedRanges, weights: list[Array]) -> float:
-    """Return the logarithm of the factor per unit with which the mean total is the nearest one that is admitted."""
+    """Return the tilt that moves the mean total to the nearest allowed total."""
     wanted = min(max(_mean_total(summed, weights, 0.0), summed.least), summed.greatest)
     low, high = -40.0, 40.0
     if wanted == _mean_total(summed, weights, 0.0):
@@ -120,7 +120,7 @@ def _mean_total(summed: SummedRanges, weights: list[Array], tilt: float) -> floa
 
 
 def _convolved(totals: Array, unit: int, weights: Array) -> Array:
-    """Return the weights of the totals with one range more."""
+    """Return the weights of the totals of the ranges so far and one more."""
     spread = np.zeros(min(len(totals), unit * (len(weights) - 1) + 1))
     kept = weights[: (len(spread) - 1) // unit + 1]
     spread[: unit * (len(kept) - 1) + 1 : unit] = kept

@@ -16,8 +16,9 @@ from torture import COLUMNS, RESULTS, describe, read_rows
 @pytest.mark.parametrize(
     ("fault", "kills", "trials"),
     [
-        ("kill -9 of the command", 3, 12),
-        ("kill -9 of a worker family", 12, 60),
+        ("kill -9 of the command", 2, 8),
+        ("kill -9 of a worker family", 5, 25),
+        pytest.param("kill -9 of a worker family", 12, 60, marks=pytest.mark.full),
         pytest.param("kill -9 of a worker", 12, 60, marks=pytest.mark.full),
     ],
 )

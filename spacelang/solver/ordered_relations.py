@@ -167,7 +167,10 @@ def _pair(row: Inequality) -> Pair:
 
 
 def required_inequalities(network: Network) -> list[Inequality] | None:
-    """Return what the comparisons of ranges require; None if one is not required, not active or of unequal values."""
+    """Return what the comparisons of ranges require.
+
+    None if one of them is not required, not active, required to be true and false, or a comparison of unequal values.
+    """
     if any(UNREACHED in states for states in network.states.values()):
         return None
     required = {
@@ -175,6 +178,10 @@ def required_inequalities(network: Network) -> list[Inequality] | None:
         for constraint in network.constraints
         for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden)
     }
+    truths = {name: int(required[atom]) for name, atom in network.ranges.items() if atom in required}
+    related = (factor for factor in network.factors if factor.scope and truths.keys() >= set(factor.scope))
+    if not all(factor.table.get(tuple(truths[name] for name in factor.scope)) for factor in related):
+        return None
     found: list[Inequality] = []
     for atom in network.ranges.values():
         systems = alternative_systems(atom, required[atom]) if atom in required else ()

@@ -125,7 +125,7 @@ class OrderedRelations:
 def ordered_relations(network: Network) -> OrderedRelations | None:
     """Return the relations of a network that consists of nothing else, or None for any other network."""
     grids = {member.address: grid_of(member.node) for member in network.members}
-    if not network.ranges or set(network.truths) != set(network.ranges):
+    if set(network.truths) != set(network.ranges):
         return None
     pairs = _required_pairs(network)
     if pairs is None or any(grid is None or grid.size > MAX_MEMBERS for grid in grids.values()):

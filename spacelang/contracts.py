@@ -61,7 +61,8 @@ forks=False)` of the class makes an executor for the given `WorkerSettings`.
 **Objective.** An `Objective` is minimised by a search: `sl.search(space, objective=...)`. It combines an
 `ObjectiveInfo`, which describes the trials, and an `Evaluator`, which evaluates a request. A `LossName` names the loss,
 and `DataFacts` describe the data. `BlackBoxObjective` implements the description for objectives without data; a
-`FunctionBound` is a bound on something that it measures.
+`FunctionBound` is a bound on something that it measures. If runs with different settings of the objective must not be
+mixed, its attribute `identifying_settings` has these settings as text by name.
 
 The suites in `spacelang.testing` check whether a plug-in fulfils its contract. spacelang/testing/README.md contains a
 short example of each kind.

@@ -86,8 +86,17 @@ def _accept_old_arguments(cls: type, names: Mapping[str, str]) -> None:
 
 
 def plugin_attribute(plugin: Any, name: str, old: str) -> Any:
-    """Return an attribute that plug-ins define, also where a plug-in still defines it under its old name."""
-    if not hasattr(plugin, name) and hasattr(plugin, old):
+    """Return an attribute that a plug-in defines, also if the plug-in still defines it under its old name.
+
+    The class of the plug-in may define the old name, and inherit the new one from a class of this package.
+    """
+    classes = (plugin if isinstance(plugin, type) else type(plugin)).__mro__
+    is_overridden = next((found for each in classes if (found := {name, old} & _own_names(each))), {name}) == {old}
+    if (is_overridden or not hasattr(plugin, name)) and hasattr(plugin, old):
         warn_renamed(f"{getattr(plugin, '__name__', type(plugin).__name__)}.{old}", name)
         return getattr(plugin, old)
     return getattr(plugin, name)
+
+
+def _own_names(cls: type) -> set[str]:
+    return {name for name, value in vars(cls).items() if not isinstance(value, _RenamedAttribute)}

@@ -1,13 +1,16 @@
 """Pages that are made of code: the help of all commands, the public names of Python, and the scripts of the tour."""
 
 import ast
-import subprocess
-import sys
+import os
+from contextlib import redirect_stdout
 from importlib import import_module
+from io import StringIO
 from keyword import iskeyword
 from pathlib import Path
+from unittest.mock import patch
 
 import spacelang
+from spacelang.cli._app import run
 
 
 def commands_page() -> str:
@@ -24,8 +27,10 @@ def _module(command: str) -> str:
 
 
 def _help(*command: str) -> str:
-    arguments = [sys.executable, "-m", "spacelang", *command, "--help"]
-    return subprocess.run(arguments, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+    printed = StringIO()
+    with patch.dict(os.environ, {"COLUMNS": "80"}), redirect_stdout(printed):
+        run([*command, "--help"])
+    return printed.getvalue()
 
 
 def python_page() -> str:

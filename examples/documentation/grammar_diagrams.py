@@ -20,7 +20,10 @@ EXPLAINED: Final = {
     "STRING": "a text in double quotes",
     "TICKED": "a name in backticks",
     "AT": "`@` and the name of an annotation",
+    "INDEX": "a position in square brackets: `[1]`",
 }
+SIGNS: Final = {"SHARE": ","}
+"""Terminals with a context in their pattern, by the text that they match."""
 
 
 def diagrams_page(grammar: Path) -> str:
@@ -32,7 +35,7 @@ def diagrams_page(grammar: Path) -> str:
         maybe_placeholders=False,
     )
     tree = parser.parse(text)
-    words = {str(token.children[0]): _word_text(token) for token in tree.find_data("token")}
+    words = {str(token.children[0]): _word_text(token) for token in tree.find_data("token")} | SIGNS
     parts = [
         "# Grammar\n",
         "Railroad diagrams of the rules, generated from the grammar. Rounded boxes stand in the text as "

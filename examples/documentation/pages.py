@@ -8,6 +8,8 @@ from typing import Final
 PAGES: Final = {
     "README.md": "index.md",
     "examples/tour/README.md": "guides/tour.md",
+    "spacelang/language_server/README.md": "guides/editors.md",
+    "grammars/vscode/README.md": "guides/vscode.md",
     "spacelang/runtime/README.md": "guides/runs.md",
     "spacelang/api/README.md": "guides/python.md",
     "spacelang/bench/README.md": "guides/comparisons.md",
@@ -26,6 +28,8 @@ PAGES: Final = {
     "spacelang/README.md": "project/package.md",
     "spacelang/solver/README.md": "project/solver.md",
     "spacelang/surrogates/README.md": "project/surrogates.md",
+    "tests/README.md": "project/tests.md",
+    "examples/documentation/README.md": "project/documentation.md",
     "SECURITY.md": "project/security.md",
     "CHANGELOG.md": "project/changelog.md",
     "examples/documentation/tutorial.md": "tutorial.md",

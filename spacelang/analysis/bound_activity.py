@@ -1,4 +1,4 @@
-"""Check that what bounds name has a number wherever the range is active."""
+"""Check that the hyperparameters that a bound names are active wherever its range is active."""
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.conditions import InactiveBound
@@ -11,7 +11,7 @@ from spacelang.text import Span
 
 
 def check(space: Space, report: DiagnosticCollector) -> None:
-    """Report each bound that names a hyperparameter which is not active wherever the range is."""
+    """Report each bound with a hyperparameter that can be inactive while the range of the bound is active."""
     seen: set[Span] = set()
     for constraint in space.constraints:
         owner = bounded_address(constraint)
@@ -27,7 +27,7 @@ def check(space: Space, report: DiagnosticCollector) -> None:
 
 
 def _inactive_reason(space: Space, ranged: Variable, address: str) -> str | None:
-    """Return why a hyperparameter is not active wherever another one is, or None if it is."""
+    """Return why `address` can be inactive while the hyperparameter `ranged` is active, or None if it cannot."""
     named = space.variables[address]
     taken = dict(ranged.owners)
     for owner, branch in named.owners:

@@ -1,4 +1,4 @@
-"""Ranges whose bounds are known only as numbers or intervals: their ends, and the default between their bounds."""
+"""Helpers for ranges whose bounds name hyperparameters: their ends and defaults, and overlapping parts of unions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from spacelang.syntax import ast
 
 
 def range_end(written: ast.Expression) -> Fraction | None:
-    """Return the number of a bound, or None if it depends on data that is not known."""
+    """Return the value of a bound, or None if it depends on an unbound symbol of the data."""
     found = read_arithmetic(written, DiagnosticCollector(DataSymbols()), "", lambda _: None)
     number = None if found is None else evaluate(found)
     return number if isinstance(number, Fraction) else None
@@ -25,7 +25,7 @@ def to_plain_number(number: Fraction) -> int | float:
 
 
 def with_fitting_upper_end(written: ast.Range) -> ast.Range:
-    """Return a range with a step whose upper end is reached by steps from its lower end."""
+    """Return a range whose upper end is lowered, if it has a step, to the last number that steps reach."""
     if written.step is None:
         return written
     lower, upper, step = range_end(written.lower), range_end(written.upper), range_end(written.step)
@@ -38,7 +38,10 @@ def with_fitting_upper_end(written: ast.Range) -> ast.Range:
 
 
 def tests_of_other_parts(domain: Domain, place: int, name: ast.DottedName) -> Iterator[ast.Expression | None]:
-    """Yield a test for the numbers in each other part of a union; None for a range that overlaps the part."""
+    """Yield, for each other part of a union, the test that `name` is a number in it; None for an overlapping range.
+
+    A set without numbers has no test.
+    """
     several = parts(domain)
     own = several[place]
     assert not isinstance(own, Categorical)
@@ -61,10 +64,10 @@ def tests_of_other_parts(domain: Domain, place: int, name: ast.DottedName) -> It
 
 
 def default_between(domain: Domain, usual: Value, ends: Sequence[tuple[int, bool, bool, Fraction]]) -> Value:
-    """Return the usual default if it lies between the ends of its part, else the middle of what they leave.
+    """Return the default `usual` if it lies between the ends of its part, else the middle of the range between them.
 
-    Each end has the index of its part, whether it is the lower one, whether it is open, and its number. The usual
-    default is returned, too, if the ends leave nothing.
+    Each end is a tuple: the index of its part, True for a lower end, True for an open end, and its number. `usual` is
+    also returned if the range between the ends is empty.
     """
     for place, part in enumerate(parts(domain)):
         own = [end[1:] for end in ends if end[0] == place]
@@ -76,7 +79,7 @@ def default_between(domain: Domain, usual: Value, ends: Sequence[tuple[int, bool
 
 
 def _between(part: Grid | Real, ends: Sequence[tuple[bool, bool, Fraction]]) -> Grid | Real | None:
-    """Return the part of a range between some ends, or None if it is empty."""
+    """Return the part of a range that lies between the given ends, or None if it is empty."""
     for is_lower, is_open, number in ends:
         cut = (number, is_lower, is_open)
         found = _cut_grid(part, *cut) if isinstance(part, Grid) else _cut_interval(part, *cut)

@@ -1,7 +1,7 @@
-"""Bounds that name hyperparameters: read each range over all that its bounds may be, and relate it to them.
+"""Bounds that name hyperparameters: replace each one by a number and a constraint.
 
-`hi : int[lo, 100]` is the range from the smallest number that `lo` may be to 100, together with the constraint
-`require lo <= hi`. In a union, the constraint holds for the values of its range only.
+`hi : int[lo, 100]` becomes the range from the smallest possible value of `lo` to 100, together with the constraint
+`require lo <= hi`. In a union, the constraint holds for the values of this range only.
 """
 
 import math
@@ -55,7 +55,11 @@ class _NamedBound:
 
 @dataclass(slots=True, eq=False)
 class _BoundedParameter:
-    """A hyperparameter with named bounds, and the ends of its range that each bound may be."""
+    """A hyperparameter whose bounds name others.
+
+    `needs` are the addresses that its bounds name. `ends` has the most extreme number of each bound: the smallest
+    possible number of a lower bound, the greatest possible number of an upper bound.
+    """
 
     pending: PendingRange
     bounds: tuple[_NamedBound, ...]
@@ -88,22 +92,25 @@ class NamedBoundReader:
         self._found: dict[str, Hyperparameter | None] = {}
 
     def read(self) -> dict[str, Hyperparameter | None]:
-        """Return each hyperparameter by address, None after reporting a mistake; add its bounds to the draft."""
+        """Return each hyperparameter by address, and add its bounds to the draft as constraints.
+
+        A hyperparameter with a mistake, which is reported, is None.
+        """
         for pending in self._draft.ranges:
             before = len(self._report.found)
-            self._ranges |= {pending.address: found} if (found := self._bounded(pending)) is not None else {}
-            self._attribute(before, pending)
+            self._ranges |= {pending.address: found} if (found := self._bounded_parameter(pending)) is not None else {}
+            self._attribute_to_import(before, pending)
             if found is None:
                 self._discard(pending)
-        for circle in self._circles():
-            self._report_circle(circle)
+        for cycle in self._cycles():
+            self._report_cycle(cycle)
         for address in self._in_order():
             before = len(self._report.found)
             self._read_range(self._ranges[address])
-            self._attribute(before, self._ranges[address].pending)
+            self._attribute_to_import(before, self._ranges[address].pending)
         return self._found
 
-    def _attribute(self, before: int, pending: PendingRange) -> None:
+    def _attribute_to_import(self, before: int, pending: PendingRange) -> None:
         if pending.scope.through is not None:
             self._report.attribute_to(before, pending.scope.through)
 
@@ -112,21 +119,21 @@ class NamedBoundReader:
         pending.scope.dubious.add(pending.written.name.text)
         self._draft.dubious.add(pending.address)
 
-    # ---- what bounds name
+    # ---- bounds
 
-    def _bounded(self, pending: PendingRange) -> _BoundedParameter | None:
+    def _bounded_parameter(self, pending: PendingRange) -> _BoundedParameter | None:
         found: list[_NamedBound | None] = []
         for place, part in enumerate(_parts(pending.written.domain)):
             if isinstance(part, ast.Range):
                 written: tuple[tuple[Side, ast.Expression], ...] = (("lower", part.lower), ("upper", part.upper))
-                found += [self._bound(pending, place, *each) for each in written if is_named_bound(each[1])]
+                found += [self._named_bound(pending, place, *each) for each in written if is_named_bound(each[1])]
         known = tuple(each for each in found if each is not None)
         if len(known) < len(found):
             return None
         needs = frozenset(address for each in known for address in expr.references(each.expression))
         return _BoundedParameter(pending, known, needs)
 
-    def _bound(self, pending: PendingRange, part: int, side: Side, written: ast.Expression) -> _NamedBound | None:
+    def _named_bound(self, pending: PendingRange, part: int, side: Side, written: ast.Expression) -> _NamedBound | None:
         if not all(self._is_known(name, pending) for name in _names(written)):
             return None
         found = self._expressions.read_number(written, pending.scope)
@@ -147,7 +154,7 @@ class NamedBoundReader:
         return _NamedBound(part, side, written, finite)
 
     def _is_known(self, name: ast.DottedName, pending: PendingRange) -> bool:
-        """Return True unless a name is unknown, after reporting one that looks like a symbol of the data."""
+        """Return False after reporting an unknown name that looks like a misspelled symbol of the data, else True."""
         near = nearest_name(name.text, DATA_SIZE_NAMES)
         if near is None or self._names.is_known(name.text, pending.scope) or name.text in DATA_SIZE_NAMES:
             return True
@@ -163,17 +170,17 @@ class NamedBoundReader:
 
     # ---- the order in which ranges can be read
 
-    def _circles(self) -> list[tuple[str, ...]]:
+    def _cycles(self) -> list[tuple[str, ...]]:
         return find_cycles({address: [*each.needs] for address, each in self._ranges.items()})
 
-    def _report_circle(self, circle: Sequence[str]) -> None:
-        several = [self._ranges[address] for address in circle]
+    def _report_cycle(self, cycle: Sequence[str]) -> None:
+        several = [self._ranges[address] for address in cycle]
         words = [each.name for each in several]
-        names = words if len(set(words)) == len(words) else list(circle)
+        names = words if len(set(words)) == len(words) else list(cycle)
         path = f"`{names[0]}` needs " + ", which needs ".join(f"`{name}`" for name in (*names[1:], names[0]))
         spans = [
             next(bound.written.span for bound in each.bounds if after in expr.references(bound.expression))
-            for each, after in zip(several, (*circle[1:], circle[0]), strict=True)
+            for each, after in zip(several, (*cycle[1:], cycle[0]), strict=True)
         ]
         related = tuple(Related(span, f"a bound of `{name}`") for span, name in zip(spans[1:], names[1:], strict=True))
         self._report.add(BoundCycle(spans[0], name=names[0], path=path, related=related))
@@ -205,7 +212,7 @@ class NamedBoundReader:
         self._variables[found.address] = replace(self._variables[found.address], node=found)
 
     def _default_ends(self, each: _BoundedParameter) -> Iterator[tuple[int, bool, bool, Fraction]]:
-        """Yield what the bounds of a range are if everything that they name has its default."""
+        """Yield the ends of a range, for `default_between`, if everything that its bounds name has its default."""
         for bound in each.bounds:
             number = to_number(expr.evaluate(bound.expression, self._default_of))
             part = _parts(each.pending.written.domain)[bound.part]
@@ -218,7 +225,7 @@ class NamedBoundReader:
         return node.branches[node.default].name if isinstance(node, Choice) else node.default
 
     def _with_numbers(self, each: _BoundedParameter) -> ast.Domain | None:
-        """Return the domain over all that its bounds may be, with numbers as bounds; None after reporting why not."""
+        """Return the domain with each bound replaced by its most extreme number, or None after reporting a mistake."""
         for bound in each.bounds:
             end = self._end(bound)
             if end is None:
@@ -267,10 +274,12 @@ class NamedBoundReader:
                     if side == "lower"
                     else replace(found, upper=node, upper_open=is_open)
                 )
-        return self._checked(with_fitting_upper_end(found), written, place, each)
+        return self._check_is_not_empty(with_fitting_upper_end(found), written, place, each)
 
-    def _checked(self, found: ast.Range, written: ast.Range, place: int, each: _BoundedParameter) -> ast.Range | None:
-        """Return the range, or None after reporting that nothing lies between its ends, whatever its bounds are."""
+    def _check_is_not_empty(
+        self, found: ast.Range, written: ast.Range, place: int, each: _BoundedParameter
+    ) -> ast.Range | None:
+        """Return the range, or None after reporting that it is empty even with the most extreme bounds."""
         lower, upper = range_end(found.lower), range_end(found.upper)
         if lower is None or upper is None or lower <= upper:
             return found
@@ -283,13 +292,13 @@ class NamedBoundReader:
                 bounds[0].written.span,
                 domain=f"`{written.span.text}`",
                 reason=f"the lower bound is {low}, and the upper bound is {high}",
-                related=tuple(self._chain(each)),
+                related=tuple(self._domains_of_named(each)),
             )
         )
         return None
 
-    def _chain(self, each: _BoundedParameter) -> Iterator[Related]:
-        """Yield what the bounds of a range name, and what the bounds of that name in turn."""
+    def _domains_of_named(self, each: _BoundedParameter) -> Iterator[Related]:
+        """Yield the domains of the hyperparameters that the bounds of a range name, directly or by way of others."""
         waiting, seen = [*sorted(each.needs)], {each.pending.address}
         while waiting:
             address = waiting.pop(0)
@@ -302,11 +311,11 @@ class NamedBoundReader:
     # ---- constraints
 
     def _add_constraints(self, each: _BoundedParameter, domain: Domain) -> bool:
-        """Add the constraint of each bound to the draft; return False after reporting a bound without a meaning."""
+        """Add the constraint of each bound to the draft; return False after reporting a bound that is not supported."""
         written = _parts(each.pending.written.domain)
         for bound in each.bounds:
             if not expr.references(bound.expression):
-                continue  # a number, which the range has as its end
+                continue  # a number, which is the end of the range already
             span = bound.written.span
             name = ast.DottedName((each.pending.written.name,), span)
             others = [*tests_of_other_parts(domain, bound.part, name)]
@@ -330,13 +339,16 @@ class NamedBoundReader:
 
 
 def with_ranges(space: Space, draft: Draft, found: Mapping[str, Hyperparameter | None]) -> Space:
-    """Return the space, and change the draft, with hyperparameters in place of their stand-ins (None: removed)."""
+    """Return the space with hyperparameters in place of their placeholders, and change the draft in the same way.
 
-    def actual(leaf: Hyperparameter) -> Hyperparameter | None:
+    A placeholder whose hyperparameter is None is removed.
+    """
+
+    def replacement(leaf: Hyperparameter) -> Hyperparameter | None:
         return found.get(leaf.address, leaf)
 
-    draft.declared = [rebuild_tree(node, actual) for node in draft.declared]
-    return replace(space, root=rebuild_tree(space.root, actual))
+    draft.declared = [rebuild_tree(node, replacement) for node in draft.declared]
+    return replace(space, root=rebuild_tree(space.root, replacement))
 
 
 def _parts(domain: ast.Domain) -> tuple[ast.Domain, ...]:
@@ -360,7 +372,7 @@ def _names(written: ast.Expression) -> Iterator[ast.DottedName]:
 
 
 def _operands(expression: expr.Expr) -> Iterator[str]:
-    """Yield the addresses of the hyperparameters whose numbers an expression needs: not those inside `count`."""
+    """Yield the addresses of the hyperparameters that an expression uses as numbers, that is, outside of `count`."""
     if isinstance(expression, expr.Reference):
         yield expression.address
     elif not (isinstance(expression, expr.Call) and expression.function == "count"):

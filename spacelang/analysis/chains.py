@@ -1,8 +1,9 @@
-"""Chains: expand expressions that name the uses of a chain to the alternatives of the chain, one for each number.
+"""Chains: check them, and expand expressions that name their uses to one expression for each number of uses.
 
-An author writes `step[1]` for the first use, whatever the number of uses is. In the space, each number has uses of its
-own. So a constraint becomes one constraint for each number of uses (a number for each chain, if there are several), and
-a condition becomes `step == 1 and … or step == 2 and …`.
+An author writes `step[1]` for the first use, whatever the number of uses is. In the space, each alternative of the
+chain (1 use, 2 uses, …) has a separate copy of the first use. A constraint therefore becomes one constraint for each
+number of uses (for each combination of numbers, if it names several chains), and a condition becomes
+`step == 1 and … or step == 2 and …`.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -27,8 +28,8 @@ Numbers: TypeAlias = Mapping[str, int]  # The number of uses of chains, by the a
 T = TypeVar("T")
 
 
-def mistakes(written: ast.Repeat, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidChain]:
-    """Yield the mistakes of a chain of a stage inside the forms `around` it."""
+def chain_diagnostics(written: ast.Repeat, stage: ast.Stage, around: Sequence[str]) -> Iterator[InvalidChain]:
+    """Yield a diagnostic for each mistake of a chain; `around` are the forms (`permute`, …) that contain the chain."""
     name, counts = stage.name.text, [each.value for each in written.counts]
     if around:
         problem, remedy = f"a chain cannot be inside `{around[-1]}`", "move it before or after, joined by `->`"
@@ -88,7 +89,7 @@ def whole_space_diagnostic(written: ast.OperatorReference) -> InvalidChain:
 
 
 def expand_tree(root: Node, chains: Mapping[str, drafts.Chain]) -> Node:
-    """Return a tree with the alternatives of its chains."""
+    """Return a tree in which the decision of each chain has its alternatives, one for each number of uses."""
 
     def expand(choice: Choice) -> Choice:
         chain = chains.get(choice.address)
@@ -99,42 +100,43 @@ def expand_tree(root: Node, chains: Mapping[str, drafts.Chain]) -> Node:
 
 @frozen
 class ExpandedConstraint:
-    """A constraint for certain numbers of uses: its expression, and the branches in which alone it applies."""
+    """A constraint for certain numbers of uses: its expression, and the branches that limit where it applies."""
 
     expression: expr.Expr
     branches: tuple[drafts.BranchKey, ...]
 
 
 class ChainExpansion:
-    """The expansion of what names the uses of chains."""
+    """A converter of expressions that name uses of chains to expressions over the addresses of the space."""
 
     def __init__(self, chains: Mapping[str, drafts.Chain]) -> None:
-        """Create the expansion for all chains of a draft, by address."""
+        """Take all chains of a draft, by address."""
         self._chains = chains
         self._places = {
             use.address: (name, place) for name, chain in chains.items() for place, use in enumerate(chain.uses, 1)
         }
 
     def by_address(self, found: Mapping[str, T], change: Callable[[T, str, Numbers], T]) -> dict[str, T]:
-        """Return a mapping with an entry for each address that each of its addresses has in the space.
+        """Return a mapping whose addresses are those of the space.
 
-        `change` returns the new value, given the old one, its address, and the numbers of uses that lead to it.
+        An address inside a use becomes one address for each number of uses. `change` returns the new value, given the
+        old one, the new address, and the number of uses at that address.
         """
         return {
-            moved: change(each, moved, numbers)
+            new_address: change(each, new_address, numbers)
             for address, each in found.items()
-            for moved, numbers in self._addresses(address)
+            for new_address, numbers in self._space_addresses(address)
         }
 
     def condition(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
-        """Return a condition of something that the numbers of uses lead to."""
+        """Return the condition of a node that exists for certain numbers of uses, which `numbers` has."""
         others = self.chains_in(expression) - numbers.keys()
         cases: list[expr.Expr] = []
         for more in self._assignments(others):
             known = {**numbers, **more}
-            # Tests of the chain around a use stay, so that the uses for each number are alike.
+            # Tests of the chain around a use are not replaced, so that its copies for all numbers of uses stay equal.
             left = partially_evaluate(expression, self._lookup(known, kept=numbers))
-            left = self._rename(left, known)
+            left = self.rename(left, known)
             tests = (expr.BranchTest(name, (str(number),)) for name, number in more.items())
             cases.append(expr.And((*tests, left)))
         return replace(fold_constants(expr.Or(tuple(cases))), span=expression.span)
@@ -142,8 +144,8 @@ class ChainExpansion:
     def constraints(
         self, expression: expr.Expr, branch: drafts.BranchKey | None, *, forbidden: bool
     ) -> Iterator[ExpandedConstraint]:
-        """Yield the constraints that say the same as one that names uses, or that stands in a body inside a use."""
-        own = () if branch is None else self._addresses(branch[0])
+        """Yield the constraints that a constraint which names uses, or stands in the body of a use, is expanded to."""
+        own = () if branch is None else self._space_addresses(branch[0])
         at_own = {tuple(numbers.items()): address for address, numbers in own if numbers}
         named = self.chains_in(expression) | {name for numbers in at_own for name, _ in numbers}
         if not named:
@@ -156,7 +158,7 @@ class ChainExpansion:
                 if place is None or branch is None:
                     continue
                 around = ((place, branch[1]),)
-            if all(self._is_reached(address, numbers) for address in expr.references(expression)):
+            if all(self._exists(address, numbers) for address in expr.references(expression)):
                 left = fold_constants(self._with_numbers(expression, numbers), naming=True)
                 if fold_constants(left) != expr.Constant(not forbidden):
                     tests = tuple((name, str(n)) for name, n in numbers.items())
@@ -168,17 +170,13 @@ class ChainExpansion:
         return {self._places[stage][0] for stage in stages if stage in self._places}
 
     def is_inside_use(self, expression: expr.Expr, address: str) -> bool:
-        """Return True if an expression names no uses, except the one that the address is inside of."""
+        """Return True if an expression names no other use of a chain than the one that contains the address."""
         own = drafts.stage_of(address)
         named = {drafts.stage_of(each) for each in expr.mentioned_addresses(expression)}
         return not any(stage in self._places and stage != own for stage in named)
 
-    def moved(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
-        """Return an expression that names no other chains with the addresses that it has for the numbers of uses."""
-        return self._rename(expression, numbers)
-
-    def _addresses(self, address: str) -> Iterator[tuple[str, Numbers]]:
-        """Yield the addresses in the space of something, with the numbers of uses that lead to it."""
+    def _space_addresses(self, address: str) -> Iterator[tuple[str, Numbers]]:
+        """Yield the addresses in the space that an address of the draft stands for, each with its number of uses."""
         stage = drafts.stage_of(address)
         if stage not in self._places:
             yield address, {}
@@ -193,7 +191,7 @@ class ChainExpansion:
         for numbers in product(*(self._chains[name].numbers for name in ordered)):
             yield dict(zip(ordered, numbers, strict=True))
 
-    def _is_reached(self, address: str, numbers: Numbers) -> bool:
+    def _exists(self, address: str, numbers: Numbers) -> bool:
         name, place = self._places.get(drafts.stage_of(address), ("", 0))
         return place <= numbers.get(name, place)
 
@@ -201,21 +199,25 @@ class ChainExpansion:
         def known(address: str) -> expr.ExpressionValue | Unknown:
             if address in numbers and address not in kept:
                 return str(numbers[address])
-            return UNKNOWN if self._is_reached(address, numbers) else expr.INACTIVE
+            return UNKNOWN if self._exists(address, numbers) else expr.INACTIVE
 
         return known
 
     def _with_numbers(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
-        """Return an expression whose hyperparameters are all reached, with known tests as constants."""
+        """Return an expression for certain numbers of uses, with tests of these numbers replaced by constants.
+
+        Every hyperparameter of the expression must exist for these numbers.
+        """
         if isinstance(expression, expr.BranchTest):
             known = self._lookup(numbers)(expression.address)
             if not isinstance(known, Unknown):
                 return expr.Constant(known in expression.branches, expression.span)
         if isinstance(expression, expr.BranchTest | expr.Reference | expr.Active):
-            return self._rename(expression, numbers)
+            return self.rename(expression, numbers)
         return expr.with_children(expression, lambda part: self._with_numbers(part, numbers))
 
-    def _rename(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
+    def rename(self, expression: expr.Expr, numbers: Numbers) -> expr.Expr:
+        """Return an expression with the addresses that uses have for certain numbers of uses, one for each chain."""
         names = {}
         for address in expr.mentioned_addresses(expression):
             stage = drafts.stage_of(address)

@@ -1,11 +1,14 @@
-"""Cycles among things that need each other."""
+"""Cycles in dependency graphs."""
 
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 
 def find_cycles(needs: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return cycles (not all, if some overlap) among addresses, which are mapped to those that they need."""
+    """Return the cycles of a dependency graph, which maps each address to those that it needs.
+
+    Some of several overlapping cycles may be missing.
+    """
     left = {address: set(after) & needs.keys() for address, after in needs.items()}
     found: list[tuple[str, ...]] = []
     while True:

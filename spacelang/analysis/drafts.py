@@ -202,7 +202,7 @@ class PendingConstraint:
 
 @dataclass(slots=True, eq=False)
 class PendingRange:
-    """A hyperparameter with a range whose bounds name others; the tree has a stand-in for it until it is read.
+    """A hyperparameter whose bounds name others; until it is read, the tree has a placeholder for it.
 
     `read` returns the hyperparameter for a domain whose bounds are numbers, or None after reporting a mistake.
     """
@@ -223,7 +223,7 @@ class ConstraintWithBranches:
 
 @frozen
 class Chain:
-    """A chain that is still to be expanded. It has as many `uses` as possible, whose addresses are their names."""
+    """A chain before its expansion. `uses` has the maximum number of uses, whose addresses are their names."""
 
     name: str
     stage: str
@@ -279,7 +279,7 @@ class Draft:
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
     chains: dict[str, Chain] = field(default_factory=dict)
-    """The chains by address. Everything here has the addresses of uses that expressions have, except `root`."""
+    """The chains by address. The addresses of uses in this draft, `root` excepted, are those in expressions."""
     variables: Mapping[str, Variable] = field(default_factory=dict)
     """Everything that names may refer to, by address, after the expressions are read."""
     mentions: list[NameMention] = field(default_factory=list)

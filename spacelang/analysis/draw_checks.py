@@ -1,4 +1,4 @@
-"""A note where random draws of tied ranges are approximate."""
+"""Check whether random draws are exact: report constraints that make them approximate."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ MAX_NAMES: Final = 3  # The maximum number of hyperparameters that a message nam
 
 
 def check(structures: Structures, report: DiagnosticCollector) -> None:
-    """Report the first constraint that ties so many ranges that their draws are approximate."""
+    """Report the first constraint that connects too many ranges for exact random draws."""
     if all(len(addresses) <= MAX_EXACT_RANGES for addresses in _tied_addresses(structures)):
         return
     # Few spaces tie so many ranges: the sampler, which needs NumPy, is imported only for them.
@@ -34,7 +34,7 @@ def check(structures: Structures, report: DiagnosticCollector) -> None:
 
 
 def _tied_addresses(structures: Structures) -> list[set[str]]:
-    """Return the addresses of each group of connected comparisons of ranges."""
+    """Return the addresses in each group of comparisons that share ranges, directly or through others."""
     return [
         {address for name in names for address in references(network.ranges[name])}
         for networks in structures.structure_model.by_context.values()

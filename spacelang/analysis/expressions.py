@@ -112,11 +112,11 @@ class ExpressionReader:
         self._report.add(TooLarge(definition.name.span, what=what, limit=str(MAX_DEFINITIONS)))
 
     def _report_cycle(self, definition: Definition) -> None:
-        circle = self._open[self._open.index(definition) :]
-        names = [each.name.text for each in circle]
+        cycle = self._open[self._open.index(definition) :]
+        names = [each.name.text for each in cycle]
         path = f"`{names[0]}` needs " + ", which needs ".join(f"`{name}`" for name in (*names[1:], names[0]))
-        related = tuple(Related(each.name.span, f"`{each.name.text}` is defined here") for each in circle[1:])
-        self._report.add(DefinitionCycle(circle[0].name.span, name=names[0], path=path, related=related))
+        related = tuple(Related(each.name.span, f"`{each.name.text}` is defined here") for each in cycle[1:])
+        self._report.add(DefinitionCycle(cycle[0].name.span, name=names[0], path=path, related=related))
 
     def _limited(self, found: Expr | None, written: ast.Expression) -> Expr | None:
         """Return an expression, or None after reporting that it has too many parts, as definitions can multiply."""

@@ -164,14 +164,14 @@ class GoalReader:
 
 
 def is_for_function(root: Node) -> bool:
-    """Return True if the space has abstract operators, or none: then the user's own function evaluates it."""
+    """Return True if the user's own function evaluates the space: it has abstract operators, or no operators at all."""
     catalogues = {operator.catalogue for operator in operators(root)}
     return not catalogues or ABSTRACT_CATALOGUE in catalogues
 
 
 def check_function_goal(goal: ir_task.FunctionGoal, catalogue: Catalogues, report: DiagnosticCollector) -> None:
     """Report a goal in quotes of a space whose pipelines are built and scored."""
-    problem = "the operators of this space are built and scored by scorers, which have no quotes"
+    problem = "goals in quotes are for spaces with abstract operators; this space is scored by scorers"
     scorer = next((name for name in (goal.name, f"neg_{goal.name}") if name in catalogue.scorers), None)
     remedy = (
         "declare the operators with `abstract` if your own function evaluates them, or write a scorer"

@@ -88,8 +88,8 @@ class GroupReader:
         if any(given.member is other for other in self._reading):
             if id(given.member) not in self._endless:
                 self._endless.add(id(given.member))
-                name, circle = given.name or "", f"this includes `{given.name}` inside itself again"
-                self._report.add(RecursiveInclude(span, kind="parameter", name=name, circle=circle))
+                name, cycle = given.name or "", f"this includes `{given.name}` inside itself again"
+                self._report.add(RecursiveInclude(span, kind="parameter", name=name, cycle=cycle))
             return False
         if given.through is not None and self._depth >= MAX_DEPTH:
             what = "the nesting depth of `include`"
@@ -180,10 +180,10 @@ class GroupReader:
     def _report_cycle(self, include: ast.ParameterGroupInclusion, group: ast.ParameterGroup) -> None:
         place = next(place for place, other in enumerate(self._open) if other is group)
         names = [f"`{other.name.text}`" for other in (*self._open[place:], group)]
-        circle = f"{names[0]} includes " + ", which includes ".join(names[1:])
+        cycle = f"{names[0]} includes " + ", which includes ".join(names[1:])
         related = (Related(group.name.span, "the group"),)
         self._report.add(
-            RecursiveInclude(include.span, kind="group", name=group.name.text, circle=circle, related=related)
+            RecursiveInclude(include.span, kind="group", name=group.name.text, cycle=cycle, related=related)
         )
 
     def _report_ambiguous(

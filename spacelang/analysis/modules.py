@@ -236,9 +236,9 @@ class _ModuleReader:
         known = self._modules.get(place.origin.path)
         if known is not None:
             return known
-        circle = _import_cycle(place, chain)
-        if circle is not None:
-            return ImportCycle(at, path=path, circle=circle)
+        cycle = _import_cycle(place, chain)
+        if cycle is not None:
+            return ImportCycle(at, path=path, cycle=cycle)
         if len(chain) > MAX_CHAIN:
             return TooLarge(at, what="the chain of files that import each other", limit=f"{MAX_CHAIN} files")
         if len(self._modules) >= MAX_FILES:

@@ -38,7 +38,7 @@ class NameResolver:
     """The variables of a space by the names that expressions use for them."""
 
     def __init__(self, space: Space, draft: Draft, left_out: frozenset[str], symbols: DataSymbols) -> None:
-        """Create the table of names; only expressions inside the stages in `left_out` may name them."""
+        """Create the table of names; stages in `left_out` can be named only by expressions inside of them."""
         self._variables = space.variables
         self._tuples = {each.address: each for each in space.tuples.values()}
         self._draft = draft

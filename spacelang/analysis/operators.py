@@ -324,7 +324,7 @@ class BodyReader:
         if has_named_bounds(written.domain):
             self.scope.addresses[written.name.text] = place.address
             draft.ranges.append(drafts.PendingRange(place.address, written, self.scope, read))
-            found: ir.Hyperparameter | None = _stand_in(written, place, Grid(0, 1))
+            found: ir.Hyperparameter | None = _placeholder(written, place, Grid(0, 1))
         else:
             found = read(written)
         if found is not None:
@@ -355,7 +355,7 @@ class BodyReader:
         if domain is None:
             scope.dubious.add(written.name.text)
             draft.dubious.add(place.address)
-            return _stand_in(written, place) if self._report.symbols.mentioned_in(written.domain.span) else None
+            return _placeholder(written, place) if self._report.symbols.mentioned_in(written.domain.span) else None
         scope.addresses[written.name.text] = place.address
         draft.domains[place.address] = domain_text(written.domain.span, domain)
         found = ir.Hyperparameter(
@@ -509,7 +509,7 @@ class BodyReader:
         return isinstance(value, ast.DottedName) and takes_operators and self._operators.is_operator(value)
 
 
-def _stand_in(written: ast.Parameter, place: drafts.AddressPrefix, domain: Domain = BOOLEANS) -> ir.Hyperparameter:
+def _placeholder(written: ast.Parameter, place: drafts.AddressPrefix, domain: Domain = BOOLEANS) -> ir.Hyperparameter:
     """Return a placeholder for a hyperparameter whose domain is not known."""
     name, value = written.name, domain.representative
     return ir.Hyperparameter(name.text, place.address, place.key, domain, value, span=name.span, is_var=written.is_var)

@@ -41,7 +41,7 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     Conditions and constraints in left-out stages are read only for mistakes.
     """
     space, used = _with_ranges(space, draft, report)
-    everything, left_out = _everything(space, draft)
+    everything, left_out = _declared_space(space, draft)
     declared = draft.variables = everything.variables
     reader = ExpressionReader(NameResolver(everything, draft, left_out, report.symbols), report)
     reader.used |= used
@@ -55,7 +55,7 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     constraints = _constraints(draft, reader, space, left_out, expansion, report)
     computations = _computations(draft, reader, expansion, report)
     if draft.chains:
-        conditions, computations = _expanded(draft, conditions, computations, expansion)
+        conditions, computations = _expand_chains(draft, conditions, computations, expansion)
     root = drafts.with_expressions(space.root, conditions, computations)
     found = Space(space.name, root, constraints, space.title, space.task)
     if not report.has_errors:
@@ -77,10 +77,10 @@ def resolve(space: Space, draft: drafts.Draft, report: DiagnosticCollector) -> S
     return _with_decision_conditions(found, draft.decision_conditions.values(), report)
 
 
-def _expanded(
+def _expand_chains(
     draft: drafts.Draft, conditions: Mapping[str, Expr], computations: Mapping[str, Expr], expansion: ChainExpansion
 ) -> tuple[dict[str, Expr], dict[str, Expr]]:
-    """Return conditions and computed values by the addresses of the space; change the draft in the same way."""
+    """Return conditions and computed values with chains expanded; expand the other mappings of the draft in place."""
 
     def with_condition(known: drafts.DecisionCondition, address: str, numbers: Numbers) -> drafts.DecisionCondition:
         return replace(known, address=address, condition=expansion.condition(known.condition, numbers))
@@ -89,12 +89,12 @@ def _expanded(
     draft.domains.update(expansion.by_address(draft.domains, lambda domain, _, __: domain))
     return (
         expansion.by_address(conditions, lambda each, _, numbers: expansion.condition(each, numbers)),
-        expansion.by_address(computations, lambda each, _, numbers: expansion.moved(each, numbers)),
+        expansion.by_address(computations, lambda each, _, numbers: expansion.rename(each, numbers)),
     )
 
 
-def _everything(space: Space, draft: drafts.Draft) -> tuple[Space, frozenset[str]]:
-    """Return everything that expressions may name, and the stages that are not part of the pipeline."""
+def _declared_space(space: Space, draft: drafts.Draft) -> tuple[Space, frozenset[str]]:
+    """Return a space of everything that expressions may name, and the stages in it that the pipeline does not use."""
     found = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared)))
     reached = {drafts.stage_of(address) for address in space.variables}
     reached |= {use.address for name, chain in draft.chains.items() if name in reached for use in chain.uses}
@@ -105,13 +105,13 @@ def _everything(space: Space, draft: drafts.Draft) -> tuple[Space, frozenset[str
 def _with_ranges(
     space: Space, draft: drafts.Draft, report: DiagnosticCollector
 ) -> tuple[Space, set[drafts.Definition]]:
-    """Return the space with the ranges whose bounds name hyperparameters, and the definitions that these use."""
+    """Return the space in which bounds that name hyperparameters are read, and the definitions that the bounds use."""
     if not draft.ranges:
         return space, set()
     # Most files have no such bounds: the reader is imported only if it is needed.
     from spacelang.analysis import bounds
 
-    everything, left_out = _everything(space, draft)
+    everything, left_out = _declared_space(space, draft)
     names = NameResolver(everything, draft, left_out, report.symbols)
     reader = ExpressionReader(names, report)
     found = bounds.NamedBoundReader(everything.variables, draft, names, reader, report).read()

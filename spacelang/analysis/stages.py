@@ -49,7 +49,7 @@ class StageReader:
         self._readers: dict[int, tuple[OperatorReader, StructureReader]] = {}
         self._groups = GroupReader(report)
         self._open: list[tuple[Module, ast.Stage]] = []
-        self._circles: set[frozenset[str]] = set()
+        self._cycles: set[frozenset[str]] = set()
         self._first: tuple[ast.Stage, Span] | None = None
         self._is_misnamed = False
         self._is_full = False
@@ -160,7 +160,7 @@ class StageReader:
         self, home: Module, stage: ast.Stage, written: ast.Repeat, alias: ast.Word | None
     ) -> ir.Choice | None:
         """Return a chain as a decision without alternatives yet, or None after reporting a mistake."""
-        mistakes = [*chains.mistakes(written, stage, self.around)]
+        mistakes = [*chains.chain_diagnostics(written, stage, self.around)]
         for mistake in mistakes:
             self._report.add(mistake)
         is_allowed = self._may_use(home, stage, written.span) and not mistakes
@@ -193,10 +193,10 @@ class StageReader:
         if any(open_stage is stage for _, open_stage in self._open):
             path = [*names[names.index(stage.name.text) :], stage.name.text]
             described = f"`{path[0]}` contains " + ", which contains ".join(f"`{name}`" for name in path[1:])
-            if frozenset(path) not in self._circles:
+            if frozenset(path) not in self._cycles:
                 # The same cycle is found from each of its stages: report it once.
                 self._report.add(RecursiveStage(span, stage=stage.name.text, path=described))
-                self._circles.add(frozenset(path))
+                self._cycles.add(frozenset(path))
             self.mark_incomplete()
             return False
         return not self._exceeds_limits(span)

@@ -29,7 +29,7 @@ _ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 def read(
     written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector, root: Node | None = None
 ) -> ir_task.Task | None:
-    """Return the task of a block without invalid settings, which are reported, or None if its kind is unknown.
+    """Return the task of a block, or None if its kind is unknown. Invalid settings are reported and left out.
 
     `root` is the checked space, if it is known.
     """
@@ -37,7 +37,7 @@ def read(
 
 
 def check(root: Node, task: ir_task.Task, catalogue: Catalogues, report: DiagnosticCollector) -> None:
-    """Report a task of another kind than the last steps of the pipelines solve, and goals of functions for these."""
+    """Report a task of another kind than the estimators of the space, and goals in quotes that it cannot have."""
     if task.function_goals and not is_for_function(root):
         check_function_goal(task.function_goals[0], catalogue, report)
     wanted = ESTIMATOR_ROLES[task.kind]
@@ -233,11 +233,11 @@ def _keyword_span(setting: ast.TaskSetting) -> Span:
     return Span(setting.span.source, setting.span.start, end)
 
 
-MEASURES: Final = tuple(measure.value for measure in ir_task.Measure)
-MEASURE_SYNONYMS: Final[Mapping[str, ir_task.Measure]] = {
-    "inference_time": ir_task.Measure.LATENCY, "latency": ir_task.Measure.LATENCY,
-    "prediction_time": ir_task.Measure.LATENCY, "fairness": ir_task.Measure.DISPARITY,
-    "model_size": ir_task.Measure.SIZE, "size": ir_task.Measure.SIZE,
+MEASURES: Final = tuple(measure.value for measure in ir_task.BoundedMeasure)
+MEASURE_SYNONYMS: Final[Mapping[str, ir_task.BoundedMeasure]] = {
+    "inference_time": ir_task.BoundedMeasure.LATENCY, "latency": ir_task.BoundedMeasure.LATENCY,
+    "prediction_time": ir_task.BoundedMeasure.LATENCY, "fairness": ir_task.BoundedMeasure.DISPARITY,
+    "model_size": ir_task.BoundedMeasure.SIZE, "size": ir_task.BoundedMeasure.SIZE,
 }  # fmt: skip
 _MIRRORED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
 
@@ -273,19 +273,19 @@ class BoundReader:
             problem = f"`{shown}` can only be bounded from above"
             self._report.add(problems.BoundForm(written.span, problem=problem, remedy=f"write `{shown} <= …`"))
             return None
-        scorer, column = self._arguments(left) if measure is ir_task.Measure.DISPARITY else ("", "")
+        scorer, column = self._arguments(left) if measure is ir_task.BoundedMeasure.DISPARITY else ("", "")
         limit = self._limit(measure, right)
         if scorer is None or column is None or limit is None:
             return None
-        if limit < 0 or (limit == 0 and (measure is not ir_task.Measure.DISPARITY or relation == "<")):
+        if limit < 0 or (limit == 0 and (measure is not ir_task.BoundedMeasure.DISPARITY or relation == "<")):
             problem = f"no pipeline can satisfy `{spell_expression(written)}`"
-            is_zero_allowed = measure is ir_task.Measure.DISPARITY and relation == "<="
+            is_zero_allowed = measure is ir_task.BoundedMeasure.DISPARITY and relation == "<="
             expected = "a bound of at least 0" if is_zero_allowed else "a bound greater than 0"
             self._report.add(problems.SettingOutOfRange(right.span, problem=problem, expected=expected))
             return None
         return ir_task.Bound(measure, limit, relation == "<", scorer, column, written.span)
 
-    def _measure(self, written: ast.Expression) -> ir_task.Measure | None:
+    def _measure(self, written: ast.Expression) -> ir_task.BoundedMeasure | None:
         match written:
             case ast.DottedName(text=name):
                 place = written.span
@@ -300,8 +300,8 @@ class BoundReader:
             near = MEASURE_SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))
             self._report.add(problems.UnknownMeasure(place, name=name, near=near))
             return None
-        measure = ir_task.Measure(name)
-        takes_arguments = measure is ir_task.Measure.DISPARITY
+        measure = ir_task.BoundedMeasure(name)
+        takes_arguments = measure is ir_task.BoundedMeasure.DISPARITY
         if takes_arguments is isinstance(written, ast.FunctionCall):
             return measure
         problem = f"`{name}` needs arguments" if takes_arguments else f"`{name}` takes no arguments"
@@ -321,13 +321,13 @@ class BoundReader:
                 self._report.add(problems.BoundForm(written.span, problem=problem, remedy=remedy))
                 return None, None
 
-    def _limit(self, measure: ir_task.Measure, written: ast.Expression) -> float | None:
+    def _limit(self, measure: ir_task.BoundedMeasure, written: ast.Expression) -> float | None:
         match written:
             case ast.NumberWithUnit(number, unit) if unit in _units(measure):
                 value = ir_task.to_base_unit(number, _units(measure)[unit])
                 # A size is a whole number of bytes.
-                value = float(round(value)) if measure is ir_task.Measure.SIZE and isfinite(value) else value
-            case ast.Number(value) if measure is ir_task.Measure.DISPARITY:
+                value = float(round(value)) if measure is ir_task.BoundedMeasure.SIZE and isfinite(value) else value
+            case ast.Number(value) if measure is ir_task.BoundedMeasure.DISPARITY:
                 value = float(value)
             case ast.Unary("-", ast.Number() | ast.NumberWithUnit()):
                 return -1.0
@@ -347,19 +347,19 @@ def _is_number(written: ast.Expression) -> bool:
     return isinstance(written, ast.Number | ast.NumberWithUnit | ast.Unary)
 
 
-def _units(measure: ir_task.Measure) -> Mapping[str, Fraction]:
+def _units(measure: ir_task.BoundedMeasure) -> Mapping[str, Fraction]:
     return {
-        ir_task.Measure.LATENCY: ir_task.SECONDS,
-        ir_task.Measure.SIZE: ir_task.BYTES,
-        ir_task.Measure.DISPARITY: {},
+        ir_task.BoundedMeasure.LATENCY: ir_task.SECONDS,
+        ir_task.BoundedMeasure.SIZE: ir_task.BYTES,
+        ir_task.BoundedMeasure.DISPARITY: {},
     }[measure]
 
 
-def _wrong_unit(measure: ir_task.Measure, written: ast.Number | ast.NumberWithUnit) -> problems.WrongUnit:
+def _wrong_unit(measure: ir_task.BoundedMeasure, written: ast.Number | ast.NumberWithUnit) -> problems.WrongUnit:
     expected, remedy = {
-        ir_task.Measure.LATENCY: ("a duration", "write a time for a row, such as `10us` or `2ms`"),
-        ir_task.Measure.SIZE: ("a size", "write a size such as `500kB` or `2MB`"),
-        ir_task.Measure.DISPARITY: ("a difference of scores", "write a number without a unit, such as `0.1`"),
+        ir_task.BoundedMeasure.LATENCY: ("a duration", "write a time for a row, such as `10us` or `2ms`"),
+        ir_task.BoundedMeasure.SIZE: ("a size", "write a size such as `500kB` or `2MB`"),
+        ir_task.BoundedMeasure.DISPARITY: ("a difference of scores", "write a number without a unit, such as `0.1`"),
     }[measure]
     reason = f"`{measure}` is {expected}"
     shown = spell_expression(written)

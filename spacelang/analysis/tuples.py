@@ -213,7 +213,7 @@ class TupleReader:
         return None
 
     def _are_disjoint(self, domain: TupleParameterDomain, written: ast.TupleDomain, rest: Sequence[ast.Domain]) -> bool:
-        """Return True after checking that no other part of the union contains a tuple of the domain or its name."""
+        """Return True unless another part of the union has a tuple of the domain or the word `tuple`; report those."""
         sound = True
         for part, place in zip(domain.others, rest, strict=True):
             for value in part.values if isinstance(part, Categorical) else ():
@@ -239,14 +239,14 @@ class TupleReader:
             return domain.representative
         found = domain.find(value)
         if isinstance(found, NotFound):
-            found = self._moved_default(written, value, domain)
+            found = self._clipped_default(written, value, domain)
         if isinstance(found, NotFound):
             self._report_outside(written, value, domain)
             return domain.representative
         return found
 
-    def _moved_default(self, written: ast.Parameter, value: Value, domain: TupleParameterDomain) -> Value | NotFound:
-        """Return the default with elements moved into a domain that only the data narrows, or NOT_FOUND."""
+    def _clipped_default(self, written: ast.Parameter, value: Value, domain: TupleParameterDomain) -> Value | NotFound:
+        """Return the default with its elements clipped to a domain whose bounds depend on the data, else NOT_FOUND."""
         (part,) = tuple_parts(written.domain)
         wide = widest_domain(part.element) if self._report.symbols.mentioned_in(part.element.span) else None
         if wide is None or not isinstance(value, tuple) or not all(contains(wide, each) for each in value):
@@ -310,10 +310,10 @@ class TupleReader:
 
 
 def _shared_value_diagnostic(span: Span, value: Value, written: ast.TupleDomain) -> Diagnostic:
-    """Return the diagnostic that a value is also a tuple of the domain, or the word that stands for the tuple."""
+    """Return the diagnostic that a value is a tuple of the domain, too, or is the reserved word `tuple`."""
     if value != ir.TUPLE_NAME:
         return DuplicateValue(span, value=literal(value), reason=f"this value also lies in `{_text(written)}`")
-    hint = "beside a tuple, this word stands for the tuple in configurations"
+    hint = f"in configurations, `{ir.TUPLE_NAME}` stands for a value of `tuple[…]`"
     return UnexpectedText(span, found=f"`{span.text}`", expected="another word", hint=hint)
 
 

@@ -16,8 +16,8 @@ from spacelang.solver.counting import Structures
 
 if TYPE_CHECKING:
     from spacelang.ir.space import Space
+    from spacelang.targets._draw_distances import DrawDistances
     from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry, Target
-    from spacelang.targets._random_draws import DrawDistances
 
 MAX_RELATED_SPANS: Final = 5  # The largest number of further places of one construct that a diagnostic shows
 
@@ -132,7 +132,7 @@ def verify(
     from spacelang.sampling.sampler import Sampler
     from spacelang.solver.defaults import default_configuration
     from spacelang.solver.numbering import ConfigurationNumbers
-    from spacelang.targets._random_draws import draw_distances
+    from spacelang.targets._draw_distances import draw_distances
 
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
@@ -171,8 +171,10 @@ def verify(
     if declared is not None and all(law.holds for law in laws):
         members = [form.decode(encoding) for encoding in form.sample(draws, rng)]
         distances = draw_distances(declared, members, structures, form.report, rng)
-        if not (distances.beyond and distances.declared):
-            apart = ", ".join(f"the shares of {key} differ by {found:.3f}" for key, found in distances.beyond.items())
+        if not (distances.large_distances and distances.declared_reason):
+            apart = ", ".join(
+                f"the shares of {key} differ by {found:.3f}" for key, found in distances.large_distances.items()
+            )
             laws.append(LawCheck("random draws follow the law of the space", draws, apart))
     decisions, found = {decision.key for decision in space.decisions}, set()
     for encoding in drawn:

@@ -21,7 +21,7 @@ from spacelang.ir.membership import ExclusionReason, all_exclusions
 from spacelang.ir.value import Value
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.objective import HasMetaFeatures, ObjectiveInfo
-from spacelang.solver.adapted_configuration import adapted_member, without_dropped_keys
+from spacelang.solver.adaptation_to_data import member_without_dropped_keys, without_dropped_keys
 from spacelang.solver.defaults import default_configuration
 from spacelang.syntax.sources import read_file
 from spacelang.text import Source, Span
@@ -109,7 +109,7 @@ def validate_initial_configurations(
 def _member_of(space: Space, given: InitialConfiguration) -> Configuration | ExclusionReason:
     if given.values is None:
         return default_configuration(space.checked)  # it satisfies the constraints of a checked space (SL507)
-    found = adapted_member(space.checked, given.values)
+    found = member_without_dropped_keys(space.checked, given.values)
     return found if isinstance(found, ExclusionReason) else found.member
 
 

@@ -22,8 +22,8 @@ from spacelang.ir.value import Value
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.store import Store
-from spacelang.solver.adapted_configuration import with_tuple_members, without_dropped_keys
-from spacelang.solver.nearest_configuration import nearest_member
+from spacelang.solver.adaptation_to_data import with_tuple_members, without_dropped_keys
+from spacelang.solver.nearest_configuration import NearestMember, nearest_member
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,12 +105,18 @@ def migrate_trials(
             filled = {change.key: change.needed[0] for change in found.changes if change.needed is not None}
             moved.append(MigratedTrial(number, trial.loss, found.member, filled))
         else:
-            # The first reason that cannot be fixed by filling in defaults.
-            lost = {change.key for change in found.changes if change.given is not None}
-            reasons = [reason for reason in found.reasons if reason.key in lost] or [*found.reasons]
-            left.append(DroppedTrial(number, trial.loss, reasons[0].reason))
+            left.append(DroppedTrial(number, trial.loss, _drop_reason(found)))
     wanted = tuple(moved[:most])
     return Migration(wanted, tuple(left), run.count, len(moved) - len(wanted))
+
+
+def _drop_reason(found: NearestMember) -> str:
+    """Return the first reason that cannot be fixed by filling in defaults, with that of a wrong value before others."""
+    lost = {change.key for change in found.changes if change.given is not None}
+    filled = {change.key for change in found.changes if change.given is None}
+    reasons = [reason for reason in found.reasons if reason.key in lost]
+    reasons += [reason for reason in found.reasons if reason.key not in filled]
+    return (*reasons, *found.reasons)[0].reason
 
 
 @dataclass(frozen=True, slots=True)

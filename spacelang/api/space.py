@@ -237,9 +237,9 @@ class Space(CachedPropertyMixin):
         return Neighbourhood(self.counted)
 
     def _member(self, configuration: Mapping[str, Any]) -> Configuration:
-        from spacelang.solver.adapted_configuration import AdaptedConfiguration, adapted_member
+        from spacelang.solver.adaptation_to_data import AdaptedConfiguration, member_without_dropped_keys
 
-        found = adapted_member(self.checked, to_configuration(configuration))
+        found = member_without_dropped_keys(self.checked, to_configuration(configuration))
         if isinstance(found, AdaptedConfiguration):
             return found.member
         raise ValueError(found.reason)
@@ -253,9 +253,9 @@ class Space(CachedPropertyMixin):
         Keys that have no meaning for the data of a bound space (see `keys_without_meaning`) do not count. Raises
         TypeError for a value that no configuration can have, such as a dictionary.
         """
-        from spacelang.solver.adapted_configuration import adapted_member
+        from spacelang.solver.adaptation_to_data import member_without_dropped_keys
 
-        found = adapted_member(self.checked, to_configuration(configuration))
+        found = member_without_dropped_keys(self.checked, to_configuration(configuration))
         return found if isinstance(found, ExclusionReason) else None
 
     def keys_without_meaning(self, configuration: Mapping[str, Any]) -> tuple[str, ...]:
@@ -266,7 +266,7 @@ class Space(CachedPropertyMixin):
         >>> sl.parse(text, bind={"n_numeric": 0}).keys_without_meaning({"PCA.n_components": 2})
         ('PCA.n_components',)
         """
-        from spacelang.solver.adapted_configuration import keys_without_meaning
+        from spacelang.solver.adaptation_to_data import keys_without_meaning
 
         return keys_without_meaning(self.checked, to_configuration(configuration))
 
@@ -276,7 +276,7 @@ class Space(CachedPropertyMixin):
         As few decisions as possible change, and then as few hyperparameters as possible. Keys that have no meaning for
         the data of a bound space are left out. Raises ValueError for an empty space, and TypeError as `exclusion` does.
         """
-        from spacelang.solver.adapted_configuration import without_dropped_keys
+        from spacelang.solver.adaptation_to_data import without_dropped_keys
         from spacelang.solver.nearest_configuration import nearest_member
 
         return nearest_member(self.counted, without_dropped_keys(self.checked, to_configuration(configuration))[0])

@@ -290,11 +290,13 @@ def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
         what = f"trials had {header.training_size} training rows, and would have {size} now"
         raise DataError(what, OTHER_VERSION.format(do_what="split the rows"))
     for name in RELATION_NAMES:
-        before, now = (each.get(name, "absent") for each in (header.settings, objective.further))
+        before, now = (each.get(name, "absent") for each in (header.settings, objective.identifying_settings))
         if before != now:
             what = f"the {name} of the rows are different: {before} in the run, {now} in this data"
             raise DataError(what, REPEAT_OPTIONS)
-    before, now = (each.get(MISSING_VALUES_SETTING, IMPUTED_EARLIER) for each in (header.settings, objective.further))
+    before, now = (
+        each.get(MISSING_VALUES_SETTING, IMPUTED_EARLIER) for each in (header.settings, objective.identifying_settings)
+    )
     if before != now:
         what = f"missing values were {before} in the trials of the run, and would be {now} now"
         raise DataError(what, OTHER_VERSION.format(do_what="prepare the table"))

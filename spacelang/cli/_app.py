@@ -210,11 +210,25 @@ def _option_group(group: Any, command: Callable[..., None]) -> tuple[list[Parame
     return [*parameters(group, name)], partial(pop_option_values, group)
 
 
+def _exit_for_missing_library(error: ImportError) -> None:
+    """End the program if a library is not installed, before anything is imported that may need it, too."""
+    from spacelang.optional_imports import CORE, MissingLibraryError
+
+    missing = (
+        MissingLibraryError(error.name) if isinstance(error, ModuleNotFoundError) and error.name in CORE else error
+    )
+    if isinstance(missing, MissingLibraryError):
+        fail(missing.message, missing.help, status=BAD_INPUT)
+
+
 def _exit_for_user_error(error: Exception, store: Path | None, *, as_json: bool) -> None:
     """End the program if the user can fix the error, with a message; return for all other errors.
 
     `store` is the file that the command was given for the run. The message names it if it holds another run.
     """
+    if isinstance(error, ImportError):
+        _exit_for_missing_library(error)
+        return
     from spacelang.analysis.context import BindingError
     from spacelang.api.compilation import CompilationError
     from spacelang.api.space import SpaceError

@@ -84,6 +84,7 @@ def _suggestion(name: str, known: Iterable[str]) -> str | None:
 def _refresh(package: str, output: Path | None) -> None:
     from spacelang.catalog.introspect import refresh
     from spacelang.catalog.snapshot import BUNDLED
+    from spacelang.optional_imports import CORE
 
     try:
         typer.echo(f"wrote {refresh(package, output)}")
@@ -92,6 +93,8 @@ def _refresh(package: str, output: Path | None) -> None:
         others = f"the packages with a catalogue are {known}; others are read on use"
         fail(str(error.args[0]), _suggestion(package, BUNDLED) or others)
     except ImportError:
+        if package in CORE:
+            raise  # it has no extra
         extra = BUNDLED[package]
         fail(f"the package `{package}` is not installed", f'`pip install "spacelang[{extra}]"`', status=BAD_INPUT)
     except OSError as error:

@@ -67,9 +67,9 @@ def _print(found: "Verification") -> None:
             typer.echo(f"        {make_visible(law.broken_by)}")
     if found.distances is not None:
         key, distance = next(iter(found.distances.distances.items()), ("no variable", 0.0))
-        typer.echo(f"        {found.distances.by}: shares differ by up to {distance:.3f} from the law ({key})")
-        if found.distances.beyond and found.distances.declared:
-            typer.echo(f"        declared: {found.distances.declared}")
+        typer.echo(f"        {found.distances.library}: shares differ by up to {distance:.3f} from the law ({key})")
+        if found.distances.large_distances and found.distances.declared_reason:
+            typer.echo(f"        declared: {found.distances.declared_reason}")
     typer.echo("        {} of {} structures were drawn".format(*found.structures))
     for status, constructs in found.preserved.items():
         typer.echo(f"{status:<12}  {', '.join(constructs)}")

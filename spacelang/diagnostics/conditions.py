@@ -22,7 +22,7 @@ class ConditionCycle(Diagnostic):
 class DefinitionCycle(Diagnostic):
     """A computed value or `let` needs itself, so it has no value.
 
-    A computed value may use hyperparameters and other computed values, but no circle of them:
+    A computed value may use hyperparameters and other computed values, but they cannot form a cycle:
 
         stage estimator = SVC { var a : float[0, 1] = 0.5, let b := 2 * a, C := b + 1 }
     """
@@ -204,7 +204,7 @@ class TooComplexToDecide(Diagnostic):
 
 
 class EquationOfRanges(Diagnostic):
-    """An equation of continuous ranges that must hold is satisfied by some configurations, but by no random draw.
+    """A required equation of continuous ranges has solutions, but no random draw satisfies it.
 
     Draws of a continuous range hit a given number with probability zero, and optimizers that need random draws fail. On
     ranges with a `step`, equations are drawn exactly:
@@ -233,9 +233,10 @@ class EquationOfRanges(Diagnostic):
 class ApproximateDraws(Diagnostic):
     """Constraints tie so many continuous ranges that their random draws are only approximate.
 
-    Members, defaults and counts are exact all the same. Up to four tied ranges are drawn exactly, and so are more if at
-    least one in five independent draws satisfies the constraints, or if the only constraint bounds their sum, such as
-    `a + b + c + d + e <= 1`. Other draws take 25 steps of hit-and-run for each tied range.
+    Only random draws are approximate; membership, defaults and counts remain exact. Up to four tied ranges are drawn
+    exactly. More than four are drawn exactly if at least one in five independent draws satisfies the constraints, or if
+    the only constraint bounds their sum, such as `a + b + c + d + e <= 1`. Other draws take 25 steps of hit-and-run for
+    each tied range.
     """
 
     code = "SL514"
@@ -343,9 +344,9 @@ class BadBound(Diagnostic):
 
 
 class BoundCycle(Diagnostic):
-    """The bounds of ranges need each other, so that no range can be read first.
+    """The bounds of some ranges depend on each other in a cycle.
 
-    Relate the hyperparameters in one direction only, or by a constraint:
+    Let bounds depend on each other in one direction only, or relate the hyperparameters by a constraint:
 
         stage estimator = abstract_model { lo : int[1, 100], hi : int[lo, 100] }
     """
@@ -359,10 +360,11 @@ class BoundCycle(Diagnostic):
 
 
 class InactiveBound(Diagnostic):
-    """A bound names a hyperparameter that does not always have a value where the range is active.
+    """A bound names a hyperparameter that is not always active where the range is active.
 
-    A bound needs a number. Hyperparameters of another alternative, and those whose condition does not hold, have none.
-    A constraint applies only where everything that it names is active:
+    An inactive hyperparameter has no value, so the range has no bound there. A hyperparameter is inactive in other
+    alternatives than its own, and where its condition is false. A constraint is allowed, because it applies only where
+    everything that it names is active:
 
         require lo <= hi
     """

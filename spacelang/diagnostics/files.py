@@ -117,11 +117,11 @@ class ImportCycle(Diagnostic):
 
     code = "SL007"
     MESSAGE = "the import of `{path}` creates a cycle"
-    LABEL = "{circle}"
+    LABEL = "{cycle}"
     HELPS = ("move the shared parts into a file that imports none of these files",)
 
     path: str
-    circle: str
+    cycle: str
 
 
 class NamelessImport(Diagnostic):

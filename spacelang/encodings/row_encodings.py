@@ -304,19 +304,3 @@ def _scale_of(part: SimpleDomain) -> UnitScale:
 def _clip(numbers: Array, lower: float, upper: float) -> Array:
     """Return the numbers clipped to a range, like `np.clip` but five times as fast for small arrays."""
     return np.asarray(np.minimum(np.maximum(numbers, lower), upper))
-
-
-FLOAT_LIMIT_REASON: Final = "values are encoded as floats, which are exact for integers only up to 2^53"
-
-
-def is_encodable(part: SimpleDomain) -> bool:
-    """Return True if floats distinguish all members of a domain and all of their indices."""
-    if isinstance(part, Grid) and not value_codes.is_exact_as_floats(part):
-        return False
-    return part.size is None or part.last_index < value_codes.EXACT_INTEGER_LIMIT
-
-
-def unencodable_domains(space: Space) -> Iterator[tuple[Hyperparameter, SimpleDomain]]:
-    """Yield the hyperparameters of a space that cannot be encoded as floats, each with the responsible domain part."""
-    for node in space.hyperparameters:
-        yield from ((node, part) for part in parts(node.domain) if not is_encodable(part))

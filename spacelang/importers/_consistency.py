@@ -137,9 +137,9 @@ def check_consistency(declared: foreign.ForeignSpace) -> tuple[ConsistentSpace |
     try:
         order = list(_topological_order(parameters, parents))
     except CycleError as error:
-        circle = [name for name in error.args[1] if name in spans]
-        problem = f"the condition of `{circle[0]}` depends on itself"
-        return None, [ContradictoryDeclaration(spans[circle[0]], problem=problem)]
+        cycle = [name for name in error.args[1] if name in spans]
+        problem = f"the condition of `{cycle[0]}` depends on itself"
+        return None, [ContradictoryDeclaration(spans[cycle[0]], problem=problem)]
     ordered = {name: parameters[name] for name in order}
     decided = _without_constants(ordered, conditions)
     sound = ConsistentSpace(declared.name, ordered, tuple(parameters), decided, spans, clauses)

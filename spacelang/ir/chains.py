@@ -38,7 +38,7 @@ def address_of_use(chain: str, number: int, place: int) -> str:
 
 
 def name_in_expressions(address: str, chains: Collection[str]) -> str:
-    """Return the address without the alternative of the chain, for something inside a use; else the address itself.
+    """Return the name in expressions of an address inside a use of a chain; any other address is returned unchanged.
 
     >>> name_in_expressions("step.2.step[1].PCA.whiten", {"step"})
     'step[1].PCA.whiten'
@@ -48,13 +48,13 @@ def name_in_expressions(address: str, chains: Collection[str]) -> str:
 
 
 def number_of_uses(address: str, chains: Collection[str]) -> tuple[str, int] | None:
-    """Return the chain and its number of uses at the address of something inside a use; None for anything else."""
+    """Return the chain and its number of uses for an address inside a use, or None for any other address."""
     words = address.split(".", 2)
     return (words[0], int(words[1])) if len(words) > 2 and words[0] in chains else None
 
 
 def place_of_use(name: str) -> int:
-    """Return the place of the use that a name in expressions begins with; 0 if it begins with no use.
+    """Return the place of the use of a chain that a name in expressions begins with, or 0 for other names.
 
     >>> place_of_use("step[2].PCA.whiten")
     2
@@ -64,7 +64,7 @@ def place_of_use(name: str) -> int:
 
 
 def address_in_stage(address: str, chains: Collection[str]) -> str:
-    """Return the address without the number and the place of the use, which all uses of a chain share.
+    """Return the address that all uses of a chain share: without the number of uses and the place of the use.
 
     >>> address_in_stage("step.2.step[1].PCA.whiten", {"step"})
     'step.PCA.whiten'

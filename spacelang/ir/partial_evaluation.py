@@ -63,16 +63,16 @@ def activity_cases(condition: expr.Expr, owners: Context, variables: Mapping[str
 def _possibly_inactive(
     condition: expr.Expr, owners: Context, variables: Mapping[str, Variable]
 ) -> dict[tuple[Context, expr.Expr | None], set[str]]:
-    """Return the possibly inactive hyperparameters that a condition depends on, grouped by what activates them.
+    """Return the possibly inactive hyperparameters that a condition depends on, directly or through other conditions.
 
-    The dependence may be direct or through conditions. Each key holds the further branches that must be taken and the
-    condition that must hold.
+    They are grouped by the reasons for which they are active. Each key is a pair: the branches besides `owners` that
+    must be taken, and the condition that must be true.
     """
     found: dict[tuple[Context, expr.Expr | None], set[str]] = {}
     for variable in map(variables.__getitem__, with_dependencies(variables, expr.references(condition))):
-        further = tuple(owner for owner in variable.owners if owner not in owners)
-        if isinstance(variable.node, Hyperparameter) and (further or variable.condition is not None):
-            found.setdefault((further, variable.condition), set()).add(variable.address)
+        missing = tuple(owner for owner in variable.owners if owner not in owners)
+        if isinstance(variable.node, Hyperparameter) and (missing or variable.condition is not None):
+            found.setdefault((missing, variable.condition), set()).add(variable.address)
     return found
 
 

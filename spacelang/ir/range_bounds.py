@@ -1,6 +1,6 @@
-"""Bounds that name hyperparameters: constraints that are written as an end of a range (see `Constraint.bound`).
+"""Bounds that name hyperparameters: constraints that a text has as an end of a range (see `Constraint.bound`).
 
-A bound of the range of `hi` relates it to an expression, the limit:
+A bound compares a hyperparameter with an expression, its limit. Texts and their constraints for `hi`:
 
     hi : int[lo, 100]          require lo <= hi                           lower bound
     hi : float[0, 1 - a)       require hi < 1 - a                         upper bound
@@ -29,21 +29,24 @@ from spacelang.ir.value import Value
 
 @frozen
 class RangeBound:
-    """A bound of the range at index `part` of the domain at an address; the limit is excluded if `is_open`."""
+    """A bound of one range of a hyperparameter: that at index `part` of its domain; `is_open` excludes the limit.
+
+    `constraints` are those that the bound replaces in a text: one, or one for each use of a chain.
+    """
 
     address: str
     part: int
     is_lower: bool
     is_open: bool
     limit: Expr
-    constraint: Constraint
+    constraints: tuple[Constraint, ...]
 
 
 def range_bounds(space: Space) -> Mapping[str, tuple[RangeBound, ...]]:
-    """Return the bounds that name hyperparameters, at most one for each end of a range, by address."""
+    """Return the bounds by the address of the bounded hyperparameter, at most one for each end of a range."""
     found: dict[str, dict[tuple[int, bool], RangeBound]] = {}
     for constraint in space.constraints:
-        bound = _bound_of(constraint, space) if constraint.bound else None
+        bound = _range_bound(constraint, space) if constraint.bound else None
         if bound is not None:
             found.setdefault(bound.address, {}).setdefault((bound.part, bound.is_lower), bound)
     return {address: tuple(several.values()) for address, several in found.items()}
@@ -64,7 +67,7 @@ def describe_with_bounds(domain: Domain, bounds: Sequence[RangeBound], show: Cal
 
 
 def bounded_address(constraint: Constraint) -> str | None:
-    """Return the address of the hyperparameter in whose range a constraint stands, or None if it is no bound."""
+    """Return the address of the hyperparameter that a constraint bounds, or None if it is written as a constraint."""
     terms = constraint.expression.terms if isinstance(constraint.expression, And | Or) else (constraint.expression,)
     compared = next((term for term in terms if isinstance(term, Compare)), None)
     if compared is None or not constraint.bound:
@@ -73,8 +76,8 @@ def bounded_address(constraint: Constraint) -> str | None:
     return own.address if isinstance(own, Reference) else None
 
 
-def _bound_of(constraint: Constraint, space: Space) -> RangeBound | None:
-    """Return the bound that a constraint is written as, or None if it has another form by now."""
+def _range_bound(constraint: Constraint, space: Space) -> RangeBound | None:
+    """Return the bound that a constraint stands for, or None if its expression no longer has the form of one."""
     first, *others = constraint.expression.terms if isinstance(constraint.expression, And) else (constraint.expression,)
     if not isinstance(first, Compare) or first.relation not in _RELATIONS[constraint.forbidden]:
         return None
@@ -88,7 +91,7 @@ def _bound_of(constraint: Constraint, space: Space) -> RangeBound | None:
     is_open = _RELATIONS[constraint.forbidden][first.relation]
     if part is None:
         return None
-    return RangeBound(own.address, part, constraint.bound == "lower", is_open, limit, constraint)
+    return RangeBound(own.address, part, constraint.bound == "lower", is_open, limit, (constraint,))
 
 
 _RELATIONS: Mapping[bool, Mapping[str, bool]] = {False: {"<": True, "<=": False}, True: {">=": True, ">": False}}
@@ -96,7 +99,7 @@ _RELATIONS: Mapping[bool, Mapping[str, bool]] = {False: {"<": True, "<=": False}
 
 
 def _part_of(domain: Domain, exceptions: list[Expr], address: str) -> int | None:
-    """Return the index of the only range that the exceptions of a constraint leave, or None."""
+    """Return the index of the only range of a domain that is not among the exceptions, or None."""
     if not isinstance(domain, Union):
         return 0 if isinstance(domain, Grid | Real) and not exceptions else None
     if any(not isinstance(each, Not) or references(each) != (address,) for each in exceptions):
@@ -107,7 +110,7 @@ def _part_of(domain: Domain, exceptions: list[Expr], address: str) -> int | None
 
 
 def _parts_in(domain: Union, exception: Expr) -> Iterator[int]:
-    """Yield the indices of the parts whose numbers an exception mentions."""
+    """Yield the indices of the parts of a union that contain a number of an exception."""
     numbers: list[Value] = []
     for atom in logical_atoms(exception):
         if isinstance(atom, In):

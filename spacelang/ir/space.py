@@ -60,7 +60,7 @@ class Hyperparameter:
 
 @frozen
 class ComputedParameter:
-    """A parameter of an operator whose value is computed from a configuration, which does not contain it."""
+    """A parameter of an operator whose value is computed from other values, so that no configuration contains it."""
 
     name: str
     address: str
@@ -70,11 +70,11 @@ class ComputedParameter:
 
 @frozen
 class TupleParameter:
-    """A parameter of an operator whose value is a tuple, made of hyperparameters that no operator takes by itself.
+    """A parameter of an operator whose value is a tuple, which is represented by hyperparameters for its parts.
 
-    `length` and `elements` are the addresses of these hyperparameters; an element is active where the tuple is long
-    enough. If the parameter may also have other values, `choice` is the address of a hyperparameter with these values
-    and `TUPLE_NAME`, which stands for the tuple.
+    `length` and `elements` are the addresses of these hyperparameters. Elements are active if the tuple is long enough.
+    If the parameter may also have other values, `choice` is the address of one more hyperparameter, whose values are
+    the other values and `TUPLE_NAME`, which stands for a tuple.
     """
 
     name: str
@@ -86,11 +86,11 @@ class TupleParameter:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The addresses of all hyperparameters that the value is made of."""
+        """The addresses of all hyperparameters that represent the value."""
         return (*(() if self.choice is None else (self.choice,)), self.length, *self.elements)
 
-    def with_member_moved(self, address: str) -> "TupleParameter":
-        """Return the parameter with other addresses, given the new one of its first member."""
+    def with_first_member_at(self, address: str) -> "TupleParameter":
+        """Return the parameter at another place of the space, given the new address of its first member."""
         first, start = self.members[0], len(self.address)
         if address == first:
             return self
@@ -99,8 +99,8 @@ class TupleParameter:
         elements = tuple(f"{own}{each[start:]}" for each in self.elements)
         return replace(self, address=own, length=length, elements=elements, choice=choice)
 
-    def remaining(self, addresses: Container[str]) -> "TupleParameter | None":
-        """Return the parameter with the members that are still there, or None if it never has a value."""
+    def restrict_to(self, addresses: Container[str]) -> "TupleParameter | None":
+        """Return the parameter with only the elements in `addresses`, or None if its first member is not among them."""
         if self.members[0] not in addresses:
             return None
         elements = tuple(each for each in self.elements if each in addresses)

@@ -88,13 +88,13 @@ class FunctionGoal:
 
 
 AnyGoal: TypeAlias = PipelineGoal | FunctionGoal
-RESERVED_NAMES: Final = ("loss", "cost", "constraints")  # The keys of the answer of a function with more than a loss
+RESERVED_NAMES: Final = ("loss", "cost", "constraints")  # Keys that the result of a user's function may have
 
 
 def function_goal_problem(goal: AnyGoal, goals: Sequence[AnyGoal]) -> tuple[str, str] | None:
-    """Return what is wrong with one of the goals of a task, and the remedy, if a user's function returns some of them.
+    """Return the problem of a goal and its remedy, or None if there is none; `goals` are all goals of the task.
 
-    A single goal may be called `loss`, which is what the answer of a function without goals has.
+    Only tasks with a goal that a user's function returns are checked. A single goal may be called `loss`.
     """
     named = next((each for each in goals if isinstance(each, FunctionGoal)), None)
     if named is None:
@@ -114,7 +114,7 @@ def function_goal_problem(goal: AnyGoal, goals: Sequence[AnyGoal]) -> tuple[str,
     return None
 
 
-class Measure(StrEnum):
+class BoundedMeasure(StrEnum):
     """A quantity other than the loss that can be bounded."""
 
     LATENCY = "predict_latency"  # The prediction time in seconds per row
@@ -131,7 +131,7 @@ class Bound:
     the other measures.
     """
 
-    measure: Measure
+    measure: BoundedMeasure
     limit: float
     strict: bool = False
     scorer: str = ""
@@ -141,18 +141,18 @@ class Bound:
     @property
     def name(self) -> str:
         """The measure in the syntax of the language: `predict_latency`, `disparity(roc_auc, age)`."""
-        if self.measure is Measure.DISPARITY:
+        if self.measure is BoundedMeasure.DISPARITY:
             return f"{self.measure.value}({self.scorer}, {literal(self.column)})"
         return self.measure.value
 
     def format_value(self, value: float) -> str:
         """Return a value of the measure as text, in the unit that makes it shortest."""
         match self.measure:
-            case Measure.LATENCY:
+            case BoundedMeasure.LATENCY:
                 return format_quantity(value, SECONDS)
-            case Measure.SIZE:
+            case BoundedMeasure.SIZE:
                 return format_quantity(value, BYTES)
-            case Measure.DISPARITY:
+            case BoundedMeasure.DISPARITY:
                 return format_number(value)
             case _:
                 assert_never(self.measure)
@@ -292,15 +292,15 @@ def parse_bound(text: str) -> AnyBound:
     if found is None:
         raise ValueError(f"`{text}` is not a bound")
     name, sign, limit = found.groups()
-    if name == Measure.LATENCY.value:
-        return Bound(Measure.LATENCY, _parse_quantity(limit, SECONDS), sign == "<")
-    if name == Measure.SIZE.value:
-        return Bound(Measure.SIZE, _parse_quantity(limit, BYTES), sign == "<")
-    if (groups := re.fullmatch(rf"{Measure.DISPARITY.value}\((\w+), (.+)\)", name, re.DOTALL)) is not None:
+    if name == BoundedMeasure.LATENCY.value:
+        return Bound(BoundedMeasure.LATENCY, _parse_quantity(limit, SECONDS), sign == "<")
+    if name == BoundedMeasure.SIZE.value:
+        return Bound(BoundedMeasure.SIZE, _parse_quantity(limit, BYTES), sign == "<")
+    if (groups := re.fullmatch(rf"{BoundedMeasure.DISPARITY.value}\((\w+), (.+)\)", name, re.DOTALL)) is not None:
         scorer, column = groups.groups()
         # Quoted names use JSON escapes, but may also contain control characters that JSON requires to be escaped.
         said = json.loads(column, strict=False) if column.startswith('"') else column
-        return Bound(Measure.DISPARITY, float(limit), sign == "<", scorer, said)
+        return Bound(BoundedMeasure.DISPARITY, float(limit), sign == "<", scorer, said)
     return FunctionBound(name, float(limit))
 
 

@@ -23,7 +23,7 @@ from spacelang.ir.value import Value
 
 
 def tuple_value(parameter: TupleParameter, lookup: Lookup) -> ExpressionValue:
-    """Return the value of a tuple parameter, or INACTIVE if it has none; `lookup` is an assignment."""
+    """Return the value of a tuple parameter, or INACTIVE if it has none; `lookup` returns values by address."""
     other = TUPLE_NAME if parameter.choice is None else lookup(parameter.choice)
     if other != TUPLE_NAME:
         return other
@@ -35,7 +35,7 @@ def tuple_value(parameter: TupleParameter, lookup: Lookup) -> ExpressionValue:
 
 
 def member_conditions(parameter: TupleParameter, least: int, condition: Expr | None) -> Iterator[tuple[str, Expr]]:
-    """Yield the conditions of the members of a tuple, given that of the whole parameter, by address.
+    """Yield the address and the condition of each member of a tuple, given the condition of the whole parameter.
 
     The shortest tuple has `least` elements, which are active wherever the tuple is.
     """
@@ -52,7 +52,7 @@ def member_conditions(parameter: TupleParameter, least: int, condition: Expr | N
 
 
 def is_own_condition(address: str, condition: Expr, space: Space) -> bool:
-    """Return True if a condition of a member of a tuple is about the tuple itself: no text contains it."""
+    """Return True if a member of a tuple has its condition because of the tuple itself, so that no text contains it."""
     parameter = space.tuples.get(address)
     return parameter is not None and set(references(condition)) <= {parameter.choice, parameter.length}
 

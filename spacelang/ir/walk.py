@@ -266,6 +266,6 @@ def _operator(
     computed = tuple(each for each in map(compute, operator.computed) if each is not None)
     children = tuple(child for child in found if child is not None)
     moved = {old.address: new.address for old, new in zip(operator.children, found, strict=True) if new is not None}
-    left = (each.remaining(moved.keys()) for each in operator.tuples)
-    tuples = tuple(each.with_member_moved(moved[each.members[0]]) for each in left if each is not None)
+    left = (each.restrict_to(moved.keys()) for each in operator.tuples)
+    tuples = tuple(each.with_first_member_at(moved[each.members[0]]) for each in left if each is not None)
     return replace(operator, children=children, fixed=fixed, computed=computed, tuples=tuples)

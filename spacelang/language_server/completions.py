@@ -278,6 +278,8 @@ def _member_names(body: ast.Body | None, home: Module) -> Iterator[str]:
             other, rest = home.home_of(member.name)
             group = other.groups.get(rest)
             yield from _member_names(group.body, other) if group is not None and group.body is not body else ()
+        elif isinstance(member, ast.Simplex):
+            yield from (name.text for name in member.names)
         elif isinstance(member, ast.NamedMember):
             yield member.name.text
 

@@ -129,10 +129,14 @@ def _owner(before: Sequence[Token]) -> str:
 
 
 def _members(tokens: Sequence[Token], opening: int) -> Iterator[str]:
-    depth = 0
+    depth, is_simplex = 0, False
     for place in range(opening + 1, len(tokens)):
         kind = tokens[place].type
         depth += (kind in _CLOSING.values()) - (kind in _CLOSING)
+        is_simplex = kind == "SIMPLEX" or (is_simplex and kind in ("NAME", "TICKED", "SHARE"))
+        if is_simplex and kind in ("NAME", "TICKED") and tokens[place - 1].type in ("SIMPLEX", "SHARE"):
+            yield _without_ticks(tokens[place])
+            continue
         named = depth == 0 and kind in ("COLON", "EQUAL", "ASSIGN") and tokens[place - 1].type in ("NAME", "TICKED")
         if named and not (kind == "EQUAL" and tokens[place - 2].type == "RSQB"):
             yield _without_ticks(tokens[place - 1])

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -108,7 +110,9 @@ def start(bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> 
     server = make_server(bindings, allowed, version)
     gc.collect()
     gc.freeze()  # the tables and modules stay, so that collections while typing do not visit them
-    server.start_io()
+    # The server closes its output when the client disconnects, and the end of the process flushes the standard output.
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:
+        server.start_io(stdout=output)
 
 
 def _add_synchronization(server: SpaceLanguageServer) -> None:

@@ -13,7 +13,7 @@ from spacelang.ir.space import Choice, Space
 from spacelang.plugins import OptionError
 from spacelang.serialization.json_documents import DefinitionError
 from spacelang.serialization.portfolio import Portfolio, read_portfolio
-from spacelang.solver.adapted_configuration import adapt
+from spacelang.solver.adaptation_to_data import adapt_to_data
 from spacelang.solver.counting import Structures
 
 BUNDLED: Final = "bundled"  # The portfolio that is shipped with a bundled space, if it has one
@@ -69,7 +69,7 @@ def _choices_by_key(decisions: Iterable[Choice]) -> dict[str, list[Choice]]:
 
 
 def _adapt(structures: Structures, given: Configuration) -> Configuration | None:
-    member = adapt(structures, given).member
+    member = adapt_to_data(structures, given).member
     keys = {choice.key for choice in structures.space.decisions}
     is_kept = all(member[key] == given[key] for key in keys if key in member and key in given)
     return member if is_kept else None

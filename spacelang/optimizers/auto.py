@@ -11,8 +11,8 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from numpy.random import Generator
 
-from spacelang.encodings.row_encodings import unencodable_domains
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.float_limits import unencodable_domains
 from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings

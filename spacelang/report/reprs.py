@@ -158,7 +158,7 @@ def space_html(space: Space, structures: int, configurations: int | None) -> str
     title = f" — {_safe(space.title)}" if space.title else ""
     space = replace(space, constraints=merge_constraints(space))
     shown, bounds = with_spelled_names(space), range_bounds(space)
-    in_ranges = {id(bound.constraint) for several in bounds.values() for bound in several}
+    in_ranges = {id(rule) for several in bounds.values() for bound in several for rule in bound.constraints}
     constraints = [
         f"<code>{'forbid' if each.forbidden else 'require'} {_safe(show_expression(each.expression))}</code>"
         for own, each in zip(space.constraints, shown.constraints, strict=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from spacelang.deprecation import plugin_attribute
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import AnyBound
@@ -68,11 +69,7 @@ class ObjectiveInfo(Protocol):
 
     @property
     def recorded(self) -> tuple[str, ...]:
-        """Further columns in a table of trials, beside loss, cost and bounds (`metric.f1`, `training_loss`)."""
-
-    @property
-    def further(self) -> Mapping[str, str]:
-        """Further facts, by name, that must be equal for two runs to count as the same run."""
+        """The columns of a table of trials besides loss, cost and bounds, such as `metric.f1` and `training_loss`."""
 
     @property
     def is_cheap(self) -> bool:
@@ -84,6 +81,22 @@ class ObjectiveInfo(Protocol):
 
         Requests whose keys begin alike can share that part of the work (see `RequestQueue`).
         """
+
+
+@runtime_checkable
+class HasIdentifyingSettings(Protocol):
+    """A protocol for objectives with settings that belong to the identity of a run."""
+
+    @property
+    def identifying_settings(self) -> Mapping[str, str]:
+        """Settings of the objective, as text by name. A resumed run must have the same ones."""
+
+
+def identifying_settings(objective: ObjectiveInfo) -> Mapping[str, str]:
+    """Return the settings of an objective that belong to the identity of a run; empty if it has none."""
+    has_some = isinstance(objective, HasIdentifyingSettings) or hasattr(objective, "further")
+    found: Mapping[str, str] = plugin_attribute(objective, "identifying_settings", "further") if has_some else {}
+    return found
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Exact rejection from boxes that cover a region, and are halved until enough of the draws are accepted."""
+"""Exact draws from a region by rejection: boxes cover it, and are halved until enough draws are accepted."""
 
 from typing import Final
 
@@ -12,27 +12,27 @@ MAX_BOXES: Final = 8_192
 MAX_HALVINGS: Final = 60
 """The maximum number of rounds in which boxes are halved; shares have 53 bits."""
 PILOT_DRAWS: Final = 512
-"""The number of draws by which a round estimates which part is accepted."""
+"""The number of draws by which each round estimates the acceptance rate."""
 MIN_ACCEPTED: Final = 0.2
-"""The part of the draws that must be accepted: one in five."""
-WANTED_ACCEPTED: Final = 0.25
-"""The part that a pilot must accept; it is larger, because the pilot estimates the part."""
+"""The minimum acceptance rate: one draw in five."""
+TARGET_ACCEPTANCE: Final = 0.25
+"""The acceptance rate at which halving stops; it is larger than the minimum, because it is estimated."""
 
 
 class BoxRegion:
-    """A region of any shape in a cover of boxes of shares; a draw is accepted if it lies in the region."""
+    """A region of any shape, covered by boxes of shares; draws from the boxes are accepted inside the region."""
 
     is_approximate = False
-    wanted_accepted = WANTED_ACCEPTED
+    target_acceptance = TARGET_ACCEPTANCE
 
     def __init__(self, tied: TiedCells) -> None:
-        """Halve the boxes, always those of the greatest mass, until enough draws are accepted or there are too many."""
+        """Halve the boxes of the greatest mass, until enough draws are accepted or there are too many boxes."""
         self.tied = tied
         self.lower, self.upper = np.zeros((1, self.box_dimension)), np.ones((1, self.box_dimension))
         self.masses = self.bounds(self.lower, self.upper)
-        rng = np.random.default_rng(0)  # what is estimated must not depend on the draws of the user
+        rng = np.random.default_rng(0)  # estimates must not depend on the random state of the user
         for _ in range(MAX_HALVINGS):
-            if not self._can_be_halved() or self._accepted_part(rng) >= self.wanted_accepted:
+            if not self._can_be_halved() or self._acceptance_rate(rng) >= self.target_acceptance:
                 break
             self._halve_boxes()
         self._sums, self.mass = np.cumsum(self.masses), float(self.masses.sum())
@@ -46,8 +46,8 @@ class BoxRegion:
         return self.tied.dimension
 
     def bounds(self, lower: Array, upper: Array) -> Array:
-        """Return upper bounds of the masses of the region in boxes; 0 where a box is outside the region."""
-        outside = (self.tied.rows.least(*self.number_ends(lower, upper)) > 0).any(axis=1)
+        """Return an upper bound of the mass of the region in each box; 0 for boxes outside the region."""
+        outside = (self.tied.rows.lower_bounds(*self.number_ends(lower, upper)) > 0).any(axis=1)
         volumes: Array = np.where(outside, 0.0, np.prod(upper - lower, axis=1))
         return volumes
 
@@ -56,7 +56,7 @@ class BoxRegion:
         return self.tied.numbers(lower), self.tied.numbers(upper)
 
     def sensitivities(self, lower: Array, upper: Array) -> Array:
-        """Return by how much each share of the boxes changes the inequalities, relative to all shares."""
+        """Return by how much each share changes the inequalities within the boxes, relative to all shares."""
         first, last = self.number_ends(lower, upper)
         with np.errstate(all="ignore"):
             changes = np.abs(self.tied.rows.factors)[None] * (last - first)[:, None, :]
@@ -80,7 +80,7 @@ class BoxRegion:
         accepted &= self.tied.are_members(self.tied.codes(shares), count)
         return shares, accepted
 
-    def _accepted_part(self, rng: Generator) -> float:
+    def _acceptance_rate(self, rng: Generator) -> float:
         self._sums, self.mass = np.cumsum(self.masses), float(self.masses.sum())
         return float(self.draw(PILOT_DRAWS, rng)[1].mean())
 

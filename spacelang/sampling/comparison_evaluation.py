@@ -8,8 +8,8 @@ import numpy as np
 
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain
+from spacelang.ir.float_limits import EXACT_INTEGER_LIMIT
 from spacelang.sampling.value_codes import (
-    EXACT_INTEGER_LIMIT,
     Array,
     ValueCodes,
     decode_values,

@@ -1,8 +1,8 @@
-"""Approximate draws from a region of many tied ranges: hit-and-run from points that multilevel splitting finds.
+"""Approximate draws from a region of many tied ranges, by multilevel splitting and hit-and-run.
 
 Multilevel splitting (Kahn and Harris 1951; Au and Beck, Probabilistic Engineering Mechanics 2001) starts with uniform
 points. It repeatedly keeps the half that violates the comparisons least, copies it and moves the copies, until half of
-the points are in the region. The product of the parts that were kept estimates the probability of the region.
+the points are in the region. The product of the fractions that were kept estimates the probability of the region.
 
 Hit-and-run (Smith, Operations Research 1984) moves a point along a random line. The place on the line is found by
 shrinking an interval towards the point (Neal, The Annals of Statistics 2003), which works for regions of any shape.
@@ -17,9 +17,9 @@ from spacelang.sampling.tied_cells import TiedCells
 from spacelang.sampling.value_codes import Array
 
 STEPS_PER_RANGE: Final = 25
-"""The number of steps of hit-and-run for each draw is this times the number of tied ranges."""
+"""The number of hit-and-run steps of each draw, per tied range."""
 POINTS: Final = 512
-"""The number of points of multilevel splitting; each draw starts at one of them."""
+"""The number of points of multilevel splitting. Draws start at these points."""
 STEPS_PER_LEVEL: Final = 12
 MAX_LEVELS: Final = 200
 """The maximum number of levels; each halves the probability."""
@@ -35,7 +35,7 @@ class HitAndRunRegion:
     def __init__(self, tied: TiedCells) -> None:
         """Find points in the region; `mass` is 0 if there are none."""
         self._tied = tied
-        rng = np.random.default_rng(0)  # what is estimated must not depend on the draws of the user
+        rng = np.random.default_rng(0)  # estimates must not depend on the random state of the user
         self._points = rng.random((POINTS, tied.dimension))
         excess = tied.excess(tied.numbers(self._points))
         self._sizes = np.maximum(np.abs(excess).mean(axis=0), np.finfo(float).tiny)
@@ -45,7 +45,7 @@ class HitAndRunRegion:
         self._split(rng)
 
     def _violations(self, shares: Array) -> Array:
-        """Return by how much points violate the comparisons; 0 or less in the region."""
+        """Return the largest violation of a comparison by each point; 0 or less in the region."""
         found: Array = (self._tied.excess(self._tied.numbers(shares)) / self._sizes).max(axis=1)
         return found
 
@@ -58,9 +58,9 @@ class HitAndRunRegion:
                 break
             self.mass *= float(kept.mean())
             self._points = self._points[kept][rng.integers(kept.sum(), size=POINTS)]
-            self._points = self._moved(self._points, level, STEPS_PER_LEVEL, rng)
+            self._points = self._hit_and_run(self._points, level, STEPS_PER_LEVEL, rng)
             if level == 0:
-                self._points = self._moved(self._points, level, self._steps, rng)
+                self._points = self._hit_and_run(self._points, level, self._steps, rng)
                 return
         self.mass = 0.0
 
@@ -69,11 +69,11 @@ class HitAndRunRegion:
         starts = self._points[rng.integers(POINTS, size=count)]
         if not self.mass:
             return starts, np.zeros(count, bool)
-        shares = self._moved(starts, 0.0, self._steps, rng)
+        shares = self._hit_and_run(starts, 0.0, self._steps, rng)
         return shares, self._tied.are_members(self._tied.codes(shares), count)
 
-    def _moved(self, points: Array, level: float, steps: int, rng: Generator) -> Array:
-        """Return points after some steps of hit-and-run among those that violate the comparisons by at most a level."""
+    def _hit_and_run(self, points: Array, level: float, steps: int, rng: Generator) -> Array:
+        """Return points after hit-and-run steps within the points whose violation is at most `level`."""
         points, count = points.copy(), len(points)
         spread = self._points.std(axis=0) + 1e-12
         for step in range(steps):
@@ -86,13 +86,13 @@ class HitAndRunRegion:
         return points
 
     def _move_along(self, points: Array, directions: Array, level: float, rng: Generator) -> None:
-        """Move points to uniform places on lines through them, inside the region; change them in place."""
-        speeds, room = [directions, -directions], [1 - points, points]
+        """Move each point, in place, to a uniform position on the part of a line through it that is in the region."""
+        speeds, limits = [directions, -directions], [1 - points, points]
         if self._limits is not None:
             factors, constants = self._limits
             speeds.append(directions @ factors.T)
-            room.append(level * self._sizes - (points @ factors.T + constants))
-        lower, upper = _chord(np.concatenate(speeds, axis=1), np.concatenate(room, axis=1))
+            limits.append(level * self._sizes - (points @ factors.T + constants))
+        lower, upper = _chord(np.concatenate(speeds, axis=1), np.concatenate(limits, axis=1))
         waiting = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper) & (lower <= upper))
         for _ in range(MAX_SHRINKINGS):
             if not len(waiting):
@@ -107,10 +107,10 @@ class HitAndRunRegion:
             upper[waiting] = np.where(is_below, upper[waiting], places)
 
 
-def _chord(speeds: Array, room: Array) -> tuple[Array, Array]:
-    """Return the times between which `speeds` times the time is at most `room` for all columns, each (points,)."""
+def _chord(speeds: Array, limits: Array) -> tuple[Array, Array]:
+    """Return the least and greatest t with `speeds * t <= limits` in all columns, each of shape (points,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        times = room / speeds
+        times = limits / speeds
     lower: Array = np.where(speeds < 0, times, -np.inf).max(axis=1)
     upper: Array = np.where(speeds > 0, times, np.inf).min(axis=1)
     return lower, upper

@@ -9,6 +9,7 @@ from numpy.random import Generator
 from numpy.typing import DTypeLike
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, parts
+from spacelang.ir.float_limits import is_exact_as_floats
 from spacelang.ir.prior import Prior
 from spacelang.sampling.prior_draws import prior_code_sampler
 from spacelang.sampling.unit_scale import unit_scale
@@ -18,7 +19,6 @@ from spacelang.sampling.value_codes import (
     ValueCodes,
     code_type,
     codes_at,
-    is_exact_as_floats,
     part_index_and_code,
 )
 from spacelang.solver.domain_cells import log_length

@@ -107,17 +107,17 @@ class JointSampler:
         self._numeric = {a: np.array([is_number(c.representative) for c in mine]) for a, mine in network.cells.items()}
         self._regions: JointRegions | None = None
         self._exact = _exact_sampler(network, priors)
-        if self._exact is None and self._ranges and self._accepted_part() < MIN_ACCEPTED:
+        if self._exact is None and self._ranges and self._acceptance_rate() < MIN_ACCEPTED:
             self._regions = JointRegions(network, advised=advised)
             self._state_sampler = JointWeightedSampler(solver.solve(self._regions.network))
 
     @property
     def approximate_addresses(self) -> Sequence[tuple[str, ...]]:
-        """The addresses of tied ranges whose draws are approximate, because boxes cannot cover so many ranges."""
+        """The addresses of tied ranges whose draws are approximate, because they are too many for exact draws."""
         return () if self._regions is None else self._regions.approximate_addresses
 
-    def _accepted_part(self) -> float:
-        """Return which part of a few draws is accepted; they do not depend on the draws of the user."""
+    def _acceptance_rate(self) -> float:
+        """Return the acceptance rate of a few draws, which do not depend on the random state of the user."""
         states, codes, accepted = self._draw_once(PILOT_DRAWS, np.random.default_rng(0))
         return float((accepted & self._is_consistent(states, codes, PILOT_DRAWS)).mean())
 
@@ -132,7 +132,7 @@ class JointSampler:
             yield address, active, values if len(active) == count else values.take(active)
 
     def _draw_once(self, count: int, rng: Generator) -> tuple[dict[str, Array], dict[str, ValueCodes], Array]:
-        """Return states, values in their cells, and True for the rows that the regions accept."""
+        """Return one draw for each row: its states, the values in their cells, and True if the regions accept it."""
         states = self._state_sampler.draw(count, rng)
         codes = {address: cells.draw(states[address], rng) for address, cells in self._cells.items()}
         if self._regions is None:

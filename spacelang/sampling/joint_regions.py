@@ -1,4 +1,4 @@
-"""Draws of hyperparameters that comparisons of ranges tie, from a region for each joint state of their cells."""
+"""Draws of hyperparameters that comparisons tie to each other: one region for each joint state of their cells."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,16 +22,16 @@ from spacelang.solver.network import UNREACHED, Network
 from spacelang.solver.network_compiler import connected_comparisons
 
 MAX_REGIONS: Final = 256
-"""The maximum number of joint states of cells that get regions of their own; with more, draws use plain rejection."""
+"""The maximum number of regions. With more joint states of cells, draws use plain rejection sampling."""
 LEAST_MASS: Final = 1e-300
-"""The weight of a region that nothing is drawn from, so that weights of states are never 0."""
+"""The weight of an empty region; the weights of states must not be 0."""
 
 
 class JointRegions:
-    """The regions of a network: one for each joint state of the cells that comparisons tie, if it has comparisons."""
+    """The regions of a network, one for each joint state of cells that comparisons tie to each other."""
 
     def __init__(self, network: Network, *, advised: bool) -> None:
-        """Find the regions; `network` is the same network, with the probabilities of the regions as factors."""
+        """Make the regions of a network; the attribute `network` has their probabilities as additional factors."""
         nodes = {member.address: member.node for member in network.members if isinstance(member.node, Hyperparameter)}
         self._groups: list[_RegionGroup] = []
         with network.attribute_errors_to_constraints():
@@ -55,14 +55,14 @@ class JointRegions:
 
     @property
     def approximate_addresses(self) -> list[tuple[str, ...]]:
-        """For each region that can only be drawn from approximately, the addresses of its hyperparameters."""
+        """The addresses of the hyperparameters of each region whose draws are approximate."""
         regions = (each for group in self._groups for each in group.regions.values())
         return [tied.names for region, tied in regions if region.is_approximate]
 
     def draw(
         self, states: Mapping[str, Array], codes: Mapping[str, ValueCodes], count: int, rng: Generator
     ) -> tuple[dict[str, ValueCodes], Array]:
-        """Return the codes with the values in regions drawn from them, and True for accepted rows."""
+        """Return the codes with new values, drawn from the regions, and True for accepted rows."""
         found, accepted = dict(codes), np.ones(count, bool)
         for group in self._groups:
             for (region, tied), rows in group.rows(states):
@@ -80,7 +80,7 @@ def _all_states(scope: Collection[str], possible: Mapping[str, Collection[State]
 
 
 class _RegionGroup:
-    """The regions of comparisons that share hyperparameters, by the joint state of their cells and truths."""
+    """The regions of a group of connected comparisons, by the joint state of their cells and truths."""
 
     def __init__(
         self, network: Network, names: Sequence[str], factor: Factor, cells: Mapping[str, Sequence[TiedCell]]
@@ -105,7 +105,7 @@ class _RegionGroup:
         self.factor = Factor(factor.scope, masses)
 
     def rows(self, states: Mapping[str, Array]) -> Iterator[tuple[tuple[Region, TiedCells], Array]]:
-        """Yield each region that occurs, with the rows that have its joint state."""
+        """Yield each region whose joint state occurs in `states`, with the rows of this joint state."""
         for key, rows in group_rows_by_state([states[name] for name in self._scope], self._sizes):
             if key in self.regions:
                 yield self.regions[key], rows

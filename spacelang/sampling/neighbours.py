@@ -86,7 +86,7 @@ class _RangeMoves:
 
 @dataclass(frozen=True, slots=True)
 class _MovableHyperparameter:
-    """A hyperparameter with its moves, and its component, or None if no condition or constraint mentions it."""
+    """A hyperparameter with its moves; `component` is None if no condition or constraint mentions it."""
 
     node: Hyperparameter
     moves: ExchangeMoves
@@ -95,7 +95,7 @@ class _MovableHyperparameter:
 
 @dataclass(frozen=True, slots=True)
 class _BranchExchange:
-    """A change of one decision: keys that go with the old branch, values by key to add for each other one."""
+    """A change of one decision: the keys of the old branch, and the new values by key for each other branch."""
 
     removed_keys: frozenset[str]
     added_values: tuple[dict[str, Value], ...]

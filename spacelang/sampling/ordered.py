@@ -1,4 +1,4 @@
-"""Draws of large ranges that comparisons connect like a tree: first the root, then each range given its parent."""
+"""Draws of large ranges that comparisons connect to a tree: first the root, then each range given its parent."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +14,7 @@ from spacelang.solver.ordered_relations import OrderedRelations, RelatedRange
 class OrderedSampler:
     """A sampler of the values of related ranges by their law of draws, given the relations.
 
-    The weights of a range are those of its values times the sums over the ranges that depend on it.
+    The weight of a value is multiplied by the sums over the ranges that depend on it.
     """
 
     def __init__(self, relations: OrderedRelations, priors: Mapping[str, Prior | None]) -> None:

@@ -1,12 +1,13 @@
-"""Draws from a region: the values in given cells for which the comparisons that tie them have required truths.
+"""Random draws from a region: the values in given cells for which comparisons are true or false as required.
 
-Plain rejection needs very many draws if the region is a small part of its cells. A region has a simplex, slabs, boxes
-or hit-and-run of its own, so that at least one draw in five is accepted:
+Plain rejection sampling needs very many draws if the region is a small part of its cells. The following methods accept
+at least one draw in five:
 
-- A simplex, such as `a + b + c <= 1`, is drawn by its closed form.
-- Two to four ranges: one of them is drawn by its inverse conditional law, given the others. The others lie in boxes,
-  which are halved until one draw in five is accepted. Draws remain exact, because the rest is rejected.
-- More ranges: hit-and-run, which is approximate.
+- For a simplex, such as `a + b + c <= 1`, draws have a closed form.
+- For two to four ranges, boxes cover the region and are halved until one draw in five is accepted. If possible, the
+  last range is not covered, but drawn from its conditional distribution given the others. Draws are exact, because
+  those outside of the region are rejected.
+- For more ranges, hit-and-run is used, which is approximate.
 """
 
 from typing import Protocol
@@ -24,10 +25,10 @@ from spacelang.solver.network_compiler import MAX_EXACT_RANGES
 
 
 class Region(Protocol):
-    """The values in given cells for which the comparisons that tie them have required truths."""
+    """A protocol for regions: the values in given cells for which comparisons are true or false as required."""
 
     mass: float
-    """The probability of the cover that values are drawn from, relative to the cells; an estimate if approximate."""
+    """The probability that a draw from the cells lies in the cover of the region; an estimate if `is_approximate`."""
     is_approximate: bool
 
     def draw(self, count: int, rng: Generator) -> tuple[Array, Array]:
@@ -35,7 +36,7 @@ class Region(Protocol):
 
 
 def make_region(tied: TiedCells) -> Region:
-    """Return the region of tied cells."""
+    """Return the region of tied cells, with the best method for its draws."""
     simplex = SimplexRegion.find(tied)
     if simplex is not None:
         return simplex
@@ -46,18 +47,18 @@ def make_region(tied: TiedCells) -> Region:
 
 
 class SimplexRegion:
-    """Continuous ranges with a bounded sum, such as `a + 2 * b <= 1`, where no upper end matters."""
+    """A region of continuous ranges with a bounded sum, such as `a + 2 * b <= 1`, where no upper end is reached."""
 
     is_approximate = False
 
     def __init__(self, widths: Array) -> None:
-        """Store the share of its cell that each range reaches if all others have their least values."""
+        """Take the largest share of each range, which it has where all others have their least values."""
         self._widths = widths
         self.mass = float(np.prod(widths / np.arange(1, len(widths) + 1)))
 
     @classmethod
     def find(cls, tied: TiedCells) -> "SimplexRegion | None":
-        """Return the simplex that a region is, or None if it is none."""
+        """Return the region of tied cells if it is a simplex, else None."""
         cells = [tied.cells[name] for name in tied.names]
         ranges = [
             each.cell for each in cells if isinstance(each.cell, Real) and each.prior is None and not each.cell.log

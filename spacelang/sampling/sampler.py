@@ -5,9 +5,8 @@ once: first the branches of one decision for all rows that reach it, then the va
 in which it is active. A single configuration is a batch of one row.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -18,7 +17,6 @@ from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain
 from spacelang.ir.space import Choice, Context, Space
-from spacelang.ir.value import to_fraction
 from spacelang.ir.walk import Structure
 from spacelang.sampling.batch_builder import Batch, join_column_pieces
 from spacelang.sampling.conditional import (
@@ -27,6 +25,7 @@ from spacelang.sampling.conditional import (
     ConditionRows,
     split_off_conditional,
 )
+from spacelang.sampling.declared_weights import DeclaredAlternativeWeights
 from spacelang.sampling.independent_sampling import ValueSampler
 from spacelang.sampling.joint import JointSampler, SamplingFailedError
 from spacelang.sampling.prior_draws import prior_of
@@ -34,7 +33,7 @@ from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
-from spacelang.solver.model import Solver, SolverModel, Weights
+from spacelang.solver.model import Solver, SolverModel
 from spacelang.solver.network import UNREACHED, FixedDecisions, Network
 
 __all__ = ["BLOCK_SIZE", "Sampler", "SamplingFailedError"]
@@ -97,7 +96,7 @@ class Sampler:
         self._component_sampler = lru_cache(maxsize=8192)(self._make_component_sampler)
 
     def approximate_addresses(self, count: int) -> Iterator[tuple[str, ...]]:
-        """Yield the addresses of hyperparameters that are drawn together and approximately, in `count` structures."""
+        """Yield each group of hyperparameters whose draws are approximate in one of `count` random structures."""
         rng, decisions = np.random.default_rng(0), _BranchColumns(count)
         for context, rows in list(self._draw_decisions(decisions, rng, {})):
             for component in self._conditioning.by_context.get(context, ()):
@@ -217,7 +216,11 @@ def _is_large(component: Component) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _ComponentSampler:
-    """The samplers of a component in one situation: of free hyperparameters, of tied ones, and along conditions."""
+    """The samplers of a component in one situation.
+
+    Independent hyperparameters (`free`) have a sampler each. Hyperparameters that constraints tie to each other share a
+    sampler. Those that are active depending on values are drawn last, by the `conditional` sampler.
+    """
 
     free: Mapping[str, ValueSampler]
     tied: tuple[JointSampler, ...]
@@ -238,33 +241,6 @@ class _ComponentSampler:
             yield address, None, sampler.draw(count, rng)
         for group in self.tied:
             yield from group.draw(count, rng)
-
-
-class DeclaredAlternativeWeights(Weights):
-    """Weights of structures for the advised law: the product of the weights of their alternatives."""
-
-    def __init__(self, factors: Mapping[tuple[str, int], Fraction] | None = None) -> None:
-        """Create the weights; those of alternatives in `factors`, by address and index, are multiplied by a factor."""
-        self._factors = factors or {}
-
-    def with_even_chains(self, solver: Solver, chains: Collection[str]) -> "DeclaredAlternativeWeights":
-        """Return weights by which each number of uses of a chain is equally likely, if no constraint relates chains.
-
-        The factors of the numbers of uses change the total weight of no chain.
-        """
-        factors = dict(self._factors)
-        for address in chains:
-            solved = solver.solve(solver.model.network_by_address[address], last=address)
-            (sums,) = next(bucket.weights for bucket in solved.buckets if bucket.variable == address).values()
-            reached = {state: Fraction(weight) for state, weight in sums.items() if state != UNREACHED and weight}
-            total = sum(reached.values())
-            factors |= {(address, state): total / (len(reached) * weight) for state, weight in reached.items()}
-        return DeclaredAlternativeWeights(factors)
-
-    def branch_weight(self, choice: Choice, place: int) -> float:
-        """Return the weight of an alternative as an exact number, since numbers of structures may exceed any float."""
-        weight = to_fraction(choice.branches[place].weight) * self._factors.get((choice.address, place), 1)
-        return weight.numerator if weight.denominator == 1 else weight  # type: ignore[return-value]
 
 
 class _DecisionGroup:

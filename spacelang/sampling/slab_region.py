@@ -1,4 +1,4 @@
-"""Regions of linear inequalities, one range of which is drawn by its inverse conditional law, given the others."""
+"""Exact draws from a region of linear inequalities: the last range is drawn given the others, without rejection."""
 
 import math
 from typing import Final
@@ -7,34 +7,34 @@ import numpy as np
 from numpy.random import Generator
 
 from spacelang.ir.domain import Real
-from spacelang.sampling.box_region import WANTED_ACCEPTED, BoxRegion
+from spacelang.sampling.box_region import TARGET_ACCEPTANCE, BoxRegion
 from spacelang.sampling.tied_cells import ROUNDING_MARGIN, TiedCells
 from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.domain_cells import log_ratio
 
-WANTED_OF_TWO: Final = 0.9
-"""The part of the draws that a pilot must accept with two tied ranges, whose boxes are intervals and cost little."""
+TARGET_OF_TWO_RANGES: Final = 0.9
+"""The acceptance rate at which halving stops for two tied ranges, whose boxes are intervals and cost little."""
 
 
 def can_be_last(tied: TiedCells, name: str) -> bool:
-    """Return True if a range is continuous, without a prior, and occurs in an inequality."""
+    """Return True if a range can be drawn last: it is continuous, without a prior, and occurs in an inequality."""
     each = tied.cells[name]
     is_finite = isinstance(each.cell, Real) and math.isfinite(each.cell.upper - each.cell.lower)
     return is_finite and each.prior is None and bool(tied.rows.factors[:, tied.names.index(name)].any())
 
 
 class SlabRegion(BoxRegion):
-    """A region in a cover of slabs: boxes of all shares but one, which lies between linear bounds given the others.
+    """A region covered by slabs: boxes of all shares but the last one, which lies between linear bounds.
 
-    A point of the others is accepted in proportion to the length of the last range there. The last range is then
-    uniform (on its scale) between its bounds.
+    The other shares are drawn first, and accepted in proportion to the length that they leave for the last range. The
+    last range is then drawn uniformly (on its scale) between its bounds.
     """
 
     def __init__(self, tied: TiedCells, last: str) -> None:
         """Cover the region; `last` is the name of the range that is drawn last."""
         self.last = tied.names.index(last)
-        self.wanted_accepted = WANTED_OF_TWO if tied.dimension == 2 else WANTED_ACCEPTED
+        self.target_acceptance = TARGET_OF_TWO_RANGES if tied.dimension == 2 else TARGET_ACCEPTANCE
         cell = tied.cells[last].cell
         assert isinstance(cell, Real)
         self._ends = cell.lower, cell.upper
@@ -46,7 +46,7 @@ class SlabRegion(BoxRegion):
             slopes = -tied.rows.factors[:, self._others] / factors[:, None]
             starts = -tied.rows.constants / factors
         still = np.zeros((1, len(self._others)))
-        # Each upper (lower) bound of the last range is a linear function of the others; the ends of its cell are two.
+        # The bounds of the last range are linear functions of the others; the ends of its cell are constant bounds.
         self._upper_slopes = np.concatenate((still, slopes[factors > 0]))
         self._upper_starts = np.concatenate(([cell.upper], starts[factors > 0]))
         self._lower_slopes = np.concatenate((still, slopes[factors < 0]))
@@ -59,7 +59,7 @@ class SlabRegion(BoxRegion):
         return self.tied.dimension - 1
 
     def number_ends(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Return the ends of the numbers in slabs, each (boxes, dimension): the last range has its whole cell."""
+        """Return the ends of the numbers in slabs, each (boxes, dimension); the last range has the ends of its cell."""
         return self.tied.numbers(self._with_last(lower, 0.0)), self.tied.numbers(self._with_last(upper, 1.0))
 
     def _with_last(self, shares: Array, last: float | Array) -> Array:
@@ -68,7 +68,7 @@ class SlabRegion(BoxRegion):
         return found
 
     def sensitivities(self, lower: Array, upper: Array) -> Array:
-        """Return by how much each share of the slabs changes the bounds of the last range, and the slab itself."""
+        """Return by how much each share changes the bounds of the last range, plus a little of its own width."""
         first, last = (ends[:, self._others] for ends in self.number_ends(lower, upper))
         slopes = np.concatenate((self._upper_slopes, self._lower_slopes))
         with np.errstate(all="ignore"):
@@ -78,7 +78,7 @@ class SlabRegion(BoxRegion):
         return found
 
     def bounds(self, lower: Array, upper: Array) -> Array:
-        """Return upper bounds of the masses of the region in slabs: volume of the others, times length of the last."""
+        """Return an upper bound of the mass in each slab: its volume times the greatest length of the last range."""
         volumes = super().bounds(lower, upper)
         first, last = (ends[:, self._others] for ends in self.number_ends(lower, upper))
         highest = _extreme(self._upper_slopes, self._upper_starts, first, last, np.maximum).min(axis=1)
@@ -94,7 +94,7 @@ class SlabRegion(BoxRegion):
         return found
 
     def _greatest_density(self, lowest: Array) -> Array:
-        """Return the greatest density of the last range on its scale, from a number on."""
+        """Return the greatest density of the last range, on its scale, among the numbers above `lowest`."""
         start, end = self._ends
         if not self._is_log:
             return np.full(len(lowest), 1 / (end - start))
@@ -107,7 +107,7 @@ class SlabRegion(BoxRegion):
         return found
 
     def points(self, lower: Array, upper: Array, boxes: Array, rng: Generator) -> tuple[Array, Array]:
-        """Return one point in each of the given slabs; it is accepted in proportion to the length of the last range."""
+        """Return one point in each slab, and True for those that are accepted in proportion to the length."""
         others = lower + (upper - lower) * rng.random((len(boxes), self.box_dimension))
         numbers = self.tied.numbers(self._with_last(others, 0.5))[:, self._others]
         least = (numbers @ self._lower_slopes.T + self._lower_starts).max(axis=1)
@@ -121,7 +121,7 @@ class SlabRegion(BoxRegion):
 
 
 def _extreme(slopes: Array, starts: Array, first: Array, last: Array, choose: np.ufunc) -> Array:
-    """Return the greatest or least values of linear functions in boxes, shape (boxes, functions)."""
+    """Return the maxima (or minima, as `choose` says) of linear functions in boxes, shape (boxes, functions)."""
     with np.errstate(all="ignore"):
         found: Array = choose(slopes[None] * first[:, None, :], slopes[None] * last[:, None, :]).sum(axis=2) + starts
     return found

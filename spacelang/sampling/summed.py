@@ -1,4 +1,4 @@
-"""Draws of ranges of which only the sum is limited: first the total, then one range after another, given the rest."""
+"""Draws of ranges whose sum is limited: first the total, then one range after another, given the rest of the total."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,9 +19,9 @@ class SummedSampler:
     """A sampler of the values of ranges with a limited sum by their law of draws, given the limits.
 
     The table of a range has the weight of each total of this range and those before it. All weights are sums of
-    positive numbers, so nothing cancels. Every value is weighted by a power of the units that it adds, the `tilt`:
-    this changes no probability given the total, but makes the totals that matter the heaviest ones in every table,
-    so that they do not underflow in a sum of hundreds of ranges.
+    positive numbers, so nothing cancels. Weights are multiplied by `exp(tilt * total)` (exponential tilting). This
+    changes no conditional probability given the total, but gives allowed totals the largest weights in every table, so
+    that they do not underflow in a sum of hundreds of ranges.
     """
 
     def __init__(self, summed: SummedRanges, priors: Mapping[str, Prior | None]) -> None:
@@ -59,7 +59,7 @@ class SummedSampler:
             )
 
     def _draw_units(self, place: int, left: Array, rng: Generator) -> Array:
-        """Return the units that a range adds to each total `left`, given that those before it add the rest."""
+        """Return the numbers of units of a range, given the totals `left` of this range and those before it."""
         weights, table, unit = self._weights[place], self._tables[place], self._ranges[place].unit
         weights = weights[: (len(table) - 1) // unit + 1]
         padding = unit * (len(weights) - 1)
@@ -77,7 +77,7 @@ class SummedSampler:
 
 
 def _log_weights_of_units(each: SummedRange, prior: Prior | None) -> Array:
-    """Return the logarithm of the weight of each number of units, -inf outside the allowed runs."""
+    """Return the logarithm of the weight of each number of units; -inf for those that are not allowed."""
     allowed = np.zeros(each.grid.size, bool)
     for start, end in each.allowed:
         allowed[start:end] = True
@@ -86,7 +86,7 @@ def _log_weights_of_units(each: SummedRange, prior: Prior | None) -> Array:
 
 
 def _best_tilt(summed: SummedRanges, logs: Sequence[Array]) -> float:
-    """Return the logarithm of the factor per unit with which the mean total is the nearest one that is admitted."""
+    """Return the tilt that moves the mean total to the nearest allowed total."""
     mean = _mean_total(summed, logs, 0.0)
     wanted = min(max(mean, summed.least), summed.greatest)
     if wanted == mean:
@@ -119,7 +119,7 @@ def _tilted(each: SummedRange, logs: Array, tilt: float) -> Array:
 
 
 def _convolved(totals: Array, unit: int, weights: Array) -> Array:
-    """Return the weights of the totals with one range more."""
+    """Return the weights of the totals of the ranges so far and one more."""
     spread = np.zeros(min(len(totals), unit * (len(weights) - 1) + 1))
     kept = weights[: (len(spread) - 1) // unit + 1]
     spread[: unit * (len(kept) - 1) + 1 : unit] = kept

@@ -1,4 +1,4 @@
-"""Cells of ranges that comparisons tie, with every value as a share: a uniform number in [0, 1] of its cell."""
+"""Cells of ranges that comparisons tie to each other, and the conversion of shares in [0, 1] to their values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import numpy as np
 
 from spacelang.ir import expr
 from spacelang.ir.domain import Domain, Grid, Real, SimpleDomain, parts
+from spacelang.ir.float_limits import is_exact_as_floats
 from spacelang.ir.prior import Prior
 from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import MAX_VECTORIZED_GRID
@@ -19,7 +20,6 @@ from spacelang.sampling.value_codes import (
     ValueCodes,
     code_type,
     codes_at,
-    is_exact_as_floats,
     nearest_float,
     part_index_and_code,
 )
@@ -32,7 +32,7 @@ ROUNDING_MARGIN: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TiedCell:
-    """A cell of the domain of a hyperparameter, and its prior if draws are guided by one."""
+    """A cell of the domain of a hyperparameter, and its prior if draws follow one."""
 
     domain: Domain
     cell: SimpleDomain
@@ -46,8 +46,8 @@ class LinearRows:
     factors: Array
     constants: Array
 
-    def least(self, lower: Array, upper: Array) -> Array:
-        """Return the least left side of every row in boxes with the given ends, shape (boxes, rows), rounded down."""
+    def lower_bounds(self, lower: Array, upper: Array) -> Array:
+        """Return a lower bound of the left side of every row in boxes with the given ends, shape (boxes, rows)."""
         with np.errstate(all="ignore"):
             products = lower[:, None, :] * self.factors, upper[:, None, :] * self.factors
             size = np.maximum(np.abs(products[0]), np.abs(products[1])).sum(axis=2) + np.abs(self.constants)
@@ -58,8 +58,9 @@ class LinearRows:
 class TiedCells:
     """Ranges in one cell each, and the truths of the comparisons that tie them.
 
-    A point has one share for each cell of more than one value, in the order of `names`. Uniform shares stand for values
-    by the law of draws, so the probability of a set of values is the volume of its shares.
+    A point has one coordinate, its share, for each cell of more than one value, in the order of `names`. A share is a
+    quantile level in [0, 1]: the values for uniform shares follow the law of draws. The probability of a set of points
+    is therefore its volume.
     """
 
     def __init__(self, cells: Mapping[str, TiedCell], required: Sequence[tuple[expr.Compare, bool]]) -> None:
@@ -72,16 +73,16 @@ class TiedCells:
 
     @property
     def dimension(self) -> int:
-        """The number of shares of a point."""
+        """The number of coordinates of a point."""
         return len(self.names)
 
     def numbers(self, shares: Array) -> Array:
-        """Return the numbers that shares stand for, both of shape (points, dimension)."""
+        """Return the numbers for shares; both arrays have the shape (points, dimension)."""
         columns = [self._quantiles[name](shares[:, place]) for place, name in enumerate(self.names)]
         return np.stack(columns, axis=1).astype(float) if columns else np.zeros((len(shares), 0))
 
     def codes(self, shares: Array) -> dict[str, ValueCodes]:
-        """Return the codes of the values of all cells for shares of shape (points, dimension)."""
+        """Return the codes of the values of all cells, by address, for shares of shape (points, dimension)."""
         count, found = len(shares), {}
         for name, each in self.cells.items():
             part, code = self._parts[name]
@@ -104,7 +105,7 @@ class TiedCells:
 
     @cached_property
     def limits_of_shares(self) -> tuple[Array, Array] | None:
-        """The factors and constants of `rows` for shares instead of numbers; None if numbers are not linear in them."""
+        """The factors and constants of `rows` in terms of shares; None if numbers are not linear in shares."""
         cells = [self.cells[name] for name in self.names]
         ranges = [
             each.cell for each in cells if isinstance(each.cell, Real) and not each.cell.log and each.prior is None
@@ -115,13 +116,13 @@ class TiedCells:
         return self.rows.factors * (upper - lower), self.rows.constants + self.rows.factors @ lower
 
     def excess(self, numbers: Array) -> Array:
-        """Return by how much points violate each inequality, shape (points, inequalities); 0 or less if not at all."""
+        """Return the left side of each inequality, shape (points, inequalities): positive where a point violates it."""
         found: Array = numbers @ self.rows.factors.T + self.rows.constants
         return found
 
     @cached_property
     def rows(self) -> LinearRows:
-        """The inequalities that the comparisons require; those of unequal values are left out, which almost all are."""
+        """The inequalities that the comparisons require. `!=` is left out, because almost all points satisfy it."""
         factors, constants = [], []
         for atom, truth in self.required:
             form = difference(atom)
@@ -138,7 +139,7 @@ class TiedCells:
 
 
 def can_be_tied(each: TiedCell) -> bool:
-    """Return True if the numbers of a cell are exact as floats, so that shares can stand for them."""
+    """Return True if floats represent all numbers of a cell exactly, so that they can be computed from shares."""
     place, _ = part_index_and_code(each.domain, each.cell.representative)
     part = parts(each.domain)[place]
     if isinstance(part, Grid) and not part.is_integral and part.size > MAX_VECTORIZED_GRID:
@@ -147,7 +148,7 @@ def can_be_tied(each: TiedCell) -> bool:
 
 
 def quantile_function(each: TiedCell) -> Callable[[Array], Array]:
-    """Return a function from shares to the codes of a cell of more than one number; it never falls."""
+    """Return the quantile function of a cell of more than one number: from shares to codes, nondecreasing."""
     place, _ = part_index_and_code(each.domain, each.cell.representative)
     part, cell = parts(each.domain)[place], each.cell
     if isinstance(cell, Real):

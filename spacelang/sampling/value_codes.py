@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -19,12 +19,12 @@ from spacelang.ir.domain import (
     affine_integer_coefficients,
     parts,
 )
+from spacelang.ir.float_limits import EXACT_INTEGER_LIMIT, is_exact_as_floats
 from spacelang.ir.value import Value
 
 Array: TypeAlias = NDArray[Any]
 CodeSampler: TypeAlias = Callable[[int, Generator], Array]
 """A function that draws `count` codes of a simple domain; all that does not depend on the draw is precomputed."""
-EXACT_INTEGER_LIMIT: Final = 2**53  # Floats represent all integers below this exactly
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,8 +151,3 @@ def integer_type(lower: int, upper: int) -> DTypeLike:
     """Return the smallest signed integer type that holds `lower` to `upper`; `object` if there is none."""
     kinds = (np.int8, np.int16, np.int32, np.int64)
     return next((kind for kind in kinds if np.iinfo(kind).min <= lower and upper <= np.iinfo(kind).max), object)
-
-
-def is_exact_as_floats(part: Grid) -> bool:
-    """Return True if floats represent all members of the grid exactly."""
-    return not part.is_integral or (part.lower > -EXACT_INTEGER_LIMIT and part.upper < EXACT_INTEGER_LIMIT)

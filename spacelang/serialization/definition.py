@@ -40,13 +40,17 @@ MAX_NESTING: Final = 400
 
 
 def _bound(parts: codec.Parts, path: str, context: ReadingContext) -> task.Bound:
-    parts["measure"] = measure = task.Measure(parts["measure"])
+    parts["measure"] = measure = task.BoundedMeasure(parts["measure"])
     for key in ("scorer", "column"):
-        if measure is task.Measure.DISPARITY and not parts[key]:
+        if measure is task.BoundedMeasure.DISPARITY and not parts[key]:
             raise DefinitionError(path, f"has no `{key}`")
-        if measure is not task.Measure.DISPARITY and parts[key]:
-            raise DefinitionError(path, f"gives a scorer or a column, which only `{task.Measure.DISPARITY}` takes")
-    if parts["limit"] < 0 or (parts["limit"] == 0 and (measure is not task.Measure.DISPARITY or parts["strict"])):
+        if measure is not task.BoundedMeasure.DISPARITY and parts[key]:
+            raise DefinitionError(
+                path, f"gives a scorer or a column, which only `{task.BoundedMeasure.DISPARITY}` takes"
+            )
+    if parts["limit"] < 0 or (
+        parts["limit"] == 0 and (measure is not task.BoundedMeasure.DISPARITY or parts["strict"])
+    ):
         raise DefinitionError(f"{path}.limit", "is a bound that no trial can satisfy")
     return task.Bound(**parts, span=context.span())
 
@@ -55,7 +59,7 @@ _BOUND: Final[JsonCodec[task.Bound]] = codec.named_object(
     "bound",
     "A bound that trials should satisfy.",
     (
-        ObjectKey("measure", codec.one_of_words(*(measure.value for measure in task.Measure))),
+        ObjectKey("measure", codec.one_of_words(*(measure.value for measure in task.BoundedMeasure))),
         ObjectKey(
             "limit",
             ScalarCodec(json_documents.expect_float, {"type": "number", "minimum": 0}),

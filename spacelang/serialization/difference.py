@@ -1,6 +1,6 @@
 """Compare two spaces: the list of facts that differ, and the exact number of structures that they share."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
@@ -8,14 +8,15 @@ from typing import Final, TypeAlias, assert_never
 from spacelang.ir import space as ir
 from spacelang.ir.chain_constraints import merge_constraints
 from spacelang.ir.domain import describe, literal, spell_parameter_name
-from spacelang.ir.expr import BranchTest, rename_addresses
+from spacelang.ir.expr import references
 from spacelang.ir.prior import describe as describe_prior
+from spacelang.ir.range_bounds import RangeBound, describe_with_bounds, range_bounds
 from spacelang.ir.task import task_lines as describe_task
 from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
+from spacelang.serialization.common_structures import count_common_structures
 from spacelang.serialization.number_spellings import NumberSpellings, respell_numbers
 from spacelang.serialization.syntax_nodes import show_expression
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError
 
 
 class Aspect(StrEnum):
@@ -104,9 +105,14 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
             return f"{names[decision]} == {address[len(decision) + 1 :]}"
         return f"{names[decision]}.{spell_branch(address[len(decision) + 1 :])}" if decision else address
 
-    first, second = (replace(each, constraints=merge_constraints(each)) for each in (first, second))
+    bounds = _bounds_to_show(first, second), _bounds_to_show(second, first)
+    domains = _bounded_domains((first, second), bounds)
+    first, second = (
+        replace(each, constraints=merge_constraints(each, without=shown))
+        for each, shown in zip((first, second), bounds, strict=True)
+    )
     named = with_spelled_names(first), with_spelled_names(second)
-    before, after = (dict(_facts(space)) for space in named)
+    before, after = (dict(_facts(space, known)) for space, known in zip(named, domains, strict=True))
     constraints = {text: rule.span.text for space in reversed(named) for text, rule in _constraint_texts(space)}
     spellings = NumberSpellings(first), NumberSpellings(second)
 
@@ -131,6 +137,52 @@ def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
     return tuple({(each.path, each.aspect, each.first, each.second): each for each in reversed(found)}.values())[::-1]
 
 
+def _bounds_to_show(space: ir.Space, other: ir.Space) -> list[RangeBound]:
+    """Return the bounds that name hyperparameters, without those that the other space has as constraints."""
+    required = {rule for rule in other.constraints if not rule.bound}
+    bounds = (each for several in range_bounds(space).values() for each in several)
+    return [each for each in bounds if required.isdisjoint(each.constraints)]
+
+
+def _bounded_domains(
+    spaces: tuple[ir.Space, ir.Space], bounds: tuple[Collection[RangeBound], Collection[RangeBound]]
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the texts of domains with bounds for each of two spaces, by address.
+
+    Such a text leaves out the numbers that its bounds may be. If these differ in spite of equal texts and of equal
+    domains of all that the bounds name, as in a restricted space, the domain is left out, to be shown with its numbers.
+    """
+    first, second = (_domain_texts(space, own) for space, own in zip(spaces, bounds, strict=True))
+    named = {each.address: references(each.limit) for own in bounds for each in own}
+
+    def have_equal_domains(address: str) -> bool:
+        one, other = (each.variables[address].node if address in each.variables else None for each in spaces)
+        return (
+            isinstance(one, ir.Hyperparameter) and isinstance(other, ir.Hyperparameter) and one.domain == other.domain
+        )
+
+    for address in first.keys() & second.keys():
+        are_named_equal = all(map(have_equal_domains, named[address]))
+        if first[address] == second[address] and are_named_equal and not have_equal_domains(address):
+            del first[address], second[address]
+    return first, second
+
+
+def _domain_texts(space: ir.Space, bounds: Collection[RangeBound]) -> dict[str, str]:
+    from spacelang.serialization.syntax_nodes import expression_speller
+
+    spell = expression_speller(space)
+    several: dict[str, list[RangeBound]] = {}
+    for each in bounds:
+        several.setdefault(each.address, []).append(each)
+    return {
+        address: describe_with_bounds(
+            space.variables[address].hyperparameter.domain, own, lambda limit: show_expression(spell(limit))
+        )
+        for address, own in several.items()
+    }
+
+
 _FactKey: TypeAlias = tuple[str, Aspect]
 _EXISTENCE: Final = (Aspect.DECISION, Aspect.ALTERNATIVE, Aspect.HYPERPARAMETER)
 
@@ -145,9 +197,9 @@ def _is_implied(address: str, aspect: Aspect, one: str | None, other: str | None
     return is_part_of_lone or (address in lone and aspect not in _EXISTENCE)
 
 
-def _facts(space: ir.Space) -> Iterator[tuple[_FactKey, str]]:
+def _facts(space: ir.Space, domains: Mapping[str, str]) -> Iterator[tuple[_FactKey, str]]:
     yield ("", Aspect.PIPELINE), _outline(space.root)
-    yield from _facts_of(space.root, "")
+    yield from _facts_of(space.root, "", domains)
     for text, _ in _constraint_texts(space):
         yield (text, Aspect.CONSTRAINT), text
     for line in describe_task(space.task) if space.task is not None else ():
@@ -159,36 +211,40 @@ def _constraint_texts(space: ir.Space) -> Iterator[tuple[str, ir.Constraint]]:
         yield f"{'forbid' if constraint.forbidden else 'require'} {show_expression(constraint.expression)}", constraint
 
 
-def _facts_of(node: ir.Node, inside: str) -> Iterator[tuple[_FactKey, str]]:
-    """Yield the facts of a node and everything below it; `inside` is the address of the enclosing alternative."""
+def _facts_of(node: ir.Node, inside: str, domains: Mapping[str, str]) -> Iterator[tuple[_FactKey, str]]:
+    """Yield the facts of a node and everything below it.
+
+    `inside` is the address of the enclosing alternative. `domains` are the texts of domains with bounds, by address.
+    """
     match node:
         case ir.Hyperparameter():
-            yield from _facts_of_hyperparameter(node)
+            domain = domains.get(node.address) or describe(node.domain)
+            yield from _facts_of_parameter(node.address, domain, node, var="var " if node.is_var else "")
         case ir.Choice():
             yield (node.address, Aspect.DECISION), " | ".join(quote_if_list(branch.name) for branch in node.branches)
             yield (node.address, Aspect.DEFAULT), quote_if_list(node.branches[node.default].name)
             if node.first:
                 yield (node.address, Aspect.ANNOTATION), "@first"
             for branch in node.branches:
-                yield from _facts_of_branch(branch, f"{node.address}.{branch.name}")
+                yield from _facts_of_branch(branch, f"{node.address}.{branch.name}", domains)
         case ir.Operator():
-            yield from _facts_of_operator(node, inside)
+            yield from _facts_of_operator(node, inside, domains)
         case ir.Product():
             for child in node.children:
-                yield from _facts_of(child, inside)
+                yield from _facts_of(child, inside, domains)
         case _:
             assert_never(node)
 
 
-def _facts_of_operator(node: ir.Operator, inside: str) -> Iterator[tuple[_FactKey, str]]:
+def _facts_of_operator(node: ir.Operator, inside: str, domains: Mapping[str, str]) -> Iterator[tuple[_FactKey, str]]:
     yield (inside or node.name, Aspect.OPERATOR), f"{node.catalogue}.{node.name}"
     for part in children_with_tuples(node):
         if isinstance(part, TupleDescription):
             yield from _facts_of_parameter(part.parameter.address, part.domain, part)
         else:
-            yield from _facts_of(part, inside)
+            yield from _facts_of(part, inside, domains)
     for name, value in node.fixed:
-        yield from _facts_of_fixed(value, f"{inside}.{name}" if inside else name)
+        yield from _facts_of_fixed(value, f"{inside}.{name}" if inside else name, domains)
     for each in node.computed:
         yield (each.address, Aspect.COMPUTED), show_expression(each.expression)
 
@@ -196,10 +252,6 @@ def _facts_of_operator(node: ir.Operator, inside: str) -> Iterator[tuple[_FactKe
 def quote_if_list(name: str) -> str:
     """Return the name of an alternative for display; in quotes if it contains commas, as an order of steps does."""
     return f'"{name}"' if ", " in name else name
-
-
-def _facts_of_hyperparameter(node: ir.Hyperparameter) -> Iterator[tuple[_FactKey, str]]:
-    yield from _facts_of_parameter(node.address, describe(node.domain), node, var="var " if node.is_var else "")
 
 
 def _facts_of_parameter(
@@ -220,7 +272,7 @@ def _facts_of_parameter(
         yield (address, Aspect.ANNOTATION), " ".join(annotations)
 
 
-def _facts_of_branch(branch: ir.Branch, address: str) -> Iterator[tuple[_FactKey, str]]:
+def _facts_of_branch(branch: ir.Branch, address: str, domains: Mapping[str, str]) -> Iterator[tuple[_FactKey, str]]:
     yield (address, Aspect.ALTERNATIVE), branch.name if branch.value is None else literal(branch.value)
     if branch.weight != 1:
         yield (address, Aspect.ANNOTATION), f"@weight({literal(branch.weight)})"
@@ -228,13 +280,13 @@ def _facts_of_branch(branch: ir.Branch, address: str) -> Iterator[tuple[_FactKey
         isinstance(branch.node, ir.Product) and branch.node.children
     ):
         yield (address, Aspect.PIPELINE), _outline(branch.node)
-    yield from _facts_of(branch.node, address)
+    yield from _facts_of(branch.node, address, domains)
 
 
-def _facts_of_fixed(value: ir.FixedValue, address: str) -> Iterator[tuple[_FactKey, str]]:
+def _facts_of_fixed(value: ir.FixedValue, address: str, domains: Mapping[str, str]) -> Iterator[tuple[_FactKey, str]]:
     match value:
         case ir.Operator():
-            yield from _facts_of(value, address)
+            yield from _facts_of(value, address, domains)
         case ir.CatalogueObject(name=name):
             yield (address, Aspect.FIXED), name
         case _:
@@ -256,131 +308,3 @@ def _outline(node: ir.Node) -> str:
             return f"{kind}({', '.join(parts)})"
         case _:
             assert_never(node)
-
-
-# ---- common structures
-
-
-def count_common_structures(first: ir.Space, second: ir.Space) -> int | None:
-    """Return the number of structures that both spaces have; None if they are too intertwined to be counted.
-
-    The function counts the structures of a union space. It has the decisions of both spaces, and forbids what only one
-    of them can do. Structures do not include hyperparameters, so the union simply contains those of both spaces.
-    """
-    union = _SpaceUnion((first, second))
-    if not union.may_share_structure(((), ())):
-        return 0
-    try:
-        return Structures(union.space()).count
-    except TooManyConnectedVariablesError:
-        return None
-
-
-_Contexts: TypeAlias = tuple[ir.Context, ir.Context]
-"""The contexts (decisions with branches) of one place in the first space and in the second."""
-
-
-class _SpaceUnion:
-    """The union of two spaces; decisions are shared where the same branches lead to them."""
-
-    def __init__(self, spaces: tuple[ir.Space, ir.Space]) -> None:
-        self.spaces = spaces
-        self.forbidden: list[ir.Constraint] = []
-        self.names = tuple(
-            {address: f"{number} {address}" for address in each.variables} for number, each in enumerate(spaces)
-        )
-        """For each of the two spaces, its addresses and their new addresses in the union."""
-
-    def may_share_structure(self, contexts: _Contexts) -> bool:
-        """Return True if, without constraints, both have the same decisions here and common branches, recursively."""
-        ours, theirs = self._decisions(contexts)
-        return ours.keys() == theirs.keys() and all(
-            any(
-                self.may_share_structure(_contexts_below(variable, theirs[key], name))
-                for name in _shared_branches(variable, theirs[key])
-            )
-            for key, variable in ours.items()
-        )
-
-    def space(self) -> ir.Space:
-        """Return the space whose admissible structures are exactly the common ones."""
-        self._share_names(((), ()))
-        root = self._shared_node(((), ()))
-        constraints = [
-            replace(constraint, expression=rename_addresses(constraint.expression, names))
-            for space, names in zip(self.spaces, self.names, strict=True)
-            for constraint in space.constraints
-        ]
-        return ir.Space("", root, (*self.forbidden, *constraints))
-
-    def _share_names(self, contexts: _Contexts) -> None:
-        ours, theirs = self._decisions(contexts)
-        for key, variable in ours.items():
-            for names, each in zip(self.names, (variable, theirs[key]), strict=True):
-                names[each.address] = f"both {variable.address}"
-            for name in _shared_branches(variable, theirs[key]):
-                if self.may_share_structure(inside := _contexts_below(variable, theirs[key], name)):
-                    self._share_names(inside)
-
-    def _shared_node(self, contexts: _Contexts) -> ir.Node:
-        """Return the node below two contexts: the shared decisions, and the hyperparameters of both spaces."""
-        ours, theirs = self._decisions(contexts)
-        choices = [self._shared_choice(variable, theirs[key]) for key, variable in ours.items()]
-        return ir.Product(
-            ir.ProductKind.SEQUENCE,
-            (*choices, *self._hyperparameters(0, contexts[0]), *self._hyperparameters(1, contexts[1])),
-        )
-
-    def _shared_choice(self, ours: ir.Variable, theirs: ir.Variable) -> ir.Choice:
-        """Return a decision with the branches of both spaces; forbid the branches that no common structure has."""
-        address = self.names[0][ours.address]
-        branches: list[ir.Branch] = []
-        for name in dict.fromkeys((*ours.choice.branch_indices, *theirs.choice.branch_indices)):
-            inside = _contexts_below(ours, theirs, name)
-            if name in _shared_branches(ours, theirs) and self.may_share_structure(inside):
-                branches.append(ir.Branch(name, self._shared_node(inside)))
-                continue
-            # The branch is kept, so that expressions that refer to something inside it keep their meaning.
-            own = [
-                self._unshared_node(number, inside[number])
-                for number, each in enumerate((ours, theirs))
-                if name in each.choice.branch_indices
-            ]
-            branches.append(ir.Branch(name, ir.Product(ir.ProductKind.SEQUENCE, tuple(own))))
-            self.forbidden.append(ir.Constraint(BranchTest(address, (name,)), forbidden=True))
-        return ir.Choice(ours.node.name, address, address, tuple(branches))
-
-    def _unshared_node(self, number: int, context: ir.Context) -> ir.Node:
-        choices = []
-        for variable in self.spaces[number].by_context.get(context, ()):
-            if isinstance(variable.node, ir.Choice):
-                address = self.names[number][variable.address]
-                branches = tuple(
-                    ir.Branch(name, self._unshared_node(number, (*context, (variable.address, name))))
-                    for name in variable.choice.branch_indices
-                )
-                choices.append(ir.Choice(variable.node.name, address, address, branches))
-        return ir.Product(ir.ProductKind.SEQUENCE, (*choices, *self._hyperparameters(number, context)))
-
-    def _hyperparameters(self, number: int, context: ir.Context) -> Iterator[ir.Hyperparameter]:
-        names = self.names[number]
-        for variable in self.spaces[number].by_context.get(context, ()):
-            node = variable.node
-            if isinstance(node, ir.Hyperparameter):
-                condition = rename_addresses(node.condition, names) if node.condition is not None else None
-                yield replace(node, address=names[node.address], key=names[node.address], condition=condition)
-
-    def _decisions(self, contexts: _Contexts) -> tuple[dict[str, ir.Variable], dict[str, ir.Variable]]:
-        ours, theirs = (
-            {each.key: each for each in space.by_context.get(context, ()) if isinstance(each.node, ir.Choice)}
-            for space, context in zip(self.spaces, contexts, strict=True)
-        )
-        return ours, theirs
-
-
-def _contexts_below(ours: ir.Variable, theirs: ir.Variable, branch: str) -> _Contexts:
-    return (*ours.owners, (ours.address, branch)), (*theirs.owners, (theirs.address, branch))
-
-
-def _shared_branches(ours: ir.Variable, theirs: ir.Variable) -> list[str]:
-    return [name for name in ours.choice.branch_indices if name in theirs.choice.branch_indices]

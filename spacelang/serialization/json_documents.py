@@ -455,6 +455,6 @@ def _check_conditions(space: Space, paths: DocumentPaths) -> None:
     try:
         TopologicalSorter(after).prepare()
     except CycleError as error:
-        circle = list(reversed(error.args[1]))
-        problem = f"creates a cycle of conditions: {', which depends on '.join(f'`{address}`' for address in circle)}"
-        raise DefinitionError(f"{paths.nodes[circle[0]]}.condition", problem) from None
+        cycle = list(reversed(error.args[1]))
+        problem = f"creates a cycle of conditions: {', which depends on '.join(f'`{address}`' for address in cycle)}"
+        raise DefinitionError(f"{paths.nodes[cycle[0]]}.condition", problem) from None

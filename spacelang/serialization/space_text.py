@@ -10,13 +10,13 @@ from itertools import groupby, permutations
 from typing import Final, Literal, TypeAlias
 
 from spacelang.ir import space as ir
-from spacelang.ir.chain_constraints import merge_constraints
+from spacelang.ir.chain_constraints import merge_bounds, merge_constraints
 from spacelang.ir.chains import are_uses_alike
 from spacelang.ir.domain import is_bare_word
 from spacelang.ir.expr import BranchTest, Expr
 from spacelang.ir.prior import Prior
 from spacelang.ir.prior import name_and_parameters as named_prior
-from spacelang.ir.range_bounds import range_bounds
+from spacelang.ir.range_bounds import RangeBound
 from spacelang.ir.task import Task, describe_bound, describe_limits
 from spacelang.ir.tuple_parameters import (
     TupleDescription,
@@ -68,9 +68,8 @@ class _SpaceWriter:
         self._stages: dict[str, list[ast.Item]] = {}
         """The items of each stage by its name; an empty list while the alternatives of the stage are being written."""
         self._forbidden: list[ast.Item] = []
-        self._bounds = range_bounds(space)
-        self._rules_as_bounds: set[int] = set()
-        """The constraints, by id, that were written as bounds of ranges."""
+        self._bounds = merge_bounds(space)
+        self._written_bounds: list[RangeBound] = []  # Those that were written as ends of ranges
         self._narrowing: list[Expr] = []  # What the elements of tuples must satisfy
         self._used_names: dict[str, set[str]] = {}  # The names already taken, by the address of the place
         self._required_names: dict[str, set[str]] = {}  # The names that addresses require, by the address of the place
@@ -99,8 +98,7 @@ class _SpaceWriter:
         values = [self._member(child, set(), set()) for child in own]
         rules = [
             ast.ConstraintStatement(rule.forbidden, self._wording.expression_node(rule.expression), NO_SPAN)
-            for rule in merge_constraints(space)
-            if id(rule) not in self._rules_as_bounds
+            for rule in merge_constraints(space, without=self._written_bounds)
         ]
         rules += [
             ast.ConstraintStatement(False, self._wording.expression_node(each), NO_SPAN) for each in self._narrowing
@@ -373,7 +371,7 @@ class _SpaceWriter:
                     if bound.is_lower
                     else replace(part, upper=limit, upper_open=bound.is_open)
                 )
-                self._rules_as_bounds.add(id(bound.constraint))
+                self._written_bounds.append(bound)
         return replace(found, parts=tuple(several)) if isinstance(found, ast.UnionDomain) else several[0]
 
     def _tuple(self, written: TupleDescription, siblings: set[str], shadowing: set[str]) -> ast.Parameter:

@@ -76,7 +76,7 @@ class Conditioning:
         self._cached_model = lru_cache(maxsize=8192)(self._make_model)
 
     def dependent_components(self, structure: Structure) -> Iterator[Component]:
-        """Yield the components (connected hyperparameters) below taken branches that depend on decisions elsewhere."""
+        """Yield the components (connected hyperparameters) that depend on decisions outside of their context."""
         return (component for component in self._dependent if is_taken(component.context, structure))
 
     def dependencies_on(self, address: str) -> Sequence["DecisionDependency"]:

@@ -1,4 +1,4 @@
-"""Large ranges that comparisons relate in one of the ways in which they are counted and drawn exactly."""
+"""Large ranges that are counted and drawn exactly: in trees of comparisons, or with limits on one sum."""
 
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ CountedRanges: TypeAlias = OrderedRelations | SummedRanges
 
 
 def counted_ranges(network: Network) -> CountedRanges | None:
-    """Return the relations of a network that consists of nothing else, or None for any other network."""
+    """Return the relations of a network if they are of one of these kinds, or None for any other network."""
     return (ordered_relations(network) or summed_ranges(network)) if network.ranges else None
 
 

@@ -25,7 +25,7 @@ class CountWeights(Weights):
     existential = False
 
     def network_weight(self, network: Network) -> int | None:
-        """Return the number of joint values of large ranges that comparisons or sums relate, else None."""
+        """Return the number of joint values of a network of `counted_ranges`, or None for any other network."""
         relations = counted_ranges(network)
         return None if relations is None else relations.count()
 

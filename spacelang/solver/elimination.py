@@ -86,9 +86,9 @@ class Factor:
         }
         return Factor(tuple(self.scope[place] for place in open_), rows)
 
-    def restrict_states(self, left: Mapping[str, Collection[State]]) -> "Factor":
-        """Return the factor without the rows that have other states than those in `left`; the scope stays."""
-        kept = [(place, left[name]) for place, name in enumerate(self.scope)]
+    def restrict_states(self, allowed: Mapping[str, Collection[State]]) -> "Factor":
+        """Return the factor over the same scope, with only the rows whose states are all in `allowed`."""
+        kept = [(place, allowed[name]) for place, name in enumerate(self.scope)]
         return Factor(self.scope, {r: w for r, w in self.table.items() if all(r[p] in states for p, states in kept)})
 
 

@@ -84,9 +84,9 @@ MAX_TOTALS = 1_000_000  # The maximum number of totals of a sum that are told ap
 
 
 def possible_truths_of_sum(expression: Expr, options: Mapping[str, Sequence[object]]) -> set[bool] | None:
-    """Return all truths that a comparison of a linear sum has for the given values; None if that is not quick to see.
+    """Return the possible truths of a comparison of a linear sum for the given values, or None if that takes too long.
 
-    The bits of a number are the totals that the first summands can reach, above the least one.
+    The totals that the first summands can reach are a bit set: bit k is 1 if they reach the least total plus k.
     """
     whole = to_integer_comparison(expression, options) if isinstance(expression, Compare) else None
     if not isinstance(expression, Compare) or whole is None:

@@ -45,7 +45,7 @@ class Weights:
         return 1
 
     def network_weight(self, network: Network) -> float | None:  # noqa: ARG002
-        """Return the total weight of a network if it need not be eliminated, else None."""
+        """Return the total weight of a network that can be counted without elimination, else None."""
         return None
 
     def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:  # noqa: ARG002

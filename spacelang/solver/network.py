@@ -69,9 +69,9 @@ class Network(FactorGraph):
 
     @cached_property
     def admits_defaults(self) -> bool:
-        """True if the network has only hyperparameters without conditions, and their defaults satisfy everything.
+        """True if all members are hyperparameters without conditions, and their defaults satisfy all constraints.
 
-        Then values exist. If false, they may still exist.
+        This is a quick test that the network has values. If it is False, the network may still have some.
         """
         nodes = [member.node for member in self.members if isinstance(member.node, Hyperparameter)]
         defaults: dict[str, ExpressionValue] = {

@@ -30,13 +30,13 @@ MAX_JOINT_VALUES: Final = 100_000
 MAX_ROWS: Final = 2_000_000
 """The maximum number of joint states to tabulate for the constraints of one network; takes some seconds."""
 MAX_SUMMED_VALUES: Final = 500_000
-"""The maximum number of values of related ranges that are summed to decide whether any of them is possible."""
+"""The maximum number of values in sums that decide whether large ranges have a joint value."""
 MAX_DIRECT_BRANCHES: Final = 8
 """A decision with more branches than this is tested through one truth variable per branch."""
 MAX_TABLE: Final = 4_096
 """The maximum number of joint states in one table for an expression; larger expressions are halved."""
 MAX_EXACT_RANGES: Final = 4
-"""The largest number of tied ranges that are always drawn exactly; with more, the boxes that cover them explode."""
+"""The maximum number of tied ranges whose draws are always exact; more ranges need too many boxes to cover them."""
 MAX_PAIR_TABLE: Final = 50_000
 """The same limit for expressions over two variables, where halving would not reduce the number of states."""
 
@@ -84,7 +84,7 @@ class _NetworkCompiler:
         relations = counted_ranges(plain)
         if relations is not None and relations.size <= MAX_SUMMED_VALUES:
             # Sums along the ranges are quicker than a system of many inequalities.
-            return plain if relations.exists else plain.without_states()
+            return plain if relations.is_satisfiable else plain.without_states()
         self.factors.extend(self._feasibility_factor(names) for names in connected_comparisons(self.ranges))
         if relations is None:
             return replace(plain, factors=tuple(self.factors))
@@ -290,7 +290,7 @@ class _NetworkCompiler:
         return Factor((*addresses, *truths), table)
 
     def _required(self, constraint: Constraint) -> Iterator[tuple[expr.Expr, bool]]:
-        """Yield the comparisons of ranges to which a constraint gives a truth wherever they compare numbers."""
+        """Yield the comparisons that a constraint requires to be true, or false, wherever their ranges are active."""
         conditional = {address for address in constraint.scope if network.UNREACHED in self.states[address]}
         for atom, truth in expr.required_truths(constraint.expression, is_true=not constraint.forbidden):
             if conditional <= set(expr.references(atom)):

@@ -42,7 +42,7 @@ class IndexComparison:
 
 @frozen
 class RelatedRange:
-    """A range that depends on another one, its `parent`, or on none: the root of a tree."""
+    """A range in a tree: `comparisons` relate it to its `parent`, whose address is empty for the root."""
 
     address: str
     grid: Grid
@@ -52,7 +52,7 @@ class RelatedRange:
     def intervals(self, count: int) -> tuple[list[int] | None, list[int] | None]:
         """Return the first index and the index after the last one for each of `count` indices of the parent.
 
-        None stands for the ends of the range. The first index is at most the one after the last.
+        None instead of a list means that no comparison limits this end. No interval ends before it starts.
         """
         size = self.grid.size
         first: list[int] | None = None
@@ -72,19 +72,19 @@ class RelatedRange:
 
 @frozen
 class OrderedRelations:
-    """The ranges of a network in an order in which each comes before its parent, and the cells that they may use."""
+    """The ranges of a network, each before its parent, and by address the cells in which their values must lie."""
 
     ranges: tuple[RelatedRange, ...]
     cells: Mapping[str, tuple[SimpleDomain, ...]]
 
     @property
     def size(self) -> int:
-        """The number of values of all ranges, which the time of `count` is in proportion to."""
+        """The number of values of all ranges. The time of `count` is proportional to it."""
         return sum(each.grid.size for each in self.ranges)
 
     @property
-    def exists(self) -> bool:
-        """True if some joint value exists."""
+    def is_satisfiable(self) -> bool:
+        """True if at least one joint value satisfies all comparisons."""
         return bool(self._total(lambda weight: 1 if weight else 0))
 
     def count(self) -> int:
@@ -123,7 +123,7 @@ class OrderedRelations:
 
 @lru_cache(maxsize=256)
 def ordered_relations(network: Network) -> OrderedRelations | None:
-    """Return the relations of a network that consists of nothing else, or None for any other network."""
+    """Return the relations of a network whose comparisons form trees of such ranges, or None for any other network."""
     grids = {member.address: grid_of(member.node) for member in network.members}
     if set(network.truths) != set(network.ranges):
         return None
@@ -132,12 +132,12 @@ def ordered_relations(network: Network) -> OrderedRelations | None:
         return None
     cells = allowed_cells(network)
     known = {address: grid for address, grid in grids.items() if grid is not None}
-    if cells is None or _has_circle(known, pairs):
+    if cells is None or _has_cycle(known, pairs):
         return None
     return OrderedRelations(tuple(_in_order(known, pairs)), cells)
 
 
-def _has_circle(addresses: Iterable[str], pairs: Iterable[Pair]) -> bool:
+def _has_cycle(addresses: Iterable[str], pairs: Iterable[Pair]) -> bool:
     ties = UnionFind(addresses)
     for one, other in pairs:
         if ties.find(one) == ties.find(other):
@@ -154,7 +154,7 @@ def grid_of(node: object) -> Grid | None:
 
 
 def _required_pairs(network: Network) -> dict[Pair, list[Inequality]] | None:
-    """Return what must hold between the values of each pair of ranges; None if anything else is related."""
+    """Return the inequalities between each pair of ranges, or None if a comparison relates more or fewer ranges."""
     rows = required_inequalities(network)
     if rows is None or any(len(row.factors) != 2 for row in rows):
         return None
@@ -167,9 +167,10 @@ def _pair(row: Inequality) -> Pair:
 
 
 def required_inequalities(network: Network) -> list[Inequality] | None:
-    """Return what the comparisons of ranges require.
+    """Return the inequalities that the comparisons of a network require, or None if they are no plain inequalities.
 
-    None if one of them is not required, not active, required to be true and false, or a comparison of unequal values.
+    That is so if a comparison is not required or not always active, or if it requires unequal values. It is None also
+    if another constraint excludes the required truths together.
     """
     if any(UNREACHED in states for states in network.states.values()):
         return None
@@ -192,7 +193,7 @@ def required_inequalities(network: Network) -> list[Inequality] | None:
 
 
 def allowed_cells(network: Network) -> dict[str, tuple[SimpleDomain, ...]] | None:
-    """Return the cells that the other constraints leave; None if a constraint relates several hyperparameters."""
+    """Return the cells that the other constraints allow, or None if one of them relates several hyperparameters."""
     left = {address: set(network.states[address]) for address in network.cells}
     for factor in network.factors:
         own = [name for name in factor.scope if name in left]

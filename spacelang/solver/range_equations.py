@@ -1,4 +1,4 @@
-"""Equations of continuous ranges that must hold: members satisfy them, but random draws have probability zero."""
+"""Required equations of continuous ranges, which random draws satisfy with probability zero."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -11,7 +11,7 @@ from spacelang.solver.linear import difference
 def required_equations(
     variables: Mapping[str, Variable], constraint: Constraint
 ) -> Iterator[tuple[Compare, tuple[str, ...]]]:
-    """Yield each equation that must hold where a constraint applies, with its continuous hyperparameters."""
+    """Yield each equation that a constraint requires wherever it applies, with its continuous hyperparameters."""
     for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden):
         if not isinstance(atom, Compare) or atom.relation != ("==" if truth else "!="):
             continue
@@ -22,7 +22,7 @@ def required_equations(
 
 
 def shares_of_whole(variables: Mapping[str, Variable], equation: Compare) -> str | None:
-    """Return the names of the hyperparameters of an equation that makes their sum 1; None for another one."""
+    """Return the names of shares if an equation requires that their sum is 1, or None for any other equation."""
     form = difference(equation)
     nodes = [variables[address].hyperparameter for address in references(equation)]
     if form is None or {*form.factors.values()} != {-form.constant}:

@@ -20,7 +20,7 @@ from spacelang.solver.ordered_relations import allowed_cells, grid_of, required_
 
 MAX_TOTALS: Final = 2_000_000  # The maximum number of totals in the tables of all ranges of one sum
 MAX_PRODUCTS: Final = 1_000_000_000  # The maximum number of products of weights for draws from one sum
-Runs = tuple[tuple[int, int], ...]  # First indices and those after the last ones
+Runs = tuple[tuple[int, int], ...]  # Pairs of a first index and the index after the last one
 
 
 @frozen
@@ -35,14 +35,14 @@ class SummedRange:
 
     @property
     def runs(self) -> Iterator[tuple[int, int]]:
-        """The allowed numbers of units, as runs of a first one and the one after the last."""
+        """The runs of allowed numbers of units."""
         size = self.grid.size
         return ((size - end, size - start) if self.reversed else (start, end) for start, end in self.allowed)
 
 
 @frozen
 class SummedRanges:
-    """The ranges of a network, and the interval of totals from `least` to `greatest` that is admitted."""
+    """The ranges of a network, and the `least` and `greatest` total that the comparisons allow."""
 
     ranges: tuple[SummedRange, ...]
     least: int
@@ -50,7 +50,7 @@ class SummedRanges:
 
     @property
     def size(self) -> int:
-        """The number of totals in all tables, which the time of `count` is in proportion to."""
+        """The number of totals in all tables. The time of `count` is proportional to it."""
         return len(self.ranges) * (self.greatest + 1)
 
     @property
@@ -60,11 +60,14 @@ class SummedRanges:
         return totals > 0 and sum(totals * min(totals, each.grid.size) for each in self.ranges) <= MAX_PRODUCTS
 
     @property
-    def exists(self) -> bool:
-        """True if some joint value exists: the bits of a number are the totals that can be reached."""
+    def is_satisfiable(self) -> bool:
+        """True if at least one joint value has an allowed total.
+
+        The totals that the first ranges can reach are a bit set: bit k is 1 if they reach k.
+        """
         reached, mask = 1, (1 << max(self.greatest + 1, 0)) - 1
         for each in self.ranges:
-            reached = mask & _any_of(_shifted(reached, each.unit, *run, mask) for run in each.runs)
+            reached = mask & _union_of_bits(_reached_with(reached, each.unit, *run, mask) for run in each.runs)
         return bool(reached >> max(self.least, 0))
 
     def count(self) -> int:
@@ -77,15 +80,15 @@ class SummedRanges:
         return sum(ways[max(self.least, 0) :])
 
 
-def _any_of(numbers: Iterable[int]) -> int:
+def _union_of_bits(numbers: Iterable[int]) -> int:
     found = 0
     for number in numbers:
         found |= number
     return found
 
 
-def _shifted(reached: int, unit: int, start: int, end: int, mask: int) -> int:
-    """Return the totals that numbers of units from `start` to `end - 1` lead to; each step doubles their number."""
+def _reached_with(reached: int, unit: int, start: int, end: int, mask: int) -> int:
+    """Return the bit set of totals after adding from `start` to `end - 1` times `unit` to the totals in `reached`."""
     found, known = reached << unit * start & mask, 1
     while known < end - start:
         more = min(known, end - start - known)
@@ -95,7 +98,10 @@ def _shifted(reached: int, unit: int, start: int, end: int, mask: int) -> int:
 
 
 def _ways_with(ways: list[int], each: SummedRange) -> list[int]:
-    """Return the numbers of ways to reach each total with one range more, by sums of every `unit`-th total."""
+    """Return in how many ways each total can be reached with one more range.
+
+    They are differences of running sums over every `unit`-th total.
+    """
     count, unit = len(ways), each.unit
     sums = ways[:unit]
     for place in range(unit, count):
@@ -111,7 +117,7 @@ def _ways_with(ways: list[int], each: SummedRange) -> list[int]:
 
 @lru_cache(maxsize=256)
 def summed_ranges(network: Network) -> SummedRanges | None:
-    """Return the sum that relates the ranges of a network, or None if something else relates them or it is too long."""
+    """Return the ranges of a network that only limits on one sum relate; None for other networks and long sums."""
     grids = {member.address: grid for member in network.members if (grid := grid_of(member.node)) is not None}
     if set(network.truths) != set(network.ranges) or len(grids) < len(network.members):
         return None
@@ -125,7 +131,7 @@ def summed_ranges(network: Network) -> SummedRanges | None:
     least, greatest = _limits(rows, grids, units)
     found = _normalized(grids, {address: _runs(grids[address], cells[address]) for address in grids}, units)
     top = sum(each.unit * each.grid.last_index for each in found)
-    if least > top - greatest:  # the totals are shorter if all numbers of units are counted from the other end
+    if least > top - greatest:  # the tables are shorter if all ranges are counted from their other ends
         found = tuple(SummedRange(r.address, r.grid, r.unit, not r.reversed, r.allowed) for r in found)
         least, greatest = top - greatest, top - least
     summed = SummedRanges(found, least, min(greatest, top))
@@ -133,7 +139,7 @@ def summed_ranges(network: Network) -> SummedRanges | None:
 
 
 def _units(rows: list[Inequality], grids: Mapping[str, Grid]) -> dict[str, Fraction] | None:
-    """Return what one step of each range adds to the first row; None if another row is not a multiple of it."""
+    """Return what one step of each range adds to the sum of the first row, or None if the rows have different sums."""
     first = rows[0].factors
     if set(first) != set(grids):
         return None
@@ -149,7 +155,7 @@ def _ratio(row: Inequality, first: Mapping[str, Fraction]) -> Fraction:
 
 
 def _limits(rows: list[Inequality], grids: Mapping[str, Grid], units: Mapping[str, Fraction]) -> tuple[int, int]:
-    """Return the least and greatest total, in whole steps of the common divisor of all units, from the least total."""
+    """Return the least and greatest allowed total, counted in common steps of all units from the smallest total."""
     step = _common_step(units)
     first = rows[0].factors
     start = sum(min(f * to_fraction(end) for end in (grids[a].lower, grids[a].greatest)) for a, f in first.items())
@@ -157,7 +163,8 @@ def _limits(rows: list[Inequality], grids: Mapping[str, Grid], units: Mapping[st
     least, greatest = 0, int(top / step)
     for row in rows:
         ratio = _ratio(row, first)
-        limit = (-row.constant / ratio - start) / step  # the total is at most (if the ratio is positive) this limit
+        # The total is at most this limit if the ratio is positive, else at least.
+        limit = (-row.constant / ratio - start) / step
         if ratio > 0:
             greatest = min(greatest, -(-limit // 1) - 1 if row.strict else limit // 1)
         else:

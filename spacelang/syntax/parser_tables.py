@@ -152,7 +152,8 @@ KINDS: Final = {
 def highlight(text: str) -> Iterator[tuple[str, str]]:
     """Yield the pieces of a text as pairs of kind and text. Names spelled like keywords count as keywords.
 
-    Kinds are `keyword`, `comment`, `string`, `annotation`, `number`, and an empty string for everything else.
+    Kinds are `keyword`, `comment`, `string`, `annotation`, `number`, and an empty string for everything else. The pages
+    of reports and the Pygments lexer both colour by these pieces; reports need no Pygments.
     """
     place = 0
     for match in _pattern().finditer(text):

@@ -5,21 +5,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from html import escape
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
-
-from numpy.random import Generator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from spacelang.deprecation import renamed_attributes
-from spacelang.encodings.row_encodings import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.errors import PicklableError
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
+from spacelang.ir.float_limits import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.ir.space import Space, computed_parameters, operators
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
 from spacelang.targets._checked_decoding import checked_decoder
 from spacelang.text import NO_SPAN, Span
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 
 class Construct(StrEnum):
@@ -134,7 +135,7 @@ MAX_LISTED_LINES: Final = 4  # The maximum number of source lines that are liste
 class ReportEntry:
     """A line of a report: the verdict on a construct, with its places in the order of the text.
 
-    An entry without places may also be about the form as a whole; `construct` then says what of it.
+    An entry without places may be about the form as a whole. Then `construct` is the aspect, such as `names`.
     """
 
     construct: str
@@ -312,7 +313,7 @@ class LoweringResult(Generic[F_co, E]):
     encode: Callable[[Configuration], E]
     decode: Callable[[E], Configuration]
     accepts: Callable[[E], bool]
-    sample: Callable[[int, Generator], Sequence[E]]
+    sample: Callable[[int, "Generator"], Sequence[E]]
     report: tuple[ReportEntry, ...]
     origin: "tuple[Target, Structures] | None" = field(default=None, compare=False, repr=False)
 

@@ -102,8 +102,12 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
         for verdict, constructs in group_by_key(verdicts).items():
             yield f"- {', '.join(constructs)}: {STATUS_MARKDOWN[verdict.status]}: {verdict.message}"
         if (draws := getattr(target, "random_draws", None)) is not None:
-            said = f"may differ from the law of the space: {draws.deviates}" if draws.deviates else "follow the law"
-            yield f"- random draws of {draws.by} {said}"
+            said = (
+                f"may differ from the law of the space: {draws.deviation_reason}"
+                if draws.deviation_reason
+                else "follow the law"
+            )
+            yield f"- random draws of {draws.library} {said}"
         yield ""
 
 

@@ -98,7 +98,7 @@ def build_questions(
 
     Ranges that `accepts` allows in no form are cut to grids of `points` values. `unfolded` returns the parts of the
     space. With `varying_bounds`, ranges that constraints narrow keep one name. Raises RefusedError for numbers that
-    floats cannot hold, and for what nested choices cannot express, for which `keeps` must have a verdict.
+    floats cannot hold, and for spaces that nested choices cannot express, for which `keeps` must have a verdict.
     """
     space = structures.space
     _lowering.refuse_oversized_integers(space, keeps)
@@ -122,7 +122,7 @@ def build_report(chain: Questions, keeps: PreservationTable) -> tuple[_lowering.
 
 
 def names_entry(chain: Questions) -> _lowering.ReportEntry:
-    """Return the entry of a report that compares the names that a library sees with what the space declares."""
+    """Return the entry of a report that compares the number of names in the library with that of the space."""
     space, used = chain.space, len({name for name in chain.by_name if name})
     further = sum(len(parts(node.domain)) - 1 for node in space.hyperparameters)
     needed = len(space.variables) + further
@@ -132,7 +132,7 @@ def names_entry(chain: Questions) -> _lowering.ReportEntry:
 
 
 def even_draws_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
-    """Yield an entry that names the decision whose even draws differ most from the law of the space, if any does."""
+    """Yield an entry with the decision whose even draws differ most from the law of the space, unless all agree."""
     weights = CaseWeights(chain.structures, advised=False)
     decisions = [part for part in chain.every_part if isinstance(part, Fork) and isinstance(part.node, Choice)]
     shares = ((fork, weights.shares(fork)) for fork in decisions)

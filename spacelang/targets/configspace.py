@@ -7,8 +7,6 @@ from functools import cached_property
 from io import StringIO
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from numpy.random import Generator
-
 from spacelang.ir import domain as domains
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, parts
@@ -33,6 +31,7 @@ from spacelang.targets._random_draws import RandomDraws
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
+    from numpy.random import Generator
 
 Encoding: TypeAlias = Mapping[str, cs.FlatValue]
 """The values of the active ConfigSpace hyperparameters by name; a ConfigSpace configuration also qualifies."""
@@ -164,7 +163,7 @@ class ConfigSpaceForm(_lowering.ReadableForm):
             return False
         return True
 
-    def sample(self, count: int, rng: Generator) -> list[dict[str, cs.FlatValue]]:
+    def sample(self, count: int, rng: "Generator") -> list[dict[str, cs.FlatValue]]:
         """Draw with ConfigSpace, which rounds: draws that violate a constraint are dropped and repeated."""
         space = self.native
         space.seed(int(rng.integers(2**31)))

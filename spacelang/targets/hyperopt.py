@@ -1,8 +1,8 @@
 """The target `hyperopt`: a search space of `hp.choice`, `hp.uniform` and other hyperopt expressions, for `fmin`.
 
 Decisions are nested choices. A hyperparameter with a condition is in an option of a `scope.switch`, whose index is
-computed from what was drawn; it is drawn only where the condition holds. What constraints exclude is in no option, so
-that every sample is a member. A sample is a dictionary in which a choice may add nested dictionaries;
+computed from drawn values; it is drawn only where the condition holds. No option contains what constraints exclude, so
+every sample is a member. A sample is a dictionary in which a choice may add nested dictionaries;
 `HyperoptSpace.configuration` converts it into a configuration. An encoding has the format of hyperopt trials: the value
 of every drawn node by its label, where a choice has the index of its option.
 """
@@ -11,9 +11,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, TypeAlias
-
-from numpy.random import Generator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
@@ -26,7 +24,7 @@ from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Part
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.hyperopt_tests import DrawnTests
+from spacelang.targets._exports.hyperopt_tests import DrawnValueTests
 from spacelang.targets._exports.library_function_forms import (
     FLATTEN_SOURCE,
     LibraryFunctionForm,
@@ -44,6 +42,9 @@ from spacelang.targets._reduction_chain import (
     names_entry,
     preserved_by_reductions,
 )
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 Values: TypeAlias = dict[str, Any]
 """Drawn values by label: the index of the option for a choice, a number for everything else."""
@@ -169,7 +170,7 @@ class HyperoptSpace(LibraryFunctionForm):
         are_drawn = all(label in supports and supports[label](value) for label, value in values.items())
         return are_drawn and self.questions.are_answered(values)
 
-    def sample(self, count: int, rng: Generator) -> list[Values]:
+    def sample(self, count: int, rng: "Generator") -> list[Values]:
         """Draw `count` points with the random search of hyperopt (`hyperopt.rand.suggest`)."""
         if not self.labels or not count:
             return [{} for _ in range(count)]  # nothing to draw
@@ -261,16 +262,16 @@ _COMMAND: Final = ("domain_attachment", "FMinIter_Domain")
 
 
 class _DrawCodes:
-    """The code of what is drawn; the code with a label is one object, so that hyperopt has one node for it."""
+    """A writer of the code of drawn values; equal labels have one code object, so that hyperopt makes one node."""
 
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._numbers: dict[str, py.Code] = {}
-        self._tests = DrawnTests(questions, self._number)
+        self._tests = DrawnValueTests(questions, self._number)
 
     def choice(self, name: str, options: Sequence[py.Code], shares: Sequence[float] | None = None) -> py.Code:
         """Return the code of a choice between options."""
-        if (index := self._tests.tested_index(name)) is not None:
+        if (index := self._tests.drawn_index_if_tested(name)) is not None:
             return py.call("scope.switch", index, *options)
         if shares is None:
             return py.call("hp.choice", name, py.ListNode(tuple(options)))
@@ -278,7 +279,7 @@ class _DrawCodes:
         return py.call("hp.pchoice", name, py.ListNode(tuple(py.ListNode(pair, is_tuple=True) for pair in pairs)))
 
     def switch(self, part: Guard | ValueSwitch, options: Sequence[py.Code]) -> py.Code:
-        """Return the code of an option that is chosen by what was drawn before."""
+        """Return the code of a switch on values that were drawn before."""
         index = self._tests.indices[id(part)]
         if isinstance(index, py.LiteralNode):
             assert isinstance(index.value, int)

@@ -2,7 +2,7 @@
 
 Each question of the space is a parameter: a decision or a set is categorical (`c`), an ordered set is ordinal (`o`),
 ranges are integer (`i`) or real (`r`). Conditions become conditions in R. Constraints become forbidden combinations if
-irace draws enough configurations that satisfy them, else they are built into further categorical parameters. An
+irace draws enough configurations that satisfy them, else they are expressed by additional categorical parameters. An
 encoding is a configuration of irace: the values of its active parameters by name.
 """
 
@@ -11,10 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, TypeAlias
-
-import numpy as np
-from numpy.random import Generator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
@@ -51,14 +48,17 @@ from spacelang.targets._reduction_chain import (
 from spacelang.targets._text_and_dot import digraph, quote_dot
 from spacelang.text import count_with_noun
 
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
 Values: TypeAlias = dict[str, Any]
 """A configuration of irace: words and numbers by the names of its active parameters."""
 
-MAX_DOMAIN_WIDTH: Final = 40  # The column of domains in the file is at most so wide
+MAX_DOMAIN_WIDTH: Final = 40  # The maximum width of the column of domains in the file
 TRIED: Final = 200  # The number of draws that decide whether constraints can be forbidden combinations
 MIN_SHARE: Final = 0.1
 """The minimum share of draws that satisfy all constraints: irace gives up after 100 forbidden draws in a row."""
-UNFOLDED: Final = rewritten("conditions on further categorical parameters, which say in which case a variable is")
+UNFOLDED: Final = rewritten("conditions on additional categorical parameters, one for each set of cases")
 FORBIDDEN: Final = exact("a forbidden combination")
 
 
@@ -112,7 +112,7 @@ class Irace:
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
     def _unfolded_conditions(self, named: Questions) -> Iterator[Finding]:
-        """Yield a finding for each condition that is built into further parameters."""
+        """Yield a finding for each condition that additional parameters express."""
         guards = (part for part in named.every_part if isinstance(part, Guard))
         kept = {free.node.address for guard in guards for free in guard.parts if isinstance(free, FreeHyperparameter)}
         for address, condition in named.space.conditions.items():
@@ -141,7 +141,7 @@ class IraceParameters(ReadableForm):
     """Parameters of irace with their conditions, and forbidden combinations for `constraints`."""
 
     def __init__(self, questions: Questions, constraints: Sequence[Constraint]) -> None:
-        """Take the questions, in which the given constraints are not built in."""
+        """Take questions whose answers may violate the given constraints, and no others."""
         self.questions, self.constraints = questions, tuple(constraints)
 
     @cached_property
@@ -152,11 +152,11 @@ class IraceParameters(ReadableForm):
     @cached_property
     def forbidden(self) -> tuple[str, ...]:
         """The forbidden combinations in R."""
-        return tuple(map(self._writer.conditions.forbidden, self.constraints))
+        return tuple(map(self._writer.conditions.violation, self.constraints))
 
     @property
     def are_constraints_testable(self) -> bool:
-        """True if everything that the constraints mention is asked for in one place."""
+        """True if R can test the constraints: every variable in them belongs to at most one part of the questions."""
         return all(self._writer.conditions.is_testable(rule.expression) for rule in self.constraints)
 
     @property
@@ -222,7 +222,7 @@ class IraceParameters(ReadableForm):
     def encode(self, configuration: Configuration) -> Values:
         """Return a member as a configuration of irace."""
         answers = self.questions.encode(configuration)
-        return {self.parameters[question].name: self.parameters[question].written(a) for question, a in answers.items()}
+        return {self.parameters[question].name: self.parameters[question].encode(a) for question, a in answers.items()}
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
         """Return the member of a configuration of irace, whose values may be text.
@@ -236,7 +236,7 @@ class IraceParameters(ReadableForm):
             parameter = self.parameters[question]
             if parameter.name not in given:
                 raise ValueError(f"`{parameter.name}` is active but has no value")
-            return parameter.answer(given.pop(parameter.name))
+            return parameter.decode(given.pop(parameter.name))
 
         found = Configuration(self.questions.ask_values(answer))
         if given:
@@ -250,8 +250,8 @@ class IraceParameters(ReadableForm):
         except ValueError:
             return False
 
-    def sample(self, count: int, rng: Generator) -> list[Values]:
-        """Draw configurations as irace draws its first ones: uniformly, again where they are forbidden."""
+    def sample(self, count: int, rng: "Generator") -> list[Values]:
+        """Draw configurations like the first ones of irace: uniformly, and again if they are forbidden."""
         found: list[Values] = []
         while len(found) < count:
             values = self.draw(rng)
@@ -260,18 +260,20 @@ class IraceParameters(ReadableForm):
         return found
 
     def member_share(self) -> float:
-        """Return the share of some draws that satisfy the constraints."""
-        rng = np.random.default_rng(0)
+        """Estimate the share of draws that satisfy the constraints."""
+        from numpy.random import default_rng
+
+        rng = default_rng(0)
         return sum(self._is_allowed(self.decode(self.draw(rng))) for _ in range(TRIED)) / TRIED
 
-    def draw(self, rng: Generator) -> Values:
-        """Return a configuration that irace may draw, perhaps a forbidden one."""
+    def draw(self, rng: "Generator") -> Values:
+        """Draw one configuration like irace, without a test of the forbidden combinations."""
         found: Values = {}
 
         def answer(question: str, _: Question) -> Any:
             parameter = self.parameters[question]
-            found[parameter.name] = parameter.drawn(rng)
-            return parameter.answer(found[parameter.name])
+            found[parameter.name] = parameter.draw(rng)
+            return parameter.decode(found[parameter.name])
 
         self.questions.ask_values(answer)
         return found
@@ -302,5 +304,5 @@ def _is_missing(value: Any) -> bool:
 
 
 def _cell(value: Value) -> str:
-    """Return a value as a cell of a table that R reads."""
+    """Return a value as a cell of a table in the syntax of R."""
     return r.quoted(value) if isinstance(value, str) else r.number_text(value)

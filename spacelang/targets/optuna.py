@@ -13,9 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import Any, ClassVar, Final, TypeAlias
-
-from numpy.random import Generator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir import domain as domains
 from spacelang.ir.configuration import Configuration
@@ -42,7 +40,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm, case_label
-from spacelang.targets._exports.python_conditions import FoundTests
+from spacelang.targets._exports.python_conditions import FoundValueTests
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import RandomDraws
@@ -57,6 +55,9 @@ from spacelang.targets._reduction_chain import (
     preserved_by_reductions,
 )
 from spacelang.text import unique_name
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 Parameters: TypeAlias = dict[str, Any]  # The parameters of a trial, by the names under which they were suggested
 MAX_DEPTH: Final = 8  # The maximum nesting depth of statements in generated code
@@ -159,7 +160,7 @@ class OptunaFunction(LibraryFunctionForm):
             return False
         return set(trial.params) == set(parameters)
 
-    def sample(self, count: int, rng: Generator) -> list[Parameters]:
+    def sample(self, count: int, rng: "Generator") -> list[Parameters]:
         """Return the parameters of `count` trials of a study with the random sampler of optuna."""
         optuna = import_optional("optuna")
         sampler = optuna.samplers.RandomSampler(seed=int(rng.integers(2**31 - 1)))
@@ -213,7 +214,7 @@ class _SourceWriter:
 
     def __init__(self, form: OptunaFunction) -> None:
         self._form, self._questions = form, form.questions
-        self._tests = FoundTests(form.questions.space, form.questions.names)
+        self._tests = FoundValueTests(form.questions.space, form.questions.names)
         inside = [parts for part in form.questions.every_part for parts in inner_parts(part)]
         alternatives = (parts for parts in inside if len(parts) > 1)
         contents: Iterable[UnfoldedPart | Parts] = chain(form.questions.parts, *inside, alternatives)

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import Any, ClassVar, Final, Literal, TypeAlias
-
-from numpy.random import Generator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
@@ -35,6 +33,9 @@ from spacelang.targets._lowering import OVERSIZED, Construct, Finding, Preservat
 from spacelang.targets._random_draws import RandomDraws
 from spacelang.targets._reduction_chain import UNIFORM, build_questions, findings_of, preserved_by_reductions
 from spacelang.text import count_with_noun
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 Parameters: TypeAlias = dict[str, Any]
 """The parameters of one candidate, as in `best_params_`; a whole configuration is under CONFIGURATION_KEY."""
@@ -165,7 +166,7 @@ class SearchDictionaries(LibraryFunctionForm):
         alike = self._by_keys.get(frozenset(parameters), ())
         return any(all(self._contains(entry, parameters[key]) for key, entry in each) for each in alike)
 
-    def sample(self, count: int, rng: Generator) -> list[Parameters]:
+    def sample(self, count: int, rng: "Generator") -> list[Parameters]:
         """Draw with `ParameterSampler`; without distributions it does not replace, and starts again when exhausted."""
         from sklearn.model_selection import ParameterGrid, ParameterSampler
 

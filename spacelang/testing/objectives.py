@@ -17,7 +17,7 @@ from spacelang.optimizers.random import Random
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.loop import run
-from spacelang.runtime.objective import FixedFidelitySetObjective, Objective
+from spacelang.runtime.objective import FixedFidelitySetObjective, Objective, identifying_settings
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.testing.search_tests import TickingClock
@@ -104,9 +104,10 @@ class ObjectiveConformance(ConformanceSuite):
         assert first.facts == second.facts
         assert first.facts.name
         assert first.facts.fingerprint
-        assert dict(first.further) == dict(second.further)
+        settings = identifying_settings(first)
+        assert dict(settings) == dict(identifying_settings(second))
         assert (first.metric.name, first.metric.formula) == (second.metric.name, second.metric.formula)
-        for each in (*first.further, *first.further.values(), first.metric.name, first.metric.formula, *first.recorded):
+        for each in (*settings, *settings.values(), first.metric.name, first.metric.formula, *first.recorded):
             assert isinstance(each, str)
             assert each
         assert first.bounds == second.bounds

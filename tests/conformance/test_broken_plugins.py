@@ -154,7 +154,6 @@ class Function:
     bounds = ()
     scale = None
     recorded = ()
-    further: ClassVar[dict[str, str]] = {}
     is_cheap = True
     route = None
 

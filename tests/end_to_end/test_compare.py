@@ -86,7 +86,6 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_compares_on_tables_and_draws(folder: Path) -> None:
-    pytest.importorskip("matplotlib")
     ended = spacelang(*COMPARE, "-o", "out", "--verbose", folder=folder)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("grid: 3 optimizers, 2 data sets, 3 seeds; 18 runs of 9 s\n")

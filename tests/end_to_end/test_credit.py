@@ -8,8 +8,6 @@ from sklearn.exceptions import ConvergenceWarning
 from spacelang.api import Space, load
 from tests.laws.example import EXAMPLE
 
-pytest.importorskip("xgboost")
-
 TREES = """\
 space trees
 stage estimator = DecisionTreeClassifier { max_depth : int[1, 20] = 5 }

@@ -482,7 +482,6 @@ def test_peers_need_no_spacelang() -> None:
 
 
 def test_the_defaults_of_lightgbm_are_measured_like_any_peer(datasets: Path, tmp_path: Path) -> None:
-    pytest.importorskip("lightgbm")
     for name in LOADERS:
         split = benchmark.split_table(datasets / f"{name}.csv.gz", 0)
         task = single_run.RunTask("lightgbm", split.metric, split.classes, len(split.training), 1.0, 0)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from lark import Lark
@@ -41,10 +42,30 @@ def test_it_has_all_commands_names_and_rules_and_works_without_a_network(site: P
         assert not [link for pair in loaded for link in pair if link.startswith(("http", "//"))], page
 
 
+def part_of_build(name: str) -> ModuleType:
+    """Import a module of `examples/documentation`."""
+    if (examples := str(ROOT / "examples")) not in sys.path:
+        sys.path.insert(0, examples)
+    return import_module(f"documentation.{name}")
+
+
+def test_every_document_is_a_page() -> None:
+    folders = ("spacelang", "grammars", "spaces", "examples", "tests")
+    found = (*ROOT.glob("*.md"), *(path for folder in folders for path in (ROOT / folder).rglob("*.md")))
+    assert {path.relative_to(ROOT).as_posix() for path in found} == part_of_build("pages").PAGES.keys()
+
+
 @pytest.mark.slow
+def test_every_word_in_the_diagrams_is_explained(site: Path) -> None:
+    page = (site / "reference" / "grammar.html").read_text(encoding="utf-8")
+    explained = part_of_build("grammar_diagrams").EXPLAINED
+    assert set(re.findall(r'href="#words"[^>]*>.*?<text[^>]*>([^<]*)', page)) == explained.keys()
+    drawn = set(re.findall(r'class="terminal[^"]*".*?<text[^>]*>([^<]*)', page))
+    assert drawn >= {"repeat", "tuple", "of", "simplex", "var", "let", "implies", "**", ":=", "subject to"}
+
+
 def test_a_link_that_leads_nowhere_stops_the_build(tmp_path: Path) -> None:
-    sys.path.insert(0, str(ROOT / "examples"))
-    pages = import_module("documentation.pages")
+    pages = part_of_build("pages")
     (tmp_path / "README.md").write_text("[gone](gone.md)\n", encoding="utf-8")
     with pytest.raises(FileNotFoundError, match=r"README.md: the link `gone.md` leads to no file"):
         pages.copy_pages(tmp_path, tmp_path / "site", "https://example.org")

@@ -67,6 +67,7 @@ EXCLUDED: Final = {
         "hours, and other tools; tests/end_to_end/test_default_benchmark.py runs the scripts on less",
     ),
     "examples/documentation/build.py": "tests/end_to_end/test_documentation_site.py builds the site",
+    "pip install --no-deps spacelang": "tests/end_to_end/test_light_installation.py tests what these lines install",
     "python examples/default/portfolio.py": "hours; tests/end_to_end/test_default_benchmark.py runs parts on less",
 }
 """The commands of `sh` blocks that are not run, by what stands in them, and why."""
@@ -167,7 +168,9 @@ def test_every_block_is_run() -> None:
     here = [*SESSIONS, *PYTHON, *SHELL, *SPACES]
     outputs = [after for before, after in pairwise(BLOCKS) if before.kind == "sh" and after.kind == "output"]
     drawings = [block for block in BLOCKS if block.kind == "text"]
-    others = [block for block in BLOCKS if block not in [*here, *outputs, *drawings]]
+    hooks = [block for block in BLOCKS if block.kind == "yaml"]  # which test_light_installation.py reads
+    others = [block for block in BLOCKS if block not in [*here, *outputs, *drawings, *hooks]]
+    assert {block.document for block in hooks} == {ROOT / "README.md"}
     assert {block.kind.split()[0] for block in others if block.document.name == "REFERENCE.md"} == {
         "json",
         "space-error",
@@ -283,13 +286,13 @@ def parse_only(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
             found.make_context(name, rest)
         case [pip, "install", *rest] if pip.endswith("pip"):
             names = [name for name in rest if not name.startswith("-")]
-            extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-                "optional-dependencies"
-            ]
+            project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+            extras = project["optional-dependencies"]
+            known = {"spacelang", *project["dependencies"], *extras["lsp"]}
             for name in names:
                 extra = re.fullmatch(r"(?:\.|spacelang)\[(\w+)\]", name)
                 peers = ROOT / name.partition("$name")[0]
-                assert extra[1] in extras if extra else peers.is_dir()
+                assert extra[1] in extras if extra else name in known or peers.is_dir()
         case ["for", "name", "in", *names]:
             assert all((ROOT / f"examples/default/peers/{name}.txt").is_file() for name in names)
         case _:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import optuna
 import pytest
 from sklearn.pipeline import Pipeline
 from test_documents import BLOCKS, CREDIT, DOCUMENTS, ROOT, outside_blocks
@@ -49,7 +50,6 @@ def test_it_counts_what_there_is() -> None:
 
 
 def test_both_ways_to_write_the_space_come_to_the_same() -> None:
-    optuna = pytest.importorskip("optuna")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     block = next(each.text for each in BLOCKS if each.text.count("def pipeline_of(trial)"))
     by_hand: dict[str, Any] = {}

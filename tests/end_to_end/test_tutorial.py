@@ -1,14 +1,12 @@
 """The tutorial of the documentation site runs as it is printed, from its first block to its last."""
 
-import os
 import re
 import runpy
-import subprocess
-import sys
+import shlex
 from pathlib import Path
 
 import pytest
-from commands import TIMEOUT, environment
+from commands import spacelang
 
 TUTORIAL = Path(__file__).parents[2] / "examples" / "documentation" / "tutorial.md"
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -18,17 +16,9 @@ def run_session(text: str, folder: Path) -> None:
     """Run each command, which must print the lines below it; `…` stands for any text."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, printed = part.partition("\n")
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        ended = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment(PATH=path),
-            shell=True,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
+        program, *arguments = shlex.split(command)
+        assert program == "spacelang"
+        ended = spacelang(*arguments, folder=folder)
         is_refused = printed.startswith(("error", "no:"))
         assert ended.returncode == (1 if is_refused else 0), ended.stderr
         pattern = ".*".join(map(re.escape, printed.strip().split("…")))

@@ -1,6 +1,6 @@
 """Laws of bounds that name hyperparameters: the same members, numbers, draws and documents as with constraints."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
@@ -12,16 +12,20 @@ from hypothesis import strategies as st
 import spacelang as sl
 from spacelang.analysis import check
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.ir.domain import Grid, Real, parts
+from spacelang.ir.domain import Grid, Real, Union, parts
 from spacelang.ir.membership import all_exclusions
 from spacelang.ir.range_bounds import range_bounds
+from spacelang.ir.space import Hyperparameter
+from spacelang.ir.walk import rebuild_tree
 from spacelang.report.reprs import space_html
 from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.difference import differences
+from spacelang.serialization.difference import Aspect, differences
 from spacelang.serialization.space_text import as_text
 from spacelang.syntax.printer import format_text
 from spacelang.testing.draw_functions import draw_integer, draw_one
 from spacelang.text import Source
+
+from . import brute
 
 LIMITS = {
     "a": lambda a, b: Fraction(a),  # noqa: ARG005
@@ -111,6 +115,41 @@ def test_texts_and_documents_keep_bounds(written: Bounded) -> None:
     bounds = [each for several in range_bounds(checked).values() for each in several]
     assert len(bounds) == len(checked.constraints)
     assert "require" not in space_html(checked, 1, None)
+
+
+@given(bounded(), bounded())
+def test_differences_show_bounds_as_ranges(first: Bounded, second: Bounded) -> None:
+    one, other = parsed(first.text), parsed(second.text)
+    if one is None or other is None:
+        return
+
+    def with_more_numbers(node: Hyperparameter) -> Hyperparameter:
+        """Return the node; `c` with a wider range, but the same bounds, as in a space that is restricted elsewhere."""
+        *others, part = parts(node.domain)
+        if node.name != "c" or not isinstance(part, Grid):
+            return node
+        wider = replace(part, upper=part.greatest + 1)
+        return replace(node, domain=Union((*others, wider)) if others else wider)
+
+    wider = replace(one.checked, root=rebuild_tree(one.checked.root, with_more_numbers))
+    for changed in (other.checked, wider):
+        found = differences(one.checked, changed)
+        assert bool(found) is (one.checked != changed)
+        assert not any(each.aspect is Aspect.CONSTRAINT for each in found)
+
+
+@given(st.data())
+def test_texts_state_bounds_of_chains_that_all_uses_have(data: st.DataObject) -> None:
+    limit = data.draw(st.sampled_from(("lo", "lo + 1", "step[1].lo")))
+    text = f"""abstract made
+stage step = made {{ lo : int[1, 3], hi : int[{limit}, 4] = 4 }}
+pipeline = repeat(step, 0, 2) -> GaussianNB"""
+    whole = sl.parse(text).checked
+    left_out = data.draw(st.sets(st.sampled_from(range(len(whole.constraints)))))
+    space = replace(whole, constraints=tuple(c for n, c in enumerate(whole.constraints) if n not in left_out))
+    text = as_text(space)
+    assert brute.configurations(sl.parse(text).checked) == brute.configurations(space)
+    assert ("require" not in text) is (not space.constraints or (not left_out and limit != "step[1].lo"))
 
 
 def test_a_bound_is_the_constraint() -> None:

@@ -12,7 +12,7 @@ import pytest
 from ConfigSpace import Configuration as Theirs
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.types import NotSet
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import spacelang
@@ -24,6 +24,7 @@ from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 from spacelang.targets._configspace import planning as _configspace_planning
+from spacelang.targets._configspace.encoded_domains import DECIMALS, round_like_configspace
 from spacelang.targets._lowering import LoweringResult, Preservation, RefusedError
 from spacelang.targets.configspace import Configspace
 from spacelang.testing import small_spaces
@@ -254,3 +255,12 @@ def test_configspace_takes_exactly_what_a_text_says(drawn: Drawn, seed: int) -> 
         Preservation.REWRITTEN,
         Preservation.APPROXIMATED,
     }
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@example(0.5e-13)
+@example(1.5e-13)
+@example(1e300)
+def test_numbers_are_rounded_as_configspace_rounds_them(number: float) -> None:
+    with np.errstate(over="ignore"):
+        assert round_like_configspace(number) == np.round(number, DECIMALS)

@@ -29,7 +29,7 @@ from spacelang.runtime.errors import BuildError, DataError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.preparation import plan_preparation
 from spacelang.serialization.definition import from_json, to_json
-from spacelang.solver.adapted_configuration import adapt, without_dropped_keys
+from spacelang.solver.adaptation_to_data import adapt_to_data, without_dropped_keys
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
 from spacelang.targets import TARGETS
@@ -223,9 +223,9 @@ def rest_of(space: ir.Space, document: dict[str, Any]) -> Configuration:
 def test_any_configuration_of_the_unbound_space_is_adapted_to_a_member(case: Drawn, seed: int) -> None:
     bound, unbound = case.space(CheckContext(case.sizes)), case.space(CheckContext(UNBOUND, keeps_all=True))
     for given_one in unbound.sample(5, seed=seed):
-        found = adapt(bound.counted, given_one)
+        found = adapt_to_data(bound.counted, given_one)
         assert first_exclusion(bound.checked, found.member) is None
-        assert adapt(bound.counted, found.member) == replace(found, dropped=(), changes=())
+        assert adapt_to_data(bound.counted, found.member) == replace(found, dropped=(), changes=())
         rest = {key: value for key, value in given_one.items() if key not in found.dropped}
         assert (given_one in bound) is (first_exclusion(bound.checked, Configuration(rest)) is None)
         assert not found.changes or given_one not in bound

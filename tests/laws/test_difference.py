@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from spacelang.api import parse
 from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.space import Choice, Node, Operator, Product, Space
-from spacelang.serialization.difference import Aspect, compare, count_common_structures, differences
+from spacelang.serialization.common_structures import count_common_structures
+from spacelang.serialization.difference import Aspect, compare, differences
 from spacelang.solver.counting import Structures
 
 from . import brute

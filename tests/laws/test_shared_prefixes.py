@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical
 from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import Request, Trial
 from spacelang.ir.validation import CrossValidation, Holdout, Validation
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
@@ -154,10 +154,17 @@ SETTINGS = st.sampled_from(
             validation=CrossValidation(2), metrics=("accuracy", "roc_auc"), training_score=True, predictions=True
         ),
         EvaluationSettings(
-            bounds=(Bound(Measure.SIZE, 1e6), Bound(Measure.DISPARITY, 1.0, scorer="accuracy", column="group"))
+            bounds=(
+                Bound(BoundedMeasure.SIZE, 1e6),
+                Bound(BoundedMeasure.DISPARITY, 1.0, scorer="accuracy", column="group"),
+            )
         ),
-        EvaluationSettings(bounds=(Bound(Measure.SIZE, 1e6),), constraints=(Constraint("wrong", meddling, 1.0),)),
-        EvaluationSettings(validation=CrossValidation(2), bounds=(Bound(Measure.LATENCY, 9.0),), training_score=True),
+        EvaluationSettings(
+            bounds=(Bound(BoundedMeasure.SIZE, 1e6),), constraints=(Constraint("wrong", meddling, 1.0),)
+        ),
+        EvaluationSettings(
+            validation=CrossValidation(2), bounds=(Bound(BoundedMeasure.LATENCY, 9.0),), training_score=True
+        ),
     )
 )
 LIMITS = st.sampled_from((1.0, 5_000.0, 10_000.0, 30_000.0, 1e9))

@@ -12,6 +12,7 @@ from spacelang.ir.task import (
     BYTES,
     SECONDS,
     Bound,
+    BoundedMeasure,
     Cost,
     CostGoal,
     Fidelity,
@@ -19,7 +20,6 @@ from spacelang.ir.task import (
     FunctionGoal,
     Goal,
     Limits,
-    Measure,
     Task,
     describe_bound,
     format_quantity,
@@ -67,11 +67,11 @@ columns = st.text(st.characters(codec="utf-8"), max_size=12) | trees.identifiers
 
 @st.composite
 def bounds(draw: st.DrawFn, kind: str) -> Bound:
-    measure, strict = draw(st.sampled_from(list(Measure))), draw(st.booleans())
-    if measure is Measure.DISPARITY:
+    measure, strict = draw(st.sampled_from(list(BoundedMeasure))), draw(st.booleans())
+    if measure is BoundedMeasure.DISPARITY:
         limit = draw(st.floats(1e-9, 1e3))
         return Bound(measure, limit, strict, draw(scorers(kind)), draw(columns))
-    return Bound(measure, draw(durations if measure is Measure.LATENCY else sizes), strict)
+    return Bound(measure, draw(durations if measure is BoundedMeasure.LATENCY else sizes), strict)
 
 
 shares = st.floats(0, 1, exclude_min=True, exclude_max=True)
@@ -154,9 +154,14 @@ def test_no_task_that_can_be_written_raises_and_every_problem_lies_in_it(task: a
 
 LIMITS = st.floats(0, 2**53, allow_subnormal=False).map(abs)
 READ = st.one_of(
-    st.builds(Bound, st.sampled_from([Measure.LATENCY, Measure.SIZE]), LIMITS, st.booleans()),
+    st.builds(Bound, st.sampled_from([BoundedMeasure.LATENCY, BoundedMeasure.SIZE]), LIMITS, st.booleans()),
     st.builds(
-        Bound, st.just(Measure.DISPARITY), LIMITS, st.booleans(), st.sampled_from(sorted(SCORERS)), st.text(min_size=1)
+        Bound,
+        st.just(BoundedMeasure.DISPARITY),
+        LIMITS,
+        st.booleans(),
+        st.sampled_from(sorted(SCORERS)),
+        st.text(min_size=1),
     ),
     st.builds(FunctionBound, st.from_regex(r"[a-z_]\w*", fullmatch=True), st.floats(0, allow_infinity=False).map(abs)),
 )

@@ -19,7 +19,7 @@ from trying import few
 
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
+from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import Measurement, Status
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage import records as rows_of_trials
@@ -41,7 +41,7 @@ from spacelang.runtime.storage.trial_columns import (
     trials_frame,
 )
 
-BOUNDS = (Bound(Measure.LATENCY, 1e-4), FunctionBound("leaves", 4.0))
+BOUNDS = (Bound(BoundedMeasure.LATENCY, 1e-4), FunctionBound("leaves", 4.0))
 METRICS = ("accuracy", "neg_log_loss")
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 MAYBE_FINITE = st.none() | FINITE

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -13,6 +14,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Real
 from spacelang.ir.search_protocol import Ask, SearchEvent
 from spacelang.ir.trial import Request, Trial
+from spacelang.runtime.black_box import BlackBoxObjective
+from spacelang.runtime.objective import identifying_settings
+from spacelang.runtime.storage.header import DataFacts
 from spacelang.testing import driving, faults
 
 REQUEST = Request(Configuration({"a": 1}))
@@ -109,3 +113,17 @@ def test_pickled_pipelines_find_their_steps_by_old_names(module: str, old: str, 
     with pytest.warns(DeprecationWarning, match="was renamed"):
         found = pickle.loads(f"c{module}\n{old}\n.".encode())
     assert found.__name__ == new
+
+
+def test_a_plug_in_may_override_an_attribute_under_its_old_name() -> None:
+    class OldObjective(BlackBoxObjective):
+        further = MappingProxyType({"version": "2"})
+
+    class NewObjective(OldObjective):
+        identifying_settings = MappingProxyType({"version": "3"})
+
+    facts = DataFacts("box", 0, 0, "1")
+    with pytest.warns(DeprecationWarning, match="`identifying_settings`"):
+        assert identifying_settings(OldObjective(facts)) == {"version": "2"}
+    assert identifying_settings(NewObjective(facts)) == {"version": "3"}
+    assert identifying_settings(BlackBoxObjective(facts)) == {}

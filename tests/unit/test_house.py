@@ -110,6 +110,11 @@ def test_third_party_libraries_of_a_run_stay_in_the_rooms_that_fit() -> None:
             assert not {name.partition(".")[0] for name in facts_of(path).imported} & set(HEAVY), path
 
 
+def test_no_test_is_skipped_for_want_of_a_package_that_dev_installs() -> None:
+    texts = (path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py"))
+    assert {name for text in texts for name in re.findall(r'importorskip\("([\w.]+)"', text)} == {"catboost"}
+
+
 def test_no_two_test_modules_have_one_name() -> None:
     """Else pytest cannot collect both, as folders of tests are no packages; helpers shadow each other."""
     modules = [path for path in TESTS.rglob("*.py") if not (path.parent / "__init__.py").exists()]

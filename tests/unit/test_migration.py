@@ -124,6 +124,22 @@ def test_names_can_be_swapped_and_include_what_is_below() -> None:
     assert dict(swapped) == {"b": "X", "b.p": 1, "a": "Y", "a.r": 2, "ab": 3}
 
 
+def test_trials_outside_a_bound_are_dropped_with_the_bound_as_reason(tmp_path: Path) -> None:
+    path, grid = tmp_path / "old.db", "abstract Net\nstage e = Net { lo : int[1, 4], hi : int[1, 4] }\n"
+    new = sl.parse("abstract Net\nstage e = Net { lo : int[1, 4], hi : int[lo, 4], top : int[hi, 9] }\n")
+    sl.search(
+        sl.parse(grid), objective=lambda given: given["e.lo"], optimizer="random", trials=16, workers=0, store=path
+    )
+    with Store.read(path) as run:
+        found = migrate_trials(run, new.counted)
+        given = {record.index: record.trial.request.configuration for record in run.records()}
+    assert {each.trial for each in found.migrated} == {
+        number for number, at in given.items() if at["e.lo"] <= at["e.hi"]
+    }
+    assert all(each.configuration in new and set(each.filled) == {"e.top"} for each in found.migrated)
+    assert {each.reason for each in found.dropped} == {"this combination breaks the bound `lo` of `e.hi`"}
+
+
 @pytest.mark.parametrize("others", ["", "{none} | "])
 def test_values_of_a_set_become_tuples(tmp_path: Path, others: str) -> None:
     old = "abstract Net\nstage e = Net { t : {(1,), (2, 3), (9, 9)} }\n"

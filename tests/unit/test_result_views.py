@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib import pyplot
 from pages import Page
 
 import spacelang as sl
@@ -45,7 +46,6 @@ def test_a_page_of_scored_rows_has_their_test_score() -> None:
 
 
 def test_plots_show_the_data_of_the_page(result: sl.Result) -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
     axes = result.plot()
     (curve,) = (line for line in axes.lines if line.get_label() == "incumbent")
     assert [*curve.get_ydata()][:-1] == [*result.incumbent["loss"]]
@@ -58,7 +58,6 @@ def test_plots_show_the_data_of_the_page(result: sl.Result) -> None:
 
 
 def test_the_plot_of_several_objectives_is_their_front() -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
 
     def both(configuration: Any) -> dict[str, float]:
         return {"error": loss(configuration), "size": 1 / loss(configuration)}
@@ -75,7 +74,6 @@ def test_the_plot_of_several_objectives_is_their_front() -> None:
 
 
 def test_what_cannot_be_plotted_is_refused_with_the_reason(result: sl.Result) -> None:
-    pytest.importorskip("matplotlib")
     with pytest.raises(ValueError, match=r"`importanc` is not a plot .*did you mean `importance`\?"):
         result.plot("importanc")
     with pytest.raises(ValueError, match="the run has one objective"):

@@ -208,7 +208,10 @@ def test_every_option_survives_a_resume(tmp_path: Path, monkeypatch: pytest.Monk
         name: wanted[name] for name in wanted.keys() - APART
     }
     with pytest.raises(StoreError, match="has used up its budget of `--trials`: 1 trial in"):
-        resumed_options(Path("run.db"), time="20m")
+        resumed_options(Path("run.db"))
+    longer = resumed_options(Path("run.db"), time="20m")
+    limits = {"time": "20m", "search_time": "6m", "trials": None}
+    assert {name: longer[name] for name in limits} == limits, "what is used up is replaced, what is left stays"
 
 
 def test_options_of_processes_survive_a_resume(tmp_path: Path) -> None:

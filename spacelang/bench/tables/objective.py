@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from math import isnan
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -34,7 +33,6 @@ class TableObjective:
     """The objective of a search over a space and a loss table; raises DataError if the table lacks something."""
 
     is_cheap = True
-    further: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, structures: Structures, table: LossTable, *, limits: Limits = UNLIMITED) -> None:
         """Check the table; a trial that took longer than `limits` when it was recorded counts as a timeout."""

@@ -21,7 +21,7 @@ SINGLE_FIDELITY: Final = (1,)  # The fidelities of a black box that has only one
 AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
 
 
-@renamed_attributes(check_sizes="check_fidelities")
+@renamed_attributes(check_sizes="check_fidelities", further="identifying_settings")
 @dataclass(frozen=True)
 class BlackBoxObjective:
     """The facts of a run on a black box.
@@ -50,8 +50,8 @@ class BlackBoxObjective:
         return tuple(LossName.of_formula(each.loss_formula) for each in self.goals) if len(self.goals) > 1 else ()
 
     @property
-    def further(self) -> Mapping[str, str]:
-        """The names of several objectives, if there are any."""
+    def identifying_settings(self) -> Mapping[str, str]:
+        """The names of the objectives if there are several; otherwise empty."""
         return {OBJECTIVES_SETTING: objectives_text(self.objective_names)} if self.objective_names else {}
 
     @property

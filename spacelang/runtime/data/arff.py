@@ -20,10 +20,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_array
 
+from spacelang.ir.float_limits import EXACT_INTEGER_LIMIT
 from spacelang.runtime.data.table_files import FETCH_AGAIN, TRUNCATED_REMEDY
 from spacelang.runtime.data.tables import INDEX_TYPE, SparseTable
 from spacelang.runtime.errors import DataError
-from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
 
 CHUNK_ROWS: Final = 65_536  # The number of rows that are held as text at a time
 QUOTED: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""

@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 
 from spacelang.catalog.packages import allow_imports, allowed_folders
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME, DataColumn
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.space import Space, operators
-from spacelang.ir.task import AnyBound, Bound, Measure
+from spacelang.ir.task import AnyBound, Bound, BoundedMeasure
 from spacelang.ir.trial import LossScale, Request, TestScore, Trial, UnseenRowsMeasurement
 from spacelang.ir.validation import Validation
 from spacelang.runtime import final_fit
@@ -73,6 +74,7 @@ _SIBLING_PACKAGES: Final = "beside"
 """The key of the pickled state that holds the folders of imported sibling packages, which are not installed."""
 
 
+@renamed_attributes(further="identifying_settings")
 class DataObjective:
     """The objective of one space and data set, which raises InputError for problems that would fail every trial."""
 
@@ -154,12 +156,12 @@ class DataObjective:
         return (*metrics, "training_loss") if self._settings.training_score else metrics
 
     @property
-    def further(self) -> Mapping[str, str]:
-        """The further settings, as text by name, that two equal runs have in common.
+    def identifying_settings(self) -> Mapping[str, str]:
+        """The settings that belong to the identity of a run, as text by name.
 
-        These are settings of what is recorded that differ from the defaults (as JSON), a scorer and sample weights of
-        the program, fingerprints of the test rows and of the groups and times of the rows, and the columns whose
-        missing values earlier versions imputed.
+        These are the settings of recording that differ from their defaults (as JSON), descriptions of the user's
+        scorer and sample weights, fingerprints of the test rows and of the groups and times of the rows, and the
+        columns whose missing values earlier versions imputed.
         """
         names = ("metrics", "training_score", "predictions")
         chosen = {name: (getattr(self._settings, name), getattr(folds.DEFAULT_SETTINGS, name)) for name in names}
@@ -505,4 +507,4 @@ def _unshared_seconds(cost: float, account: CacheTimeAccount) -> float | None:
 
 
 def _grouping_columns(settings: EvaluationSettings) -> Iterable[str]:
-    return dict.fromkeys(bound.column for bound in settings.bounds if bound.measure is Measure.DISPARITY)
+    return dict.fromkeys(bound.column for bound in settings.bounds if bound.measure is BoundedMeasure.DISPARITY)

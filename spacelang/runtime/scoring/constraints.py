@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from spacelang.ir.task import FunctionBound, Measure
+from spacelang.ir.task import BoundedMeasure, FunctionBound
 from spacelang.runtime.errors import InputError
 
 
@@ -70,7 +70,7 @@ def function_bound(name: object, limit: float) -> FunctionBound:
     """Return the bound of a function by its name; raise ConstraintError for an invalid name or limit."""
     if not (isinstance(name, str) and name.isidentifier()):
         raise ConstraintError(f"invalid constraint name `{name}`", "use one word, such as `leaves`")
-    if name in {measure.value for measure in Measure}:
+    if name in {measure.value for measure in BoundedMeasure}:
         help_text = f"write `subject to {name} …` in the task, or choose another name for the function"
         raise ConstraintError(f"`{name}` is the name of a built-in measure", help_text)
     number = _to_float(limit)

@@ -10,7 +10,7 @@ from typing import Any, Final, Self, assert_never
 import numpy as np
 import pandas as pd
 
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.scoring.metric import LossFunction, scorer_of
@@ -79,11 +79,11 @@ def measure_bound(
 ) -> float:
     """Return the value of a bound (seconds per row, bytes, range of scores) or nan; raise what the pipeline raises."""
     match bound.measure:
-        case Measure.LATENCY:
+        case BoundedMeasure.LATENCY:
             return latency(pipeline, fold.held_out, len(fold.held_out_target), clock, writes=writes)
-        case Measure.SIZE:
+        case BoundedMeasure.SIZE:
             return float(pickled_size(pipeline))
-        case Measure.DISPARITY:
+        case BoundedMeasure.DISPARITY:
             groups = fold.groups[bound.column]
             return disparity(scorer_of(bound.scorer), answers, fold.held_out_target, groups)
         case _:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from spacelang.ir.loss_name import LossName
-from spacelang.ir.task import AnyBound, Bound, Cost, CostGoal, Measure
+from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, Cost, CostGoal
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FittedFold:
-    """A pipeline fitted on a fold in `seconds`; `predictor`, its last step, takes `held_out`, transformed for it."""
+    """A pipeline fitted on a fold in `seconds`; `predictor` is its last step, which takes the rows `held_out`."""
 
     pipeline: Any
     predictor: Any
@@ -58,8 +58,8 @@ class FittedFold:
 class FoldScores:
     """The scores of a pipeline on one fold; nan is undefined.
 
-    `constraints`, `metrics` and `further`, the objectives after the loss, are in the order of the scorer's.
-    `predictions` have the form of `Trial.predictions`; they are None if they were not requested, or could not be
+    `constraints`, `metrics` and `other_objectives` (all but the loss) are in the order of the `PipelineScorer`.
+    `predictions` have the format of `Trial.predictions`. They are None if they were not requested or could not be
     computed.
     """
 
@@ -68,7 +68,7 @@ class FoldScores:
     metrics: tuple[float, ...] = ()
     training_loss: float = math.nan
     predictions: npt.NDArray[np.float64] | None = None
-    further: tuple[float, ...] = ()
+    other_objectives: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class PipelineScorer:
     """The measurements of every trial: its loss, its bounded quantities and its recorded metrics.
 
     `bounds` are those of the task, `constraints` those of the user, `scorers` are pairs of name and function. `classes`
-    is the number of classes, 0 for regression, or None if predictions are not stored. `further` are the objectives
-    after the loss.
+    is the number of classes, 0 for regression, or None if predictions are not stored. `other_objectives` are all but
+    the loss.
     """
 
     metric: Metric
@@ -87,12 +87,14 @@ class PipelineScorer:
     scorers: tuple[tuple[str, LossFunction], ...] = ()
     training_score: bool = False
     classes: int | None = None
-    further: tuple[Metric | Cost, ...] = ()
+    other_objectives: tuple[Metric | Cost, ...] = ()
 
     @property
     def objective_names(self) -> tuple[LossName, ...]:
         """The names of several objectives, the loss first; empty if the loss is the only one."""
-        names = [each if isinstance(each, Metric) else LossName(each.value, each.value) for each in self.further]
+        names = [
+            each if isinstance(each, Metric) else LossName(each.value, each.value) for each in self.other_objectives
+        ]
         return (self.metric, *names) if names else ()
 
     @property
@@ -116,7 +118,9 @@ class PipelineScorer:
             return FoldScores(
                 loss,
                 metrics=tuple(_score_or_nan(scorer, answers, None, fold.held_out_target) for _, scorer in self.scorers),
-                further=tuple(self._objective(each, fitted, answers, fold, writes) for each in self.further),
+                other_objectives=tuple(
+                    self._objective(each, fitted, answers, fold, writes) for each in self.other_objectives
+                ),
                 predictions=self._predictions(answers),
                 training_loss=self._training_loss(fitted.pipeline, fold, fidelity, writes),
                 # Functions of the user come last: they may change the pipeline, and nothing is measured afterwards.
@@ -145,7 +149,7 @@ class PipelineScorer:
         if not math.isfinite(loss):
             reason = f"the {self.metric.name} is {loss}"
             return Trial(request, None, cost, Status.INVALID, reason, cost_alone=cost_alone)
-        values = (loss, *_means([each.further for each in judgements])) if self.further else ()
+        values = (loss, *_means([each.other_objectives for each in judgements])) if self.other_objectives else ()
         objectives = tuple(zip((each.formula for each in self.objective_names), values, strict=True))
         for name, value in objectives:
             if not math.isfinite(value):
@@ -168,12 +172,12 @@ class PipelineScorer:
     @property
     def _measures_more(self) -> bool:
         records = bool(self.scorers) or self.training_score or self.classes is not None
-        return records or bool(self.bounds) or bool(self.constraints) or bool(self.further)
+        return records or bool(self.bounds) or bool(self.constraints) or bool(self.other_objectives)
 
     def _objective(
         self, objective: Metric | Cost, fitted: FittedFold, answers: CachedPredictions, fold: Fold, writes: bool
     ) -> float:
-        """Return the value of an objective after the loss; raise what the pipeline raises."""
+        """Return the value of an objective other than the loss; raise what the pipeline raises."""
         match objective:
             case Metric():
                 return objective.loss(answers, fitted.held_out, fold.held_out_target)
@@ -208,7 +212,7 @@ def make_pipeline_scorer(
 ) -> PipelineScorer:
     """Create the scorer of a run; raise MetricError for unsuitable metrics, and ConstraintError for equal names."""
     for bound in settings.bounds:
-        if bound.measure is Measure.DISPARITY:
+        if bound.measure is BoundedMeasure.DISPARITY:
             check_metric(named_metric(bound.scorer), dataset)
     names = tuple(dict.fromkeys(settings.metrics))
     for name in names:
@@ -218,17 +222,17 @@ def make_pipeline_scorer(
     else:
         metric = default_metric(dataset) if settings.goal is None else goal_metric(settings.goal)
     check_metric(metric, dataset)
-    further = tuple(
+    other_objectives = tuple(
         each.measure if isinstance(each, CostGoal) else goal_metric(each) for each in settings.further_goals
     )
-    for each in further:
+    for each in other_objectives:
         if isinstance(each, Metric):
             check_metric(each, dataset)
     _check_unique_names(settings.constraints)
     scorers = tuple((name, scorer_of(name)) for name in names)
     classes, bounds = len(dataset.classes) if settings.predictions else None, settings.bounds
     own, training_score = settings.constraints, settings.training_score
-    return PipelineScorer(metric, bounds, clock, own, scorers, training_score, classes, further)
+    return PipelineScorer(metric, bounds, clock, own, scorers, training_score, classes, other_objectives)
 
 
 def prediction_array(answers: Any, classes: int) -> npt.NDArray[np.float64]:

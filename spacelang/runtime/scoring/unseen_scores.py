@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.ir.task import AnyBound, Bound, Measure
+from spacelang.ir.task import AnyBound, Bound, BoundedMeasure
 from spacelang.ir.trial import TestScore, UnseenRowsMeasurement
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import describe_exception
@@ -268,11 +268,11 @@ def _measure_or_reason(bound: AnyBound, measure: Callable[[], UnseenRowsMeasurem
 
 def _measure(bound: Bound, subject: _MeasuredPipeline) -> UnseenRowsMeasurement:
     match bound.measure:
-        case Measure.LATENCY:
+        case BoundedMeasure.LATENCY:
             return _measure_latency(bound, subject)
-        case Measure.SIZE:
+        case BoundedMeasure.SIZE:
             return UnseenRowsMeasurement(bound, float(measures.pickled_size(subject.pipeline)))
-        case Measure.DISPARITY:
+        case BoundedMeasure.DISPARITY:
             return _measure_disparity(bound, subject)
         case _:
             assert_never(bound.measure)

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
+from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import TestScore, UnseenRowsMeasurement
 from spacelang.runtime.storage import records, store_file
 from spacelang.runtime.storage.records import Row
@@ -181,7 +181,7 @@ def load_unseen_score(connection: sqlite3.Connection) -> StoredUnseenScore | Non
 
 def _load_bounds(connection: sqlite3.Connection) -> tuple[UnseenRowsMeasurement, ...]:
     rows = TEST_BOUND_TABLE.fetch(connection, "SELECT * FROM test_bounds ORDER BY place")
-    what = "a bound measured on the test rows"
+    what = "the measurement of a bound on the test rows"
     values = [records.verify_and_strip_digest(row, records.TEST_BOUND_TYPES, what) for row in rows]
     return tuple(UnseenRowsMeasurement(_parse_bound(text), *found) for _, text, *found in values)
 
@@ -195,7 +195,9 @@ def _bound_text(bound: AnyBound) -> str:
 
 def _parse_bound(text: str) -> AnyBound:
     facts = json.loads(text)
-    return Bound(**facts | {"measure": Measure(facts["measure"])}) if "measure" in facts else FunctionBound(**facts)
+    return (
+        Bound(**facts | {"measure": BoundedMeasure(facts["measure"])}) if "measure" in facts else FunctionBound(**facts)
+    )
 
 
 def _bound_row(place: int, reached: UnseenRowsMeasurement) -> Row:

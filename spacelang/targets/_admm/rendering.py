@@ -8,7 +8,7 @@ from typing import Final
 from spacelang.grouping import group_by_key
 from spacelang.ir.expr import mentioned_addresses
 from spacelang.ir.space import Constraint
-from spacelang.ir.task import Bound, Measure, describe_bound
+from spacelang.ir.task import Bound, BoundedMeasure, describe_bound
 from spacelang.serialization.syntax_nodes import expression_speller, show_expression
 from spacelang.solver.counting import Structures
 from spacelang.targets._admm.configuration_converter import ConfigurationConverter
@@ -19,7 +19,7 @@ from spacelang.targets._text_and_dot import quote_dot, wrap_words
 from spacelang.text import NO_SPAN, count_with_noun
 
 MAX_CONSTRAINT_LINES: Final = 40  # The maximum number of constraints in the text; the JSON document has all of them
-UNITS: Final = {Measure.LATENCY: "seconds", Measure.SIZE: "bytes", Measure.DISPARITY: "score"}
+UNITS: Final = {BoundedMeasure.LATENCY: "seconds", BoundedMeasure.SIZE: "bytes", BoundedMeasure.DISPARITY: "score"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-import numpy as np
-
 from spacelang.ir import domain as domains
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, parts
+from spacelang.ir.float_limits import EXACT_INTEGER_LIMIT
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, is_number
@@ -21,7 +20,6 @@ from spacelang.reductions.domains import (
     scaling_exponent,
 )
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, FreeHyperparameterDraw
-from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
 from spacelang.solver.domain_cells import log_uniform_probability, probability_of_cell
 
 FlatValue: TypeAlias = str | bool | int | float
@@ -247,8 +245,11 @@ def _scaled_prior(
 
 
 def round_like_configspace(number: float) -> float:
-    """Round a number as ConfigSpace rounds all floats."""
-    return float(np.round(number, DECIMALS)) + 0.0
+    """Round a number as ConfigSpace rounds all floats: like `np.round`, which leaves integers unchanged."""
+    if isinstance(number, int):
+        return float(number)
+    scaled = number * 10.0**DECIMALS
+    return (round(scaled) if math.isfinite(scaled) else scaled) / 10.0**DECIMALS + 0.0
 
 
 def _round_down(number: float) -> float:

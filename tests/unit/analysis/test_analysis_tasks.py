@@ -8,7 +8,7 @@ from spelled import found, one, space
 from spacelang.analysis import CheckContext, check
 from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.ir.task import Bound, Fidelity, Goal, Limits, Measure, Task
+from spacelang.ir.task import Bound, BoundedMeasure, Fidelity, Goal, Limits, Task
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.text import Source
 
@@ -44,9 +44,9 @@ def test_a_whole_block() -> None:
         "classification",
         Goal("minimize", "roc_auc", from_one=True),
         (
-            Bound(Measure.LATENCY, 1e-05),
-            Bound(Measure.DISPARITY, 0.1, scorer="roc_auc", column="age_group"),
-            Bound(Measure.SIZE, 2e6, strict=True),
+            Bound(BoundedMeasure.LATENCY, 1e-05),
+            Bound(BoundedMeasure.DISPARITY, 0.1, scorer="roc_auc", column="age_group"),
+            Bound(BoundedMeasure.SIZE, 2e6, strict=True),
         ),
         Holdout(0.3),
         Fidelity(100, 2.0),
@@ -76,13 +76,16 @@ def test_goals(line: str, goal: Goal) -> None:
 @pytest.mark.parametrize(
     ("line", "bound"),
     [
-        ("predict_latency < 2ms", Bound(Measure.LATENCY, 0.002, strict=True)),
-        ("10us >= predict_latency", Bound(Measure.LATENCY, 1e-05)),
-        ("0.5s > predict_latency", Bound(Measure.LATENCY, 0.5, strict=True)),
-        ("pickled_size <= 1_500kB", Bound(Measure.SIZE, 1.5e6)),
-        ("pickled_size <= 0.0015GB", Bound(Measure.SIZE, 1.5e6)),
-        ('disparity(accuracy, "age group") <= 0', Bound(Measure.DISPARITY, 0, scorer="accuracy", column="age group")),
-        ("disparity(f1, log) <= 1e-3", Bound(Measure.DISPARITY, 0.001, scorer="f1", column="log")),
+        ("predict_latency < 2ms", Bound(BoundedMeasure.LATENCY, 0.002, strict=True)),
+        ("10us >= predict_latency", Bound(BoundedMeasure.LATENCY, 1e-05)),
+        ("0.5s > predict_latency", Bound(BoundedMeasure.LATENCY, 0.5, strict=True)),
+        ("pickled_size <= 1_500kB", Bound(BoundedMeasure.SIZE, 1.5e6)),
+        ("pickled_size <= 0.0015GB", Bound(BoundedMeasure.SIZE, 1.5e6)),
+        (
+            'disparity(accuracy, "age group") <= 0',
+            Bound(BoundedMeasure.DISPARITY, 0, scorer="accuracy", column="age group"),
+        ),
+        ("disparity(f1, log) <= 1e-3", Bound(BoundedMeasure.DISPARITY, 0.001, scorer="f1", column="log")),
     ],
 )
 def test_bounds(line: str, bound: Bound) -> None:

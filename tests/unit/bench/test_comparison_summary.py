@@ -80,7 +80,6 @@ def test_the_table_is_latex() -> None:
 
 
 def test_figures_are_drawn() -> None:
-    pytest.importorskip("matplotlib")
     found = Comparison(made(data=("one",), seeds=2))
     assert [each.get_title() for each in found.plot().axes] == ["one"]
     assert len(found.plot("ranks").axes) == 2

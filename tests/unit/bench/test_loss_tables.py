@@ -31,7 +31,7 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.expr import BranchTest
 from spacelang.ir.search_protocol import Search, ask_all
 from spacelang.ir.space import Branch, Operator, Space
-from spacelang.ir.task import Bound, Limits, Measure, Task
+from spacelang.ir.task import Bound, BoundedMeasure, Limits, Task
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Measurement, Request, Status, Trial
 from spacelang.plugins import OptionError
 from spacelang.runtime.budget import Budget
@@ -59,7 +59,7 @@ IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
 SYLVINE = Path(__file__).parents[4] / "shared" / "data" / "tables" / "sylvine.npz"
 given_table = pytest.mark.skipif(not SYLVINE.is_file(), reason="the shared data is not there")
 
-BOUND = Bound(Measure.LATENCY, 0.5)
+BOUND = Bound(BoundedMeasure.LATENCY, 0.5)
 
 
 def answers(table: LossTable, space: Space, **options: Any) -> TableObjective:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from spacelang.encodings.integer_codes import IntegerEncoding
-from spacelang.encodings.row_encodings import DomainEncoding, exact_encoding, unencodable_domains, unit_encoding
+from spacelang.encodings.row_encodings import DomainEncoding, exact_encoding, unit_encoding
 from spacelang.ir.domain import Categorical, Grid, Real, Union
+from spacelang.ir.float_limits import unencodable_domains
 from spacelang.ir.space import Hyperparameter, Operator, Space
 from spacelang.sampling.batch_builder import encode_values
 from spacelang.sampling.value_codes import decode_values

@@ -196,6 +196,14 @@ def test_completion(text: str, expected: set[str]) -> None:
     assert "C = 1,\n" not in text or "C" not in found, "parameters that the body has already are not offered"
 
 
+def test_shares_of_a_simplex_are_members_of_their_body() -> None:
+    mix = "abstract mix { simplex a, b = (0.5, 0.5)\n c : bool }\n"
+    assert {"a", "b", "c"} <= set(labels(f"{mix}stage e = mix {{\n ¦\n}}\n"))
+    found = labels(f"{mix}stage e = mix {{\n simplex a, b\n ¦\n}}\n")
+    assert "c" in found
+    assert not {"a", "b"} & set(found)
+
+
 def test_nothing_is_completed_in_comments_and_strings() -> None:
     assert labels("# sta¦") == []
     assert labels('space a "sta¦') == []

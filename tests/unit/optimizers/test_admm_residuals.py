@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
+from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.optimizers._admm.algebra import ConstraintResiduals, ResidualUnits, constraint_values
 
@@ -158,12 +158,12 @@ def test_many_constraints_and_points_at_once(
 
 def test_a_bound_below_0_is_refused() -> None:
     with pytest.raises(ValueError, match=r"`predict_latency` is below 0: -1\.0"):
-        ConstraintResiduals.from_bounds([FunctionBound("leaves", 3.0), Bound(Measure.LATENCY, -1.0)], 1.0)
+        ConstraintResiduals.from_bounds([FunctionBound("leaves", 3.0), Bound(BoundedMeasure.LATENCY, -1.0)], 1.0)
 
 
 def test_measurements_are_those_of_trials() -> None:
     """Of users' functions too; the latency in seconds and the leaves count alike."""
-    bounds: tuple[AnyBound, ...] = (Bound(Measure.LATENCY, 1e-5), FunctionBound("leaves", 100.0))
+    bounds: tuple[AnyBound, ...] = (Bound(BoundedMeasure.LATENCY, 1e-5), FunctionBound("leaves", 100.0))
     request = Request(Configuration({}))
     values = (2e-5, nan)
     found = tuple(Measurement(bound, value) for bound, value in zip(bounds, values, strict=True))

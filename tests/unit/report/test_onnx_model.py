@@ -1,9 +1,9 @@
 """ONNX models predict what their pipelines predict, or are refused with the step that is not covered."""
 
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
@@ -19,9 +19,6 @@ from sklearn.tree import DecisionTreeClassifier
 from spacelang.report import onnx_model as onnx
 from spacelang.runtime.errors import BuildError, InputError
 
-needs_onnx = pytest.mark.skipif(
-    find_spec("skl2onnx") is None or find_spec("onnxruntime") is None, reason="the extra `onnx` is not installed"
-)
 ROWS = 300
 
 
@@ -63,7 +60,6 @@ def features_for(name: str, whole: pd.DataFrame) -> pd.DataFrame:
     return whole if name == "text" else whole.drop(columns="town")
 
 
-@needs_onnx
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_a_model_predicts_labels_and_probabilities(name: str) -> None:
     whole, labels, _ = table()
@@ -72,8 +68,7 @@ def test_a_model_predicts_labels_and_probabilities(name: str) -> None:
     content, inputs = onnx.onnx_model(fitted, given, ["trial 1"])
     assert len(inputs) == (5 if name == "text" else 1)
     numbers = given.astype({each: np.float32 for each in given if each != "town"})
-    runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     feed = (
         {
             each.replace(" ", "_"): numbers[[each]].to_numpy(dtype=object if each == "town" else np.float32)
@@ -89,7 +84,6 @@ def test_a_model_predicts_labels_and_probabilities(name: str) -> None:
     assert session.get_modelmeta().custom_metadata_map["provenance"] == "trial 1"
 
 
-@needs_onnx
 @pytest.mark.parametrize("last", [Ridge(), HistGradientBoostingRegressor(max_iter=20)])
 def test_a_model_predicts_numbers(last: Any) -> None:
     given, _, numbers = table()
@@ -110,7 +104,6 @@ REFUSED = {
 }
 
 
-@needs_onnx
 @pytest.mark.parametrize("reason", REFUSED)
 def test_a_step_that_is_not_covered_is_named(reason: str) -> None:
     whole, labels, _ = table()
@@ -120,7 +113,6 @@ def test_a_step_that_is_not_covered_is_named(reason: str) -> None:
     assert reason in raised.value.message
 
 
-@needs_onnx
 def test_a_missing_text_is_refused() -> None:
     given, labels, _ = table()
     fitted = prepared(DecisionTreeClassifier()).fit(given, labels)

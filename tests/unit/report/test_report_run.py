@@ -9,7 +9,7 @@ from rich.console import Console
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import ask_all
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits
 from spacelang.report.progress import SECONDS_BETWEEN_LINES, LiveProgress, PlainProgress, progress_listener
@@ -219,8 +219,8 @@ def test_the_document_tells_what_became_of_the_best_on_all_rows():
     assert found["passed_over"] == [{"trial": 2, "status": "crash", "reason": "signal 11"}]
 
 
-FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="sex")
-SMALL = Bound(Measure.SIZE, 2e6, strict=True)
+FAIR = Bound(BoundedMeasure.DISPARITY, 0.1, scorer="accuracy", column="sex")
+SMALL = Bound(BoundedMeasure.SIZE, 2e6, strict=True)
 
 
 def constrained(*trials: tuple[float, float, float], seconds: float = 0.0) -> Outcome:

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from spacelang.ir import trial
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
+from spacelang.ir.task import AnyBound, Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial, UnseenRowsMeasurement
 from spacelang.report.trial_results import describe_constraints, score_document
 
-FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="sex")
-SMALL = Bound(Measure.SIZE, 2e6, strict=True)
+FAIR = Bound(BoundedMeasure.DISPARITY, 0.1, scorer="accuracy", column="sex")
+SMALL = Bound(BoundedMeasure.SIZE, 2e6, strict=True)
 LEAVES = FunctionBound("leaves", 10.0)
-FAST = Bound(Measure.LATENCY, 1e-5)
+FAST = Bound(BoundedMeasure.LATENCY, 1e-5)
 
 numbers = st.floats(0, 1e7)
 

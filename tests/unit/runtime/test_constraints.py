@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from judged import FOLDS, TWO, by_hand, data, made, succeeded, wish
 
-from spacelang.ir.task import Bound, FunctionBound, Measure, describe_bound
+from spacelang.ir.task import Bound, BoundedMeasure, FunctionBound, describe_bound
 from spacelang.ir.trial import Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.evaluation.folds import EvaluationSettings
@@ -30,7 +30,7 @@ def subject(*constraints: Constraint, validation=FOLDS[0], bounds: tuple[Bound, 
 def test_a_function_of_the_user_is_bounded(validation: Holdout | CrossValidation) -> None:
     asked = EvaluationSettings(
         validation=validation,
-        bounds=(Bound(Measure.SIZE, 1e6),),
+        bounds=(Bound(BoundedMeasure.SIZE, 1e6),),
         constraints=(Constraint("leaves", leaves, 2), Constraint("more", leaves, 1e3)),
     )
     objective = made("two", asked)

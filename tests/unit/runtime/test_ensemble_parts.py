@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, Goal, Measure
+from spacelang.ir.task import Bound, BoundedMeasure, Goal
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.ensembles import construction
@@ -35,7 +35,7 @@ from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.final_fit import FinalWork, RefitWork, SkippedTrial, WorkResult
 from spacelang.runtime.history import EndReason, Outcome, TrialRecord
 
-SIZE = Bound(Measure.SIZE, 100.0)
+SIZE = Bound(BoundedMeasure.SIZE, 100.0)
 NAMES = ("GaussianNB", "LogisticRegression", "DecisionTreeClassifier", "LinearSVC", "RidgeClassifier")
 ASKED = EvaluationSettings(goal=Goal("maximize", "accuracy"), validation=Holdout(0.3), predictions=True)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
+from spacelang.ir.task import UNLIMITED, Bound, BoundedMeasure, Limits
 from spacelang.ir.trial import Measurement, Request, Status, TestScore, Trial, UnseenRowsMeasurement
 from spacelang.runtime.executors import Evaluate, FinishedJob
 from spacelang.runtime.executors.in_process import InProcess, JobSlots
@@ -28,7 +28,7 @@ from spacelang.runtime.history import EndReason, Outcome, TrialRecord
 from spacelang.testing.faults import LIMITS, UnreadablePickle
 from spacelang.testing.faults import evaluate as misbehave
 
-SIZE = Bound(Measure.SIZE, 100.0)
+SIZE = Bound(BoundedMeasure.SIZE, 100.0)
 
 
 class Rows:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime import kept_models
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.kept_models import KeptModels, ModelFolder, rank_trial, read_models
 
-SIZE = Bound(Measure.SIZE, 100.0)
+SIZE = Bound(BoundedMeasure.SIZE, 100.0)
 
 
 def trial(name: int, loss: float | None, rows: int | None = None, size: float = 1.0, cost: float = 1.0) -> Trial:

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from storing import header
 
 from spacelang.ir.search_protocol import Problem
-from spacelang.ir.task import Bound, Goal, Measure
+from spacelang.ir.task import Bound, BoundedMeasure, Goal
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.optimizers import OPTIMIZERS
@@ -145,7 +145,7 @@ def test_the_held_out_rows_are_asked_once_a_question(monkeypatch: pytest.MonkeyP
             return plain(self, features)
 
         monkeypatch.setattr(GaussianNB, question, counting)
-    fair = Bound(Measure.DISPARITY, 1.0, scorer="accuracy", column="kind")
+    fair = Bound(BoundedMeasure.DISPARITY, 1.0, scorer="accuracy", column="kind")
     frame = data("two").features.assign(kind=["a", "b", "c"] * 189 + ["a", "b"])
     dataset = check_and_encode_labels(make_table(frame, data("two").original_labels), "classification")
     objective = DataObjective(CLASSIFIERS, dataset, EvaluationSettings(metrics=TWO, predictions=True, bounds=(fair,)))
@@ -183,7 +183,7 @@ def test_a_metric_is_recorded_once() -> None:
 
 def test_a_trial_that_fails_has_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = EvaluationSettings(
-        metrics=("r2",), predictions=True, training_score=True, bounds=(Bound(Measure.SIZE, 1.0),)
+        metrics=("r2",), predictions=True, training_score=True, bounds=(Bound(BoundedMeasure.SIZE, 1.0),)
     )
     for effect, status in ((1 / 0.1 * math.inf, Status.INVALID), (ValueError("no"), Status.ERROR)):
 
@@ -266,9 +266,9 @@ def test_rows_may_be_arrays_tables_or_sparse(form) -> None:
         return float(np.mean(pipeline.predict(rows) != truth))
 
     measures = (
-        Bound(Measure.LATENCY, 1.0),
-        Bound(Measure.SIZE, 1e6),
-        Bound(Measure.DISPARITY, 1.0, scorer="roc_auc", column="group"),
+        Bound(BoundedMeasure.LATENCY, 1.0),
+        Bound(BoundedMeasure.SIZE, 1e6),
+        Bound(BoundedMeasure.DISPARITY, 1.0, scorer="roc_auc", column="group"),
     )
     judge = PipelineScorer(
         named_metric("accuracy"),
@@ -293,7 +293,7 @@ def test_a_pipeline_that_writes_into_its_rows_spoils_none_of_them(validation: Ho
     scaler = operator("StandardScaler", copy=False)
     spoiling = space(stage("scaler", scaler, "none"), stage("estimator", "GaussianNB", "LogisticRegression"))
     wishes = [wish(estimator, scaler) for scaler in ("StandardScaler", "none") for estimator in ("GaussianNB",)]
-    bounds = (Bound(Measure.LATENCY, 1.0), Bound(Measure.SIZE, 1e6))
+    bounds = (Bound(BoundedMeasure.LATENCY, 1.0), Bound(BoundedMeasure.SIZE, 1e6))
     wrong = Constraint("wrong", lambda pipeline, rows, truth: np.mean(pipeline.predict(rows) != truth), 1.0)
     asked = EvaluationSettings(
         Goal("maximize", "roc_auc_ovr"), validation, bounds, 0, ("accuracy", "neg_log_loss"), True, True, (wrong,)
@@ -404,7 +404,7 @@ def test_it_is_known_of_which_class_a_score_is() -> None:
 def test_what_is_judged_recorded_or_bounded_by_one_class_says_which(labels: list[Any], last: object) -> None:
     features = pd.DataFrame({"x": range(60), "group": ["a", "b", "c"] * 20})
     dataset = check_and_encode_labels(make_table(features, labels * 30), "classification")
-    bound = Bound(Measure.DISPARITY, 0.2, scorer="precision", column="group")
+    bound = Bound(BoundedMeasure.DISPARITY, 0.2, scorer="precision", column="group")
     alone = space(stage("estimator", operator("GaussianNB")))
     goal, metrics, bounded = (
         EvaluationSettings(Goal("maximize", "f1")),

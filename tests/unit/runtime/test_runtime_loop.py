@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, Search, StalledSearchError, ask_all
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import LossScale, Measurement, Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
@@ -161,7 +161,7 @@ def test_where_no_trial_had_all_rows_the_best_of_the_rest_counts():
     assert outcome.curve[-1].loss == outcome.best.trial.loss
 
 
-SLOW, LARGE = Bound(Measure.LATENCY, 1.0), Bound(Measure.SIZE, 100.0)
+SLOW, LARGE = Bound(BoundedMeasure.LATENCY, 1.0), Bound(BoundedMeasure.SIZE, 100.0)
 
 
 def constrained(*trials: tuple[float, float, float], fidelities: tuple[int | None, ...] = ()) -> Outcome:

@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, Goal, Measure
+from spacelang.ir.task import Bound, BoundedMeasure, Goal
 from spacelang.ir.trial import Measurement, Request, Status
 from spacelang.ir.validation import CrossValidation
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
@@ -40,11 +40,11 @@ from spacelang.runtime.scoring.metric import scorer_of
 
 SPACE = space(stage("estimator", "GaussianNB", operator("LogisticRegression")))
 WISH = Request(Configuration({"estimator": "GaussianNB"}))
-LATENCY, SIZE = Bound(Measure.LATENCY, 0.5), Bound(Measure.SIZE, 1e6)
+LATENCY, SIZE = Bound(BoundedMeasure.LATENCY, 0.5), Bound(BoundedMeasure.SIZE, 1e6)
 
 
 def fair(scorer: str = "roc_auc", column: str = "group", limit: float = 0.1) -> Bound:
-    return Bound(Measure.DISPARITY, limit, scorer=scorer, column=column)
+    return Bound(BoundedMeasure.DISPARITY, limit, scorer=scorer, column=column)
 
 
 class Scored(ClassifierMixin, BaseEstimator):

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import ColumnSelector, Product, ProductKind
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import Request, Status
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.data.labels import check_and_encode_labels
@@ -172,7 +172,7 @@ def test_what_sparse_features_cannot_be_prepared_for():
 
 
 def test_groups_need_a_table():
-    bound = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="age")
+    bound = Bound(BoundedMeasure.DISPARITY, 0.1, scorer="accuracy", column="age")
     with pytest.raises(DataError, match="is sparse and has no column `age`"):
         DataObjective(
             CLASSIFIERS, check_and_encode_labels(table(), "classification"), EvaluationSettings(bounds=(bound,))

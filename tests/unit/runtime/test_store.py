@@ -12,7 +12,7 @@ from storing import LIMIT, SMALL, broken, header, read, stored, trial, trials
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, FunctionBound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.header import RunHeader
@@ -26,7 +26,11 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3).map(tuple),
     max_leaves=4,
 )
-BOUNDS = (Bound(Measure.LATENCY, 1e-3), Bound(Measure.SIZE, 10e6, strict=True), FunctionBound("leaves", 0.1))
+BOUNDS = (
+    Bound(BoundedMeasure.LATENCY, 1e-3),
+    Bound(BoundedMeasure.SIZE, 10e6, strict=True),
+    FunctionBound("leaves", 0.1),
+)
 TRIALS = st.builds(
     Trial,
     st.builds(
@@ -100,7 +104,7 @@ def test_unknown_numbers_stay_unknown() -> None:
 
 
 def test_a_trial_is_told_to_the_optimizer_as_it_was() -> None:
-    bounds = (Bound(Measure.LATENCY, 1e-3), Bound(Measure.SIZE, 10.0, strict=True))
+    bounds = (Bound(BoundedMeasure.LATENCY, 1e-3), Bound(BoundedMeasure.SIZE, 10.0, strict=True))
     measured = tuple(Measurement(bound, value) for bound, value in zip(bounds, (2e-3, 10.0), strict=True))
     told = Trial(Request(Configuration({"x": 1}), 50), 0.25, 1.5, Status.SUCCESS, "", measured)
     told = replace(told, cost_alone=3.0, metrics=(("accuracy", 0.5),), training_loss=0.125)
@@ -303,7 +307,7 @@ DIFFERENT = {
     "option": ({"options": {"b": 50, "eta": 2.0}}, "option `b`: 100 in the store, 50 now"),
     "setting": ({"settings": {}}, "`limit trial`: 60s in the store, nothing now"),
     "bounds": (
-        {"bounds": [Bound(Measure.LATENCY, 1e-5)]},
+        {"bounds": [Bound(BoundedMeasure.LATENCY, 1e-5)]},
         "bounds: none in the store, `predict_latency <= 10us` now",
     ),
     "space": (

@@ -14,7 +14,7 @@ from storing import header, read, stored, trial
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, FunctionBound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage import optional_tables
@@ -220,7 +220,7 @@ def test_many_bytes_do_not_stay_in_the_log(tmp_path: Path, monkeypatch: pytest.M
 # ---- trials of a run
 
 
-BOUNDS = (Bound(Measure.SIZE, 10.0), FunctionBound("leaves", 3.0))
+BOUNDS = (Bound(BoundedMeasure.SIZE, 10.0), FunctionBound("leaves", 3.0))
 SCORES = st.floats(allow_nan=False) | st.just(nan)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -11,7 +11,7 @@ import pytest
 from storing import header, stored, trial
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import Measurement, Status
 from spacelang.runtime.storage.exports import export_table, to_frame
 from spacelang.runtime.storage.runs import list_runs, reserve_default_path
@@ -91,7 +91,7 @@ def test_a_place_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 
 # ---- tables
 
-LATENCY = Bound(Measure.LATENCY, 1e-4)
+LATENCY = Bound(BoundedMeasure.LATENCY, 1e-4)
 CONFIGURATIONS = [
     {"e": "A", "C": 1.0, "n": 3, "flag": True, "mixed": "sqrt", "none": None},
     {"e": "B", "C": 2.5, "mixed": 0.5, "none": None, "sizes": (10, 5), "full": 1, "late": False},

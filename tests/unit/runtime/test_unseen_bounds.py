@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from trying import IS_FULL, few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import AnyBound, Bound, Measure
+from spacelang.ir.task import AnyBound, Bound, BoundedMeasure
 from spacelang.ir.trial import Request, UnseenRowsMeasurement
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
@@ -28,8 +28,8 @@ from spacelang.runtime.scoring.metric import named_metric
 from spacelang.runtime.scoring.pipeline_scorer import PipelineScorer
 from spacelang.runtime.scoring.unseen_scores import TIMING_COUNT, measure_bounds
 
-FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="town")
-LATENCY, SIZE = Bound(Measure.LATENCY, 0.5), Bound(Measure.SIZE, 1e6)
+FAIR = Bound(BoundedMeasure.DISPARITY, 0.1, scorer="accuracy", column="town")
+LATENCY, SIZE = Bound(BoundedMeasure.LATENCY, 0.5), Bound(BoundedMeasure.SIZE, 1e6)
 TREE = Configuration({"estimator": "DecisionTreeClassifier"})
 
 
@@ -87,7 +87,7 @@ def test_a_disparity_is_the_largest_difference_between_groups(rows: list[tuple[i
 
 def test_where_a_single_group_has_a_score_nothing_is_known() -> None:
     """Nothing is predicted positive in the second group: a disparity of 0 would flatter."""
-    bound = Bound(Measure.DISPARITY, 0.1, scorer="precision", column="town")
+    bound = Bound(BoundedMeasure.DISPARITY, 0.1, scorer="precision", column="town")
     fold = fold_of([0, 1, 1, 0, 0, 0], [0, 1, 0, 1, 1, 0], np.array([0, 0, 0, 0, 1, 1]))
     found = only(measure_bounds(judge(bound), Saying(), fold, 0))
     assert (found.value, found.holds) == (None, False)

@@ -21,7 +21,7 @@ from trying import few
 
 import spacelang as sl
 from spacelang.ir import trial
-from spacelang.ir.task import Bound, FunctionBound, Measure
+from spacelang.ir.task import Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import UnseenRowsMeasurement
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
@@ -207,9 +207,9 @@ def test_without_test_rows_there_is_no_score() -> None:
 
 
 BOUNDS = [
-    Bound(Measure.SIZE, 2e6, strict=True),
-    Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column='the "sex" \ud800'),
-    Bound(Measure.LATENCY, 1e-5),
+    Bound(BoundedMeasure.SIZE, 2e6, strict=True),
+    Bound(BoundedMeasure.DISPARITY, 0.1, scorer="accuracy", column='the "sex" \ud800'),
+    Bound(BoundedMeasure.LATENCY, 1e-5),
     FunctionBound("leaves", 3.0),
 ]
 
@@ -284,7 +284,7 @@ class TestStores:
         connection.close()
         with (
             Store.read(store) as run,
-            pytest.raises(InputError, match="a bound measured on the test rows does not match its checksum"),
+            pytest.raises(InputError, match="the measurement of a bound on the test rows does not match its checksum"),
         ):
             _ = run.test
 

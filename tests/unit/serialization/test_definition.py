@@ -24,7 +24,7 @@ from spacelang.ir.space import (
     Space,
     order_name,
 )
-from spacelang.ir.task import Bound, Fidelity, Goal, Limits, Measure, Task
+from spacelang.ir.task import Bound, BoundedMeasure, Fidelity, Goal, Limits, Task
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.ir.value import Value
 from spacelang.serialization.definition import from_json, to_json
@@ -252,7 +252,10 @@ def test_a_task_comes_back() -> None:
     task = Task(
         "classification",
         Goal("minimize", "roc_auc", from_one=True),
-        (Bound(Measure.LATENCY, 1e-5, strict=True), Bound(Measure.DISPARITY, 0.0, False, "roc_auc", "age group")),
+        (
+            Bound(BoundedMeasure.LATENCY, 1e-5, strict=True),
+            Bound(BoundedMeasure.DISPARITY, 0.0, False, "roc_auc", "age group"),
+        ),
         CrossValidation(5),
         Fidelity(100, 2.5),
         Limits(300.0, 4e9, None),

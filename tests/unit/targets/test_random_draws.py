@@ -40,23 +40,23 @@ def test_weighted_choices_follow_the_law(target: str) -> None:
     found = UNEVEN.verify(target, count=20)
     assert found.holds
     assert found.distances is not None
-    assert not found.distances.beyond
-    assert found.distances.tried == 3_000
+    assert not found.distances.large_distances
+    assert found.distances.draw_count == 3_000
 
 
 def test_even_choices_of_optuna_are_declared_with_their_distance() -> None:
     found = UNEVEN.verify("optuna", count=20)
     assert found.holds
     assert found.distances is not None
-    assert found.distances.declared
-    assert found.distances.beyond.keys() == {"e", "scaler"}
-    assert found.distances.beyond["e"] == pytest.approx(6 / 7 - 0.75, abs=0.03)
+    assert found.distances.declared_reason
+    assert found.distances.large_distances.keys() == {"e", "scaler"}
+    assert found.distances.large_distances["e"] == pytest.approx(6 / 7 - 0.75, abs=0.03)
     (entry,) = (entry for entry in UNEVEN.compile("optuna").report if entry.construct == "random draws")
     assert "`e` differs by 0.25" in entry.message
 
 
 def test_an_undeclared_distance_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Sklearn, "random_draws", replace(Sklearn.random_draws, deviates=""))
+    monkeypatch.setattr(Sklearn, "random_draws", replace(Sklearn.random_draws, deviation_reason=""))
     found = UNEVEN.verify("sklearn", count=20)
     assert not found.holds
     assert found.laws[-1].broken_by.startswith("the shares of ")
@@ -65,7 +65,7 @@ def test_an_undeclared_distance_breaks_the_law(monkeypatch: pytest.MonkeyPatch) 
 def test_lost_guidance_is_no_distance() -> None:
     weighted = sl.parse("stage e = GaussianNB @weight(9) | SVC { C : float[1, 9] = 1 @prior(normal, 1, 1) }")
     found: Any = weighted.verify("optuna", count=20).distances
-    assert not found.beyond
+    assert not found.large_distances
 
 
 def test_nothing_is_drawn_without_draws() -> None:

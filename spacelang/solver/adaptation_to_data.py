@@ -95,14 +95,14 @@ def without_dropped_keys(space: Space, configuration: Configuration) -> tuple[Co
     return Configuration({key: value for key, value in configuration.items() if key not in dropped}), dropped
 
 
-def adapted_member(space: Space, configuration: Configuration) -> AdaptedConfiguration | ExclusionReason:
+def member_without_dropped_keys(space: Space, configuration: Configuration) -> AdaptedConfiguration | ExclusionReason:
     """Return the configuration as a member of the space without such keys, or why the rest of it is no member."""
     rest, dropped = without_dropped_keys(space, configuration)
     member = member_or_exclusion(space, rest)
     return member if isinstance(member, ExclusionReason) else AdaptedConfiguration(member, dropped)
 
 
-def adapt(structures: Structures, configuration: Configuration) -> AdaptedConfiguration:
+def adapt_to_data(structures: Structures, configuration: Configuration) -> AdaptedConfiguration:
     """Return the nearest member of a bound space to a configuration of the unbound space, or of one for other data.
 
     Keys that have no meaning for the data are taken away. If the rest is no member, such as a number outside of a range
@@ -113,7 +113,7 @@ def adapt(structures: Structures, configuration: Configuration) -> AdaptedConfig
     >>> import spacelang as sl
     >>> space = sl.parse("pipeline = columns(numeric: PCA { n_components : int[1, n_numeric] }, text: TfidfVectorizer "
     ...                  "{ min_df : int[1, 5] }) -> Ridge", bind={"n_numeric": 4, "n_text": 0})
-    >>> found = adapt(space.counted, sl.Configuration({"PCA.n_components": 9, "TfidfVectorizer.min_df": 2}))
+    >>> found = adapt_to_data(space.counted, sl.Configuration({"PCA.n_components": 9, "TfidfVectorizer.min_df": 2}))
     >>> found.member.to_dict(), found.dropped
     ({'PCA.n_components': 4}, ('TfidfVectorizer.min_df',))
     """

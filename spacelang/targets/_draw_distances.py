@@ -1,0 +1,131 @@
+"""The distances between the random draws of libraries and the law of the space, for `verify`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, SimpleDomain, parts
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.ir.walk import rebuild_tree
+from spacelang.sampling.batch_builder import Batch, BatchBuilder
+from spacelang.sampling.sampler import Sampler
+from spacelang.solver.counting import Structures
+from spacelang.targets._lowering import Construct, Preservation, ReportEntry
+from spacelang.targets._random_draws import RandomDraws
+
+Array: TypeAlias = NDArray[Any]
+MAX_DISTANCE: Final = 0.05  # The largest distance for which a target need not declare a reason
+_NOTHING: Final[Array] = np.empty(0)
+LAW_DRAWS: Final = 30_000  # The number of draws of the sampler that represent the law
+
+
+@dataclass(frozen=True, slots=True)
+class DrawDistances:
+    """The distances of random draws from the law for each variable, by key, the largest first.
+
+    The distance of a decision or a set is the largest difference in the share of a value; that of a range is the
+    largest difference of the distribution functions (Kolmogorov-Smirnov). Both are computed among the draws in which
+    the variable is active, and multiplied by the share of these draws. `declared_reason` is the reason for differences
+    that the target declares, or empty.
+    """
+
+    library: str
+    draw_count: int
+    distances: dict[str, float]
+    declared_reason: str
+
+    @property
+    def large_distances(self) -> dict[str, float]:
+        """The distances that are too large, unless the target declares a reason."""
+        return {key: distance for key, distance in self.distances.items() if distance > MAX_DISTANCE}
+
+
+def draw_distances(
+    draws: RandomDraws,
+    configurations: Sequence[Configuration],
+    structures: Structures,
+    report: Iterable[ReportEntry],
+    rng: Generator,
+) -> DrawDistances:
+    """Return the distances of drawn members from the advised law, without weights and priors that the form ignores."""
+    law = Sampler(Structures(_without_lost_guidance(structures.space, report)), advised=True).batch(LAW_DRAWS, rng)
+    drawn = BatchBuilder(structures.space).build(configurations)
+    found = sorted(_distances(structures.space, drawn, law), key=lambda each: -each[1])
+    return DrawDistances(draws.library, len(drawn), dict(found), draws.deviation_reason)
+
+
+def _without_lost_guidance(space: Space, report: Iterable[ReportEntry]) -> Space:
+    """Return the space without the weights and priors that a form ignores."""
+    lost = {Construct.WEIGHTS.value: set[int](), Construct.PRIORS.value: set[int]()}
+    for entry in report:
+        if entry.construct in lost and entry.status is Preservation.APPROXIMATED:
+            lost[entry.construct] |= {id(span) for span in entry.spans}
+
+    def change(node: Hyperparameter) -> Hyperparameter:
+        return replace(node, prior=None) if id(node.span) in lost[Construct.PRIORS.value] else node
+
+    def decide(choice: Choice) -> Choice:
+        ignored = lost[Construct.WEIGHTS.value]
+        even = tuple(replace(each, weight=1.0) if id(each.span) in ignored else each for each in choice.branches)
+        return replace(choice, branches=even)
+
+    return replace(space, root=rebuild_tree(space.root, change, decide)) if any(lost.values()) else space
+
+
+def _distances(space: Space, drawn: Batch, law: Batch) -> Iterator[tuple[str, float]]:
+    for variable in space.variables.values():
+        (mine, mine_in), (theirs, theirs_in) = (_values_of(each, variable) for each in (drawn, law))
+        node = variable.node
+        are_sets = [isinstance(node, Choice) or isinstance(part, Categorical) for part in _parts_of(node)]
+        if not len(mine) or not len(theirs):
+            continue  # what leads to the variable deviates, if anything
+        differences = [
+            _largest_difference(_values_in(mine, mine_in, place), _values_in(theirs, theirs_in, place), is_set=is_set)
+            for place, is_set in enumerate(are_sets)
+        ]
+        yield variable.key, max(differences) * len(mine) / len(drawn)
+
+
+def _parts_of(node: Choice | Hyperparameter) -> Sequence[SimpleDomain | None]:
+    return (None,) if isinstance(node, Choice) else parts(node.domain)
+
+
+def _values_of(batch: Batch, variable: Variable) -> tuple[Array, Array | None]:
+    """Return the codes of a variable where it has a value, and the part of the domain of each in a union."""
+    if isinstance(variable.node, Choice):
+        branches = batch.decisions.get(variable.address, _NOTHING)
+        return branches[branches >= 0], None
+    column = batch.hyperparameters.get(variable.address)
+    return (_NOTHING, None) if column is None else (column.values.codes, column.values.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The sorted values of a variable in one part of its domain, and the number of its values in all parts."""
+
+    codes: Array
+    count: int
+
+    def shares_up_to(self, limits: Array) -> Array:
+        return np.searchsorted(self.codes, limits, side="right") / self.count
+
+
+def _values_in(codes: Array, places: Array | None, place: int) -> _Values:
+    inside = codes if places is None else codes[places == place]
+    return _Values(np.sort(inside.astype(float)), len(codes))
+
+
+def _largest_difference(mine: _Values, theirs: _Values, *, is_set: bool) -> float:
+    """Return the largest difference of the shares of a value (for a set), or of the distribution functions."""
+    limits = np.unique(np.concatenate((mine.codes, theirs.codes)))
+    if not len(limits):
+        return 0.0
+    differences = mine.shares_up_to(limits) - theirs.shares_up_to(limits)
+    if is_set:
+        differences = np.diff(differences, prepend=0.0)
+    return float(np.abs(differences).max())

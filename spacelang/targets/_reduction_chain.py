@@ -25,6 +25,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
+from spacelang.targets._random_draws import Deviation, keys_of_decisions
 from spacelang.text import count_with_noun
 
 L = TypeVar("L")
@@ -33,9 +34,10 @@ NESTED: Final = rewritten("choices are nested so that only valid configurations 
 TOO_ENTANGLED: Final = refused(
     "the expression compares large ranges with each other, or connects too many variables for nested choices"
 )
-EVENLY: Final = "the alternatives of a decision are drawn evenly, however many structures they have"
-CONNECTED_IN_TURN: Final = "values that constraints connect are drawn one after the other"
-"""Why random draws of a library may differ from the law of the space."""
+EVENLY: Final = Deviation(
+    "the alternatives of a decision are drawn evenly, however many structures they have",
+    lambda form: _keys_of_uneven_decisions(form.questions),
+)
 UNIFORM: Final = exact("values are drawn uniformly")
 
 EXAMPLES: Final[Mapping[Construct, tuple[SimpleDomain, ...]]] = {
@@ -133,15 +135,24 @@ def names_entry(chain: Questions) -> _lowering.ReportEntry:
 
 def even_draws_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
     """Yield an entry with the decision whose even draws differ most from the law of the space, unless all agree."""
-    weights = CaseWeights(chain.structures, advised=False)
+    if found := _uneven_forks(chain):
+        fork, distance = max(found, key=lambda each: each[1])
+        name = chain.forks[id(fork)]
+        message = f"{EVENLY.reason}: a share of `{name}` differs by {distance:.2f} from the law of the space"
+        yield _lowering.ReportEntry("random draws", _lowering.Preservation.REWRITTEN, message)
+
+
+def _uneven_forks(chain: Questions) -> list[tuple[Fork, float]]:
+    """Return the decisions whose even draws differ from the law without weights, and by how much a share differs."""
+    weights = CaseWeights(chain.structures, with_annotations=False)
     decisions = [part for part in chain.every_part if isinstance(part, Fork) and isinstance(part.node, Choice)]
     shares = ((fork, weights.shares(fork)) for fork in decisions)
-    found = [(max(abs(s - 1 / len(each)) for s in each), fork) for fork, each in shares if each is not None]
-    if found:
-        distance, fork = max(found, key=lambda each: each[0])
-        name = chain.forks[id(fork)]
-        message = f"{EVENLY}: a share of `{name}` differs by {distance:.2f} from the law of the space"
-        yield _lowering.ReportEntry("random draws", _lowering.Preservation.REWRITTEN, message)
+    return [(fork, max(abs(share - 1 / len(each)) for share in each)) for fork, each in shares if each is not None]
+
+
+def _keys_of_uneven_decisions(chain: Questions) -> Iterator[str]:
+    addresses = (fork.node.address for fork, _ in _uneven_forks(chain) if fork.node is not None)
+    return keys_of_decisions(chain.structures, addresses)
 
 
 def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:

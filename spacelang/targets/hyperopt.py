@@ -33,9 +33,8 @@ from spacelang.targets._exports.library_function_forms import (
 )
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._random_draws import RandomDraws
+from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
 from spacelang.targets._reduction_chain import (
-    CONNECTED_IN_TURN,
     TOO_ENTANGLED,
     build_questions,
     build_report,
@@ -71,7 +70,7 @@ class Hyperopt:
 
     paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", CONNECTED_IN_TURN)
+    random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", (CONNECTED_IN_TURN,))
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts, "`hp.choice`"),

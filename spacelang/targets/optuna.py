@@ -43,9 +43,13 @@ from spacelang.targets._exports.library_function_forms import LibraryFunctionFor
 from spacelang.targets._exports.python_conditions import FoundValueTests
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._random_draws import RandomDraws
-from spacelang.targets._reduction_chain import (
+from spacelang.targets._random_draws import (
     CONNECTED_IN_TURN,
+    Deviation,
+    RandomDraws,
+    keys_with,
+)
+from spacelang.targets._reduction_chain import (
     EVENLY,
     TOO_ENTANGLED,
     build_questions,
@@ -86,13 +90,26 @@ def accepts(part: SimpleDomain) -> bool:
             return not part.is_open
 
 
+def _is_stepped_log(part: SimpleDomain) -> bool:
+    return isinstance(part, Grid) and part.log and part.step != 1
+
+
 @dataclass(frozen=True, slots=True)
 class Optuna:
     """A define-by-run function that asks a trial of optuna for a configuration, parameter by parameter."""
 
     paper: ClassVar[str] = "Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019"
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws("`RandomSampler`", f"{EVENLY}; {CONNECTED_IN_TURN}")
+    random_draws: ClassVar[RandomDraws] = RandomDraws(
+        "`RandomSampler`",
+        (
+            EVENLY,
+            CONNECTED_IN_TURN,
+            Deviation(
+                "steps on a log scale are rounded", lambda form: keys_with(form.questions.space, _is_stepped_log)
+            ),
+        ),
+    )
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts, "`suggest_categorical`"),

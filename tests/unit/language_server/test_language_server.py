@@ -278,14 +278,48 @@ def test_a_renamed_space_is_the_same_but_for_the_name(mark: str, shift: int, cha
     assert result.structures.count == document.structures.count
 
 
+CHAIN = """\
+abstract net { units : tuple[1, 2] of int[1, 4] = (2,), var bits : int[1, 3] = 2, size := 2 ** bits }
+let small := 3
+stage reduce = PCA as pca { n_components : int[1, 4] = 2 } | SelectKBest
+stage tail = net | GaussianNB
+pipeline = repeat(reduce, 0, 2) -> tail
+forbid reduce[1] is pca and reduce <= 1
+require reduce[1].pca.n_components <= small
+forbid tail.net.units[1] == 3 and tail is net
+"""
+
+
+@pytest.mark.parametrize("text", [SPACE, CHAIN, BUNDLED["boasf_models"]], ids=["small", "chain", "bundled"])
+def test_a_renaming_is_the_same_from_each_place(text: str) -> None:
+    documents, document = opened(text)
+    renamed: dict[tuple[str, int], set[str]] = {}
+    for each in document.index.in_file(document.source):
+        definition = each.symbol.definition
+        if each.symbol.kind in navigation.RENAMED_KINDS and definition is not None and each.span.text != "none":
+            edit = navigation.rename(
+                document, documents, UTF16.position(each.span.source, each.span.start), "new", UTF16
+            )
+            renamed.setdefault((each.symbol.name, definition.start), set()).add(applied(text, edit))
+    assert len(renamed) > 5
+    for (name, _), (changed, *others) in renamed.items():
+        assert not others, name
+        result = check(Source("a", changed))
+        assert not result.diagnostics, name
+        assert result.structures is not None
+        assert document.structures is not None
+        assert result.structures.count == document.structures.count
+
+
 def test_names_that_clash_or_belong_to_a_library_are_not_renamed() -> None:
     documents, document = opened(SPACE)
     with pytest.raises(navigation.RenameError, match="cannot be the new name"):
         navigation.rename(document, documents, place(SPACE, "scaler ="), "estimator", UTF16)
     with pytest.raises(navigation.RenameError, match="reserved word"):
         navigation.rename(document, documents, place(SPACE, "scaler ="), "not", UTF16)
-    with pytest.raises(navigation.RenameError, match="not named by the space"):
-        navigation.rename(document, documents, place(SPACE, "degree"), "power", UTF16)
+    for mark in ("degree", "none"):
+        with pytest.raises(navigation.RenameError, match="cannot be renamed: only stages"):
+            navigation.rename(document, documents, place(SPACE, mark), "power", UTF16)
 
 
 def test_quick_fixes_solve_their_problem() -> None:

@@ -130,7 +130,7 @@ def kill_scheduler(run: "Run") -> Fault:
 
 
 def pause_network(run: "Run") -> Fault:
-    """Pass nothing on between the command and the scheduler for some seconds."""
+    """Block the connection of the command and the scheduler for some seconds."""
     yield from wait_for_results(run, ENOUGH)
     assert run.cluster is not None
     run.cluster.proxy.is_paused = True

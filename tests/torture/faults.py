@@ -148,9 +148,9 @@ def set_clock(run: "Run") -> Fault:
 
 
 def wait_for_results(run: "Run", more: int) -> Fault:
-    """Yield until the user of the tool was told so many further results, or the run is over."""
-    wanted = run.told + more
-    while run.told < wanted and not run.is_over:
+    """Yield until the tool has reported so many further results to the user, or the run is over."""
+    wanted = run.reported + more
+    while run.reported < wanted and not run.is_over:
         yield
 
 

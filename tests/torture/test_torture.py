@@ -26,7 +26,7 @@ def test_kills_lose_no_result(tmp_path: Path, fault: str, kills: int, trials: in
     spacelang, *_ = tools(tmp_path)
     losses = Run(spacelang, fault, kills, trials, tmp_path).perform()
     assert losses.struck
-    assert losses.kept == trials
+    assert losses.stored == trials
     assert (losses.lost, losses.wrong, losses.restarts, losses.hangs, losses.left) == (0, 0, 0, 0, 0)
     # A trial that is killed three times is taken for the cause; that the same one is hit so often is unlikely.
     assert losses.blamed <= 1

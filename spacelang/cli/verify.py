@@ -34,7 +34,7 @@ def command(
 
     All configurations are tested if there are at most `-n`, else `-n` random ones, drawn by the plain law. `compile`
     reports what a target does not preserve; the tests are about what it preserves. Where a library draws at random,
-    its draws are compared with the law of the space: a share may differ by .05, or more where the target declares it.
+    its draws are compared with the law of the space: a share may differ by .05, or more where the target has a reason.
 
     Example: `spacelang verify credit.space --target configspace`
     """
@@ -67,9 +67,9 @@ def _print(found: "Verification") -> None:
             typer.echo(f"        {make_visible(law.broken_by)}")
     if found.distances is not None:
         key, distance = next(iter(found.distances.distances.items()), ("no variable", 0.0))
-        typer.echo(f"        {found.distances.by}: shares differ by up to {distance:.3f} from the law ({key})")
-        if found.distances.beyond and found.distances.declared:
-            typer.echo(f"        declared: {found.distances.declared}")
+        typer.echo(f"        {found.distances.library}: shares differ by up to {distance:.3f} from the law ({key})")
+        for reason in dict.fromkeys(found.distances.declared_reasons.values()):
+            typer.echo(f"        declared: {reason}")
     typer.echo("        {} of {} structures were drawn".format(*found.structures))
     for status, constructs in found.preserved.items():
         typer.echo(f"{status:<12}  {', '.join(constructs)}")

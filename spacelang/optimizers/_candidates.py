@@ -106,14 +106,15 @@ def pipeline_selector(method: CandidateLoop) -> Selector:
 
 
 def search(problem: Problem, rule: Literal["sample", "default"], method: CandidateLoop) -> Search:
-    """Run `method` on configurations, or on pipelines with the rule `default` or in a space without hyperparameters.
+    """Run `method` with configurations as candidates, or with pipelines if they differ in decisions only.
 
-    Configurations are drawn as in random search, each once. Pipelines are drawn uniformly and anew for each bracket.
-    Known trials are not requested again. Successive halving promotes a candidate to the next rung as soon as its
+    Pipelines are the candidates with the rule `default`, and in a space without hyperparameters. They are drawn
+    uniformly, and anew for each bracket. Configurations are drawn as in random search, each at most once. A trial that
+    is known is not requested again. Successive halving promotes a candidate to the next rung as soon as its
     promotion is certain, and idle workers start the next bracket.
 
-    After 100 repeated pipelines on all rows in a row, or once nothing new is drawn, the remaining candidates are
-    trained on all rows. Those that reached the highest rung come first.
+    After 100 known pipelines on all rows in a row, or if nothing new is drawn, the remaining candidates are trained on
+    all rows, beginning with those that reached the highest rung.
     """
     if rule == "default" or not problem.space.hyperparameters:
         yield from _selection.search(pipeline_selector(method), problem, "default")

@@ -1,4 +1,4 @@
-"""The weights of the cases of forks by which random choices follow the law of the space."""
+"""Weights of the cases of forks, so that random choices among them follow the law of the space."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -11,31 +11,35 @@ from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, Unfo
 from spacelang.sampling.declared_weights import DeclaredAlternativeWeights
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import probability_of_cell
-from spacelang.solver.model import Solver, Weights
+from spacelang.solver.model import Solver
 
 Weight: TypeAlias = Fraction | float
 
 
 class CaseWeights:
-    """The weights of cases: an alternative weighs as much as the structures with it, other cases as their values.
+    """The weights of the cases of the forks of a space.
 
-    Decisions are chosen before the hyperparameters that constraints connect with them.
+    The weight of an alternative of a decision is the total weight of the structures with it. The weight of any other
+    case is the probability of its values. Decisions are chosen before the hyperparameters that constraints connect with
+    them.
     """
 
-    def __init__(self, structures: Structures, *, advised: bool = True) -> None:
-        """Take the structures; unless `advised`, the weights of alternatives are ignored."""
-        space, declared = structures.space, DeclaredAlternativeWeights()
-        self._alternatives = declared if advised else Weights()
-        if advised and space.chains:
-            solver = Solver(structures.structure_model, declared)
-            self._alternatives = declared.with_even_chains(solver, space.chains)
+    def __init__(self, structures: Structures, *, with_annotations: bool = True) -> None:
+        """Take the structures of a space. With `with_annotations` false, `@weight` is ignored."""
+        space = structures.space
+        self._alternatives = DeclaredAlternativeWeights(with_annotations=with_annotations)
+        if space.chains:
+            solver = Solver(structures.structure_model, self._alternatives)
+            self._alternatives = self._alternatives.with_even_chains(solver, space.chains)
         self._structures: dict[int, tuple[Fraction, ...]] = {}
         self._probabilities: dict[int, tuple[float, ...]] = {}
 
     def shares(self, fork: Fork) -> tuple[float, ...] | None:
-        """Return how often each case is to be chosen, or None if all are to be chosen alike."""
+        """Return the probability of each case, or None if all cases are equally likely."""
         weights: tuple[Weight, ...] = self._of_alternatives(fork) if _is_decision(fork) else self._of_values(fork)
-        if len(set(weights)) == 1 or not all(weights):  # a point of a range has no share, but must be reached
+        if len(set(weights)) == 1 or not all(
+            weights
+        ):  # a single point of a range has probability 0, but must be possible
             return None
         return tuple(float(weight / sum(weights)) for weight in weights)
 
@@ -53,7 +57,7 @@ class CaseWeights:
         return self._structures[id(fork)]
 
     def _of_values(self, part: Fork | ValueSwitch) -> tuple[float, ...]:
-        """Return the probability of the values in each case, if all were drawn independently."""
+        """Return the probability of the values in each case for independent draws."""
         if id(part) not in self._probabilities:
             found = [prod(map(self._of_part, case.parts)) for case in part.cases]
             if isinstance(part, ValueSwitch):

@@ -153,14 +153,14 @@ class LogarithmReduction:
 
 @dataclass(frozen=True)
 class GridReduction:
-    """The reduction of a range to the indices of `points` members, even on its scale, with both ends; no others."""
+    """A replacement of a range by `points` of its members, evenly spaced on its scale, which are drawn by index."""
 
     part: Real
     points: int = GRID_POINTS
 
     @cached_property
     def values(self) -> tuple[float, ...]:
-        """The members that are kept, in ascending order."""
+        """The members of the grid, in ascending order."""
         return tuple(map(float, spaced_members(self.part, self.points)))  # type: ignore[arg-type]
 
     @property
@@ -208,7 +208,7 @@ class ScaledRangeReduction:
 
 
 def scaling_exponent(part: Real) -> int:
-    """Return the power of two by which to scale a range so that 13 decimals suffice; 0 if they already do."""
+    """Return the exponent for a range whose numbers need no more than 13 decimals after scaling; 0 without scaling."""
     largest = max(abs(part.lower), abs(part.upper))
     smallest = part.lower if part.log else largest
     if (1e-8 if part.log else 1e-3) <= smallest and largest <= 1e15:

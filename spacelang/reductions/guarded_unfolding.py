@@ -1,12 +1,13 @@
-"""Unfolding in which conditions stay conditions, for libraries that can test what was chosen before.
+"""Unfolding that preserves conditions, for libraries that can test values which were chosen before.
 
-Only what constraints connect is unfolded into cases. Every other hyperparameter is chosen once from its whole domain;
-if it has a condition, inside a guard, after all that the condition mentions. A condition never splits a number.
+Only the variables of constraints are unfolded into cases. Every other hyperparameter is chosen once from its whole
+domain. If it has a condition, it is chosen inside a guard, after everything that the condition mentions.
 
-A hyperparameter stays below the alternative that contains it, unless its condition mentions something that is chosen
-later. It is then chosen further out, and its guard also tests that the alternatives are taken.
+A hyperparameter is chosen below the alternative that contains it, unless its condition mentions something that is
+chosen later. Then it is chosen in an outer context, and its guard also tests that the alternatives are taken.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,14 +18,22 @@ from spacelang.grouping import group_by_key
 from spacelang.ir.expr import And, BranchTest, Expr, mentioned_addresses
 from spacelang.ir.space import Context, Hyperparameter, Space, Variable
 from spacelang.ir.walk import with_dependencies
-from spacelang.reductions.unfolding import Parts, UnfoldedPart, Unfolding
+from spacelang.reductions.unfolding import (
+    Fork,
+    FreeHyperparameter,
+    Guard,
+    Parts,
+    UnfoldedPart,
+    Unfolding,
+    all_parts,
+)
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import common_context
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import Network
 
 Item: TypeAlias = Network | str
-"""What is chosen at once: a network, or a hyperparameter by its address."""
+"""Variables that are chosen in one step: a network, or a single hyperparameter, given by its address."""
 
 
 def unfold_with_guards(
@@ -32,24 +41,47 @@ def unfold_with_guards(
 ) -> Parts:
     """Return the parts that generate each configuration once; may raise TooManyConnectedVariablesError.
 
-    A condition for which `is_testable` is false is unfolded into cases. So is one that mentions an unfolded variable,
-    unless `tests_unfolded`: the library must then know the value in whichever case it was chosen.
+    Conditions for which `is_testable` is false are unfolded into cases. With `tests_unfolded` false, so are conditions
+    that mention an unfolded variable, because the library cannot read a value that is chosen in several cases.
     """
     space = structures.space
     rules = (each for rule in space.constraints for each in mentioned_addresses(rule.expression))
     untestable = (address for address, condition in space.conditions.items() if not is_testable(condition, space))
-    unfolded = {*with_dependencies(space.variables, (*rules, *untestable))}
-    while not tests_unfolded:
-        more = {each for each in space.conditions if not unfolded.isdisjoint(_tested(space, each))} - unfolded
-        if not more:
-            break
+    more, unfolded = {*rules, *untestable}, set[str]()
+    while True:
         unfolded |= {*with_dependencies(space.variables, more)}
-    conditional = [n for n in space.hyperparameters if n.condition is not None and n.address not in unfolded]
-    return _GuardedUnfolding(structures, conditional).parts_below(())
+        more = set() if tests_unfolded else _conditions_on(space, unfolded)
+        if more:
+            continue
+        conditional = [n for n in space.hyperparameters if n.condition is not None and n.address not in unfolded]
+        found = _GuardedUnfolding(structures, conditional).parts_below(())
+        more = set() if tests_unfolded else {*_with_ambiguous_guards(space, found)}
+        if not more:
+            return found
 
 
-def _tested(space: Space, address: str) -> Iterator[str]:
-    """Yield the variables that the guard of a hyperparameter may test, wherever it is."""
+def _conditions_on(space: Space, unfolded: set[str]) -> set[str]:
+    """Return the other hyperparameters whose guards may test an unfolded variable."""
+    return {each for each in space.conditions if not unfolded.isdisjoint(_variables_in_guard(space, each))} - unfolded
+
+
+def _with_ambiguous_guards(space: Space, found: Parts) -> Iterator[str]:
+    """Yield the hyperparameters whose guards test a variable that is chosen in several places.
+
+    Constraints and untestable conditions may unfold variables that they do not mention: the decisions between.
+    """
+    every_part = [*all_parts(found)]
+    chosen = (part.node for part in every_part if isinstance(part, Fork | FreeHyperparameter))
+    count = Counter(node.address for node in chosen if node is not None)
+    for guard in (part for part in every_part if isinstance(part, Guard)):
+        mentioned = with_dependencies(space.variables, mentioned_addresses(guard.condition))
+        around = (owner for each in mentioned for owner in space.variables[each].owners if owner not in guard.context)
+        if any(count[each] > 1 for each in (*mentioned, *(address for address, _ in around))):
+            yield from (part.node.address for part in guard.parts if isinstance(part, FreeHyperparameter))
+
+
+def _variables_in_guard(space: Space, address: str) -> Iterator[str]:
+    """Yield the variables that the guard of a hyperparameter may test, in whichever context the guard is."""
     own = space.variables[address]
     assert own.condition is not None
     mentioned = [space.variables[each] for each in mentioned_addresses(own.condition)]
@@ -61,7 +93,7 @@ def _tested(space: Space, address: str) -> Iterator[str]:
 
 
 def _model_without(structures: Structures, conditional: Sequence[Hyperparameter]) -> tuple[SolverModel, Solver]:
-    """Return the model in which these hyperparameters have no conditions, and a solver that knows what exists."""
+    """Return the model without the conditions of the given hyperparameters, and a solver for existence in it."""
     if not conditional:
         return structures.model, structures.existence_solver
     variables = structures.space.variables
@@ -81,13 +113,13 @@ class _GuardedUnfolding(Unfolding):
     def parts_below(self, context: Context) -> Parts:
         if context not in self._below:
             found: list[UnfoldedPart] = []
-            for guard, parts in _grouped(self._parts_in_order(context)):
+            for guard, parts in _join_equal_guards(self._parts_in_order(context)):
                 found += parts if guard is None else (self.intern_guard(context, guard, parts),)
             self._below[context] = tuple(found)
         return self._below[context]
 
     def _parts_in_order(self, context: Context) -> Iterator[tuple[Expr | None, Parts]]:
-        """Yield the parts of each item at a context, with the condition of its guard."""
+        """Yield, for each item of a context in order, the condition of its guard (None: no guard) and its parts."""
         for item in self._order.items_by_context.get(context, ()):
             if isinstance(item, Network):
                 yield None, self.parts_of_network(item)
@@ -96,14 +128,14 @@ class _GuardedUnfolding(Unfolding):
                 yield self._guard(self._variables[item], context), (self.intern_free(node, node.domain),)
 
     def _guard(self, variable: Variable, home: Context) -> Expr:
-        """Return the condition of a hyperparameter, with tests of the alternatives between it and its place."""
+        """Return the condition of a hyperparameter, with tests of the alternatives between `home` and it."""
         assert variable.condition is not None
         owners = tuple(BranchTest(owner, (branch,)) for owner, branch in variable.owners[len(home) :])
         return And((*owners, variable.condition)) if owners else variable.condition
 
 
-def _grouped(several: Iterable[tuple[Expr | None, Parts]]) -> Iterator[tuple[Expr | None, Parts]]:
-    """Yield parts with equal guards next to each other together."""
+def _join_equal_guards(several: Iterable[tuple[Expr | None, Parts]]) -> Iterator[tuple[Expr | None, Parts]]:
+    """Join consecutive parts with equal guards; yield each guard with its parts."""
     last: Expr | None = None
     together: list[UnfoldedPart] = []
     for guard, parts in several:
@@ -118,7 +150,7 @@ def _grouped(several: Iterable[tuple[Expr | None, Parts]]) -> Iterator[tuple[Exp
 
 @dataclass(frozen=True)
 class _ChoiceOrder:
-    """The context in which each item is chosen, and the order there: everything comes after what it depends on."""
+    """A plan that assigns each item to a context, and orders the items of a context by their dependencies."""
 
     model: SolverModel
     variables: Mapping[str, Variable]
@@ -126,7 +158,7 @@ class _ChoiceOrder:
 
     @cached_property
     def items_by_context(self) -> dict[Context, list[Item]]:
-        """The items of each context in their order, which is that of the text where nothing else is needed."""
+        """The items of each context, in the order of the text as far as dependencies allow."""
         homes = {address: self.variables[address].owners for address in self.conditional}
         while True:
             before = dict(homes)
@@ -147,9 +179,10 @@ class _ChoiceOrder:
         return {address: place for place, address in enumerate(self.variables)}
 
     def _dependencies(self, homes: dict[str, Context]) -> dict[tuple[Context, Item], dict[Item, list[str]]]:
-        """Return what each item of a context comes after, and the guarded hyperparameters that need it.
+        """Return the items that must precede each item of a context, with the hyperparameters that require it.
 
-        Move hyperparameters out of items that would choose what their condition mentions after them.
+        If the condition of a hyperparameter mentions a variable that the same item chooses later, assign the
+        hyperparameter to an outer context in `homes`.
         """
         waits: dict[tuple[Context, Item], dict[Item, list[str]]] = {}
         for address in [*homes]:
@@ -159,15 +192,15 @@ class _ChoiceOrder:
             for needed in dict.fromkeys((*mentioned_addresses(condition), *outer)):
                 home = homes[address]
                 place = homes[needed] if needed in homes else self._networks[needed].context
-                shared, first, own = self._meeting(needed, place, address, home)
+                shared, first, own = self._shared_context(needed, place, address, home)
                 if first != own:
                     waits.setdefault((shared, own), {}).setdefault(first, []).append(address)
-                elif shared != home and not self._is_settled(needed, place, shared, home):
+                elif shared != home and not self._is_ordered(needed, place, shared, home):
                     homes[address] = shared
         return waits
 
-    def _meeting(self, needed: str, place: Context, address: str, home: Context) -> tuple[Context, Item, Item]:
-        """Return the innermost context at which both variables are chosen, each in an item of it, and the items."""
+    def _shared_context(self, needed: str, place: Context, address: str, home: Context) -> tuple[Context, Item, Item]:
+        """Return the innermost context with an item for each of two variables, and the two items."""
         first, own = ([*self._items_around(*each)] for each in ((needed, place), (address, home)))
         contexts = dict(first)
         return next((context, contexts[context], item) for context, item in own if context in contexts)
@@ -181,8 +214,8 @@ class _ChoiceOrder:
             yield place, network
 
     @staticmethod
-    def _is_settled(needed: str, place: Context, shared: Context, home: Context) -> bool:
-        """Return True if a variable of the same item is chosen before `home` is reached, or never together with it."""
+    def _is_ordered(needed: str, place: Context, shared: Context, home: Context) -> bool:
+        """Return True if `needed`, of the same item, is always chosen before `home`, or never together with it."""
         length = len(common_context((home, place)))
         are_exclusive = len(home) > length < len(place) and home[length][0] == place[length][0]
         is_before = length == len(place) < len(home) and place != shared  # outer decisions of a network come first
@@ -191,7 +224,7 @@ class _ChoiceOrder:
     def _sorted_items(
         self, homes: dict[str, Context], waits: Mapping[tuple[Context, Item], Mapping[Item, Sequence[str]]]
     ) -> dict[Context, list[Item]]:
-        """Return the items of each context in order; move hyperparameters outwards where that is a circle."""
+        """Return the items of each context in order; assign hyperparameters in cycles to outer contexts in `homes`."""
         items: dict[Context, list[Item]] = {}
         for address, network in self._networks.items():
             several = items.setdefault(network.context, [])
@@ -204,9 +237,9 @@ class _ChoiceOrder:
                 items.setdefault((), []).append(network)
         for context, several in items.items():
             after = {item: {*waits.get((context, item), {})} for item in several}
-            items[context], circle = _topological_order(sorted(several, key=self._text_place), after)
-            waiting = [a for item in circle for users in waits.get((context, item), {}).values() for a in users]
-            assert not circle or any(homes[address] != context for address in waiting), "conditions have no circles"
+            items[context], cycle = _topological_order(sorted(several, key=self._text_place), after)
+            waiting = [a for item in cycle for users in waits.get((context, item), {}).values() for a in users]
+            assert not cycle or any(homes[address] != context for address in waiting), "conditions have no cycles"
             homes.update(dict.fromkeys(waiting, context))
         return items
 
@@ -217,7 +250,7 @@ class _ChoiceOrder:
 
 
 def _topological_order(items: Sequence[Item], after: Mapping[Item, set[Item]]) -> tuple[list[Item], list[Item]]:
-    """Return the items so that each comes after others, in their order if possible, and those in circles."""
+    """Return the items in topological order, close to the given order, and the items in cycles or after them."""
     position = {item: place for place, item in enumerate(items)}
     followers = group_by_key((first, item) for item in items for first in after[item])
     missing = {item: len(after[item]) for item in items}

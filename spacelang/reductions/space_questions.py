@@ -1,8 +1,9 @@
 """A space as named questions (choices and values to draw); every combination of answers is a configuration.
 
-A fork with several cases is a choice. A free hyperparameter is one value to draw, or a choice between the pieces of its
-domain and one value for each piece. Nothing is asked where there is only one possibility, nor for a guard or a switch,
-which previous answers decide. The same part of the space is the same question wherever it occurs.
+A fork with several cases is a choice. An independent hyperparameter is one value to draw, or a choice between the
+pieces of its domain and one value for each piece. There is no question if only one answer is possible, and none for a
+guard or a switch, because previous answers decide it. The same part of the space is the same question wherever it
+occurs.
 """
 
 from collections import Counter
@@ -117,7 +118,7 @@ class Questions:
     ) -> None:
         """Create the questions; `accepts` is true for domains to draw from, `points` is the size of a grid.
 
-        With `varying_bounds`, pieces of one range that are drawn unchanged share a name, under which the bounds vary.
+        With `varying_bounds`, all pieces of one range share a name, so that the bounds of this name vary.
         """
         self.structures = structures
         self.space = space = structures.space
@@ -143,7 +144,7 @@ class Questions:
 
     @cached_property
     def every_part(self) -> tuple[UnfoldedPart, ...]:
-        """Every part once, forks before their contents."""
+        """All parts of the questions without repetitions; forks precede the parts inside of them."""
         return tuple(unfolding.all_parts(self.parts))
 
     @cached_property
@@ -157,12 +158,12 @@ class Questions:
 
     @cached_property
     def case_weights(self) -> CaseWeights:
-        """The weights of the cases of forks by which random choices follow the advised law."""
+        """The weights of the cases of forks for random choices by the advised law."""
         return CaseWeights(self.structures)
 
     @cached_property
     def product_count(self) -> int:
-        """The number of products of free hyperparameters that cover the space."""
+        """The number of products of independent hyperparameters that cover the space."""
         return unfolding.count_combinations(self.parts)
 
     @cached_property

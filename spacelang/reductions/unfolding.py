@@ -61,7 +61,7 @@ class Fork:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """Parts that are chosen only where a condition holds for what was chosen before; nothing is chosen for it.
+    """Parts that are chosen only if a condition is true for the values that were chosen before.
 
     `context` has the branches that are taken wherever the condition is tested.
     """
@@ -73,7 +73,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueSwitch:
-    """Cases of a hyperparameter whose value was chosen before: the one with the value has the remaining parts."""
+    """A switch on the value of a hyperparameter that was chosen before: the parts of its case are chosen next."""
 
     node: Hyperparameter
     cases: tuple[Case, ...]
@@ -137,7 +137,7 @@ def case_of_value(switch: ValueSwitch, lookup: Lookup) -> int:
 
 
 def count_combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" = None) -> int:
-    """Return the number of combinations of cases, or of what `ways` returns for a fork, without enumerating them.
+    """Return the number of combinations of cases, without enumerating them; `ways` may replace the cases of a fork.
 
     A guard counts twice: once with its parts, and once without.
     """
@@ -200,14 +200,14 @@ def _is_satisfied(part: UnfoldedPart, lookup: Lookup) -> bool:
 
 
 class Unfolding:
-    """The parts unfolded so far; equal parts are interned as one object.
+    """An unfolding in progress; equal parts are interned as one object.
 
     With `values_first`, the value of a hyperparameter is chosen before the parts that depend on it (`ValueSwitch`).
     Otherwise, the case is chosen first, and then a value within it (`Fork`).
     """
 
     def __init__(self, model: SolverModel, existence_solver: Solver, *, values_first: bool = False) -> None:
-        """Take the networks to unfold, and the solver that knows which branches have configurations."""
+        """Take the networks to unfold, and the solver that decides which branches have configurations."""
         self.model, self.existence_solver, self.values_first = model, existence_solver, values_first
         networks = (network for several in self.model.by_context.values() for network in several)
         allow_nesting(max((len(network.states) for network in networks), default=0))

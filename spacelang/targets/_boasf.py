@@ -21,12 +21,12 @@ from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Spac
 from spacelang.sampling.unit_scale import unit_scale
 
 ArmKey: TypeAlias = tuple[tuple[str, int], ...]
-"""Pairs of an address and an index: the piece of a hyperparameter that is cut, or the branch group of a decision."""
+"""The key of an arm: pairs of the address of a variable and the index of the chosen piece or group of branches."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutHyperparameter:
-    """A hyperparameter that is cut into two or more pieces."""
+    """A hyperparameter whose domain is cut into two or more pieces."""
 
     node: Hyperparameter
     pieces: tuple[Domain, ...]
@@ -34,7 +34,7 @@ class CutHyperparameter:
 
 @dataclass(frozen=True, slots=True)
 class GroupedDecision:
-    """A decision with a group for each branch that has cuts `inside`, and one group for all other branches."""
+    """A decision whose branches are grouped: each branch with cuts `inside` is a group, and all others are one."""
 
     node: Choice
     groups: tuple[tuple[str, ...], ...]

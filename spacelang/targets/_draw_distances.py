@@ -1,4 +1,4 @@
-"""The distance of the random draws of libraries from the law of the space, which `verify` judges."""
+"""The distances between the random draws of libraries and the law of the space, for `verify`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,47 +15,55 @@ from spacelang.ir.walk import rebuild_tree
 from spacelang.sampling.batch_builder import Batch, BatchBuilder
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.targets._lowering import Construct, Preservation, ReportEntry
+from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 from spacelang.targets._random_draws import RandomDraws
 
 Array: TypeAlias = NDArray[Any]
-MAX_DISTANCE: Final = 0.05  # The largest difference between draws and the law that no target need declare
+MAX_DISTANCE: Final = 0.05  # The largest distance for which a target need not declare a reason
 _NOTHING: Final[Array] = np.empty(0)
-LAW_DRAWS: Final = 30_000  # The number of configurations that stand for the law
+LAW_DRAWS: Final = 30_000  # The number of draws of the sampler that represent the law
 
 
 @dataclass(frozen=True, slots=True)
 class DrawDistances:
-    """The distance of random draws from the law: for each variable by its key, the largest ones first.
+    """The distances of random draws from the law for each variable, by key, the largest first.
 
-    The distance is the largest difference in the share of an alternative, of a value, or of the numbers up to some
-    number, among the draws that have the variable, multiplied by the share of these draws. It is therefore not counted
-    again for everything below a decision. `declared` is the declaration of the target on why they deviate, or empty.
+    The distance of a decision or a set is the largest difference in the share of a value; that of a range is the
+    largest difference of the distribution functions (Kolmogorov-Smirnov). Both are computed among the draws in which
+    the variable is active, and multiplied by the share of these draws. `declared_reasons` has the
+    reasons that the target declares for large distances.
     """
 
-    by: str
-    tried: int
+    library: str
+    draw_count: int
     distances: dict[str, float]
-    declared: str
+    declared_reasons: dict[str, str]
 
     @property
-    def beyond(self) -> dict[str, float]:
-        """The distances that are too large unless they are declared."""
+    def large_distances(self) -> dict[str, float]:
+        """The distances that are too large, unless the target declares a reason."""
         return {key: distance for key, distance in self.distances.items() if distance > MAX_DISTANCE}
+
+    @property
+    def undeclared_distances(self) -> dict[str, float]:
+        """The distances that are too large, and for which no reason is declared."""
+        return {key: distance for key, distance in self.large_distances.items() if key not in self.declared_reasons}
 
 
 def draw_distances(
     draws: RandomDraws,
     configurations: Sequence[Configuration],
     structures: Structures,
-    report: Iterable[ReportEntry],
+    compiled: LoweringResult[Any, Any],
     rng: Generator,
 ) -> DrawDistances:
-    """Return the distances of drawn members from the advised law, without the guidance that the form does not keep."""
-    law = Sampler(Structures(_without_lost_guidance(structures.space, report)), advised=True).batch(LAW_DRAWS, rng)
+    """Return the distances of drawn members from the advised law, without weights and priors that the form ignores."""
+    followed = _without_lost_guidance(structures.space, compiled.report)
+    law = Sampler(Structures(followed), advised=True).batch(LAW_DRAWS, rng)
     drawn = BatchBuilder(structures.space).build(configurations)
     found = sorted(_distances(structures.space, drawn, law), key=lambda each: -each[1])
-    return DrawDistances(draws.by, len(drawn), dict(found), draws.deviates)
+    result, reasons = DrawDistances(draws.library, len(drawn), dict(found), {}), draws.reasons(compiled.form)
+    return replace(result, declared_reasons={key: reasons[key] for key in result.large_distances if key in reasons})
 
 
 def _without_lost_guidance(space: Space, report: Iterable[ReportEntry]) -> Space:
@@ -105,7 +113,7 @@ def _values_of(batch: Batch, variable: Variable) -> tuple[Array, Array | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The values of a variable that lie in one part of its domain, sorted, with the number of all its values."""
+    """The sorted values of a variable in one part of its domain, and the number of its values in all parts."""
 
     codes: Array
     count: int
@@ -120,7 +128,7 @@ def _values_in(codes: Array, places: Array | None, place: int) -> _Values:
 
 
 def _largest_difference(mine: _Values, theirs: _Values, *, is_set: bool) -> float:
-    """Return the largest difference in the share of a value of a set, or of the numbers up to some number."""
+    """Return the largest difference of the shares of a value (for a set), or of the distribution functions."""
     limits = np.unique(np.concatenate((mine.codes, theirs.codes)))
     if not len(limits):
         return 0.0

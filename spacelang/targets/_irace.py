@@ -1,4 +1,4 @@
-"""Parameters of irace: the names, labels, ranges and conditions of the questions of a space."""
+"""Parameters of irace, made from the questions of a space: names, labels, ranges and conditions."""
 
 import math
 import re
@@ -18,42 +18,44 @@ from spacelang.text import unique_name
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-DIGITS: Final = 15  # The decimals to which irace rounds real numbers: the most that it allows
+DIGITS: Final = 15  # The number of decimals to which irace rounds real numbers: its maximum
 RESERVED: Final = {
     *("if", "else", "repeat", "while", "function", "for", "next", "break", "in"),
     *("TRUE", "FALSE", "NULL", "Inf", "NaN", "NA", "T", "F", "c"),
+    *("NA_integer_", "NA_real_", "NA_complex_", "NA_character_"),
 }
-"""Words that mean something else in conditions of R."""
+"""Words of R, which cannot be names of parameters."""
+MISSING: Final = ("NA", "<NA>")  # The words by which R writes a missing value
 Kind = Literal["c", "o", "i", "r", "i,log", "r,log"]
 
 
 @dataclass(frozen=True, slots=True)
 class IraceParameter:
-    """A parameter of irace; `labels` are the words of a categorical or ordinal one, the others have bounds."""
+    """A parameter of irace. A categorical or ordinal parameter has `labels`, the others have `bounds`."""
 
     name: str
     question: Question
-    kind: Literal["c", "o", "i", "r", "i,log", "r,log"]
+    kind: Kind
     labels: tuple[str, ...] = ()
     bounds: tuple[float, float] = (0, 0)
     condition: str = r.ALWAYS
 
     @property
     def domain(self) -> str:
-        """The values as irace reads them."""
+        """The values in the syntax of irace."""
         words = map(r.quoted, self.labels) if self.labels else map(r.number_text, self.bounds)
         return f"({', '.join(words)})"
 
-    def written(self, answer: Any) -> Value:
-        """Return the answer to the question as irace has it."""
+    def encode(self, answer: Any) -> Value:
+        """Return an answer to the question as a value of irace."""
         if not self.labels:
             assert isinstance(self.question, DrawnPiece)
-            return r.written_number(self.question, answer)
+            return r.encode_number(self.question, answer)
         place = self.question.domain.index_of(answer) if isinstance(self.question, DrawnPiece) else answer
         return self.labels[place]
 
-    def drawn(self, rng: "Generator") -> Value:
-        """Return a value as irace draws it: uniformly, or on the log scale, and rounded."""
+    def draw(self, rng: "Generator") -> Value:
+        """Draw a value like irace: uniformly, or uniformly on the log scale, and rounded."""
         if self.labels:
             return self.labels[int(rng.integers(len(self.labels)))]
         (lower, upper), place = self.bounds, float(rng.random())
@@ -64,8 +66,8 @@ class IraceParameter:
         number = lower * (upper / lower) ** place if self.kind == "r,log" else lower + place * (upper - lower)
         return min(max(round(number, DIGITS), lower), upper)
 
-    def answer(self, value: Any) -> Value:
-        """Return the answer for a value of irace, which may be text; raise ValueError if it is none."""
+    def decode(self, value: Any) -> Value:
+        """Return the answer for a value of irace, which may be text; raise ValueError for an invalid value."""
         if self.labels:
             if value not in self.labels:
                 raise ValueError(f"`{self.name}` is one of {', '.join(self.labels)}")
@@ -83,11 +85,11 @@ class IraceParameter:
             if not r.is_rounded(self.question) and number != round(number):
                 raise ValueError(f"`{self.name}` is an integer")
             return round(number)
-        return r.scaled(self.question).decode(number)
+        return r.scaling_of(self.question).decode(number)
 
 
 class ParameterWriter:
-    """A writer of the parameters for questions."""
+    """A writer of the parameters of irace for questions."""
 
     def __init__(self, questions: Questions) -> None:
         """Take the questions."""
@@ -101,7 +103,7 @@ class ParameterWriter:
     @cached_property
     def parameters(self) -> Mapping[str, IraceParameter]:
         """The parameters by the names of their questions."""
-        conditions = self.conditions.asked()
+        conditions = self.conditions.conditions_by_question()
         return {
             name: self._parameter(name, question, conditions[name])
             for name, question in self._questions.by_name.items()
@@ -113,7 +115,7 @@ class ParameterWriter:
             is_ordered = isinstance(asked, DrawnPiece) and isinstance(asked.domain, Ordinal)
             return IraceParameter(name, asked, "o" if is_ordered else "c", self._labels[question], condition=condition)
         assert isinstance(asked, DrawnPiece)
-        lower, upper = (r.written_number(asked, end) for end in _ends(asked.domain))
+        lower, upper = (r.encode_number(asked, end) for end in _ends(asked.domain))
         is_real = isinstance(asked.domain, Real) or r.is_rounded(asked)
         assert isinstance(asked.domain, Grid | Real)
         kind: Kind = ("r,log" if is_real else "i,log") if asked.domain.log else ("r" if is_real else "i")
@@ -126,7 +128,7 @@ def _ends(domain: SimpleDomain) -> tuple[Value, Value]:
 
 
 def _parameter_names(questions: Mapping[str, Question]) -> dict[str, str]:
-    """Return a name of R for each question: letters, digits, dots and underscores."""
+    """Return a name in the syntax of R for each question: letters, digits, dots and underscores."""
     found: dict[str, str] = {}
     for question in questions:
         word = re.sub(r"[^A-Za-z0-9._]+", "_", question).strip("_")
@@ -137,7 +139,7 @@ def _parameter_names(questions: Mapping[str, Question]) -> dict[str, str]:
 
 
 def _labels_of(question: Question) -> tuple[str, ...]:
-    """Return the words of a choice without characters that irace gives a meaning; empty for a number."""
+    """Return the labels of a choice, without characters that irace interprets; empty for a number."""
     match question:
         case Fork():
             words = [case_label(question, case) for case in question.cases]
@@ -150,7 +152,7 @@ def _labels_of(question: Question) -> tuple[str, ...]:
     plain = [re.sub(r"[^A-Za-z0-9._+*/=<>-]+", "_", word).strip("_") or "value" for word in words]
     found: list[str] = []
     for word in plain:
-        found.append(unique_name("NA_" if word == "NA" else word, {*found}, "_"))
+        found.append(unique_name(f"{word}_" if word in MISSING else word, {*found}, "_"))
     return tuple(found)
 
 

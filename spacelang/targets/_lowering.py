@@ -135,7 +135,7 @@ MAX_LISTED_LINES: Final = 4  # The maximum number of source lines that are liste
 class ReportEntry:
     """A line of a report: the verdict on a construct, with its places in the order of the text.
 
-    An entry without places may also be about the form as a whole; `construct` then says what of it.
+    An entry without places may be about the form as a whole. Then `construct` is the aspect, such as `names`.
     """
 
     construct: str

@@ -1,8 +1,8 @@
 """The target `hyperopt`: a search space of `hp.choice`, `hp.uniform` and other hyperopt expressions, for `fmin`.
 
 Decisions are nested choices. A hyperparameter with a condition is in an option of a `scope.switch`, whose index is
-computed from what was drawn; it is drawn only where the condition holds. What constraints exclude is in no option, so
-that every sample is a member. A sample is a dictionary in which a choice may add nested dictionaries;
+computed from drawn values; it is drawn only where the condition holds. No option contains what constraints exclude, so
+every sample is a member. A sample is a dictionary in which a choice may add nested dictionaries;
 `HyperoptSpace.configuration` converts it into a configuration. An encoding has the format of hyperopt trials: the value
 of every drawn node by its label, where a choice has the index of its option.
 """
@@ -24,7 +24,7 @@ from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Part
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.hyperopt_tests import DrawnTests
+from spacelang.targets._exports.hyperopt_tests import DrawnValueTests
 from spacelang.targets._exports.library_function_forms import (
     FLATTEN_SOURCE,
     LibraryFunctionForm,
@@ -33,14 +33,15 @@ from spacelang.targets._exports.library_function_forms import (
 )
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._random_draws import RandomDraws
+from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
 from spacelang.targets._reduction_chain import (
-    CONNECTED_IN_TURN,
+    BELOW_CHOICES,
     TOO_ENTANGLED,
     build_questions,
     build_report,
     names_entry,
     preserved_by_reductions,
+    unfolded_condition_findings,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Hyperopt:
 
     paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", CONNECTED_IN_TURN)
+    random_draws: ClassVar[RandomDraws] = RandomDraws("`hyperopt.rand`", (CONNECTED_IN_TURN,))
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts, "`hp.choice`"),
@@ -84,6 +85,7 @@ class Hyperopt:
         Construct.SETS: (exact("`hp.choice` among the values"),),
         Construct.CONDITIONS: (
             rewritten("`scope.switch` on what was drawn: a hyperparameter is drawn only where its condition holds"),
+            BELOW_CHOICES,
             TOO_ENTANGLED,
         ),
         Construct.DEFAULTS: (approximated("hyperopt has no defaults; `trials([default])` evaluates it first"),),
@@ -93,7 +95,8 @@ class Hyperopt:
     def lower(self, structures: Structures) -> LoweringResult["HyperoptSpace", Values]:
         """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
         named = build_questions(structures, accepts, self.preserves, unfolded=_unfold)
-        report = (*build_report(named, self.preserves), names_entry(named))
+        unfolded_conditions = unfolded_condition_findings(named, BELOW_CHOICES)
+        report = (*build_report(named, self.preserves, unfolded_conditions), names_entry(named))
         form = HyperoptSpace(named)
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
@@ -262,16 +265,16 @@ _COMMAND: Final = ("domain_attachment", "FMinIter_Domain")
 
 
 class _DrawCodes:
-    """The code of what is drawn; the code with a label is one object, so that hyperopt has one node for it."""
+    """A writer of the code of drawn values; equal labels have one code object, so that hyperopt makes one node."""
 
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._numbers: dict[str, py.Code] = {}
-        self._tests = DrawnTests(questions, self._number)
+        self._tests = DrawnValueTests(questions, self._number)
 
     def choice(self, name: str, options: Sequence[py.Code], shares: Sequence[float] | None = None) -> py.Code:
         """Return the code of a choice between options."""
-        if (index := self._tests.tested_index(name)) is not None:
+        if (index := self._tests.drawn_index_if_tested(name)) is not None:
             return py.call("scope.switch", index, *options)
         if shares is None:
             return py.call("hp.choice", name, py.ListNode(tuple(options)))
@@ -279,7 +282,7 @@ class _DrawCodes:
         return py.call("hp.pchoice", name, py.ListNode(tuple(py.ListNode(pair, is_tuple=True) for pair in pairs)))
 
     def switch(self, part: Guard | ValueSwitch, options: Sequence[py.Code]) -> py.Code:
-        """Return the code of an option that is chosen by what was drawn before."""
+        """Return the code of a switch on values that were drawn before."""
         index = self._tests.indices[id(part)]
         if isinstance(index, py.LiteralNode):
             assert isinstance(index.value, int)

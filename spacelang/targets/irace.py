@@ -2,13 +2,13 @@
 
 Each question of the space is a parameter: a decision or a set is categorical (`c`), an ordered set is ordinal (`o`),
 ranges are integer (`i`) or real (`r`). Conditions become conditions in R. Constraints become forbidden combinations if
-irace draws enough configurations that satisfy them, else they are built into further categorical parameters. An
+irace draws enough configurations that satisfy them, else they are expressed by additional categorical parameters. An
 encoding is a configuration of irace: the values of its active parameters by name.
 """
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -21,14 +21,13 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
 from spacelang.reductions.space_questions import Question, Questions
-from spacelang.reductions.unfolding import FreeHyperparameter, Guard, Parts
+from spacelang.reductions.unfolding import Parts
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import r_conditions as r
-from spacelang.targets._irace import DIGITS, IraceParameter, ParameterWriter
+from spacelang.targets._irace import DIGITS, MISSING, IraceParameter, ParameterWriter
 from spacelang.targets._lowering import (
     OVERSIZED,
     Construct,
-    Finding,
     LoweringResult,
     PreservationTable,
     ReadableForm,
@@ -44,6 +43,7 @@ from spacelang.targets._reduction_chain import (
     constraint_findings,
     findings_of,
     preserved_by_reductions,
+    unfolded_condition_findings,
 )
 from spacelang.targets._text_and_dot import digraph, quote_dot
 from spacelang.text import count_with_noun
@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 Values: TypeAlias = dict[str, Any]
 """A configuration of irace: words and numbers by the names of its active parameters."""
 
-MAX_DOMAIN_WIDTH: Final = 40  # The column of domains in the file is at most so wide
+MAX_DOMAIN_WIDTH: Final = 40  # The maximum width of the column of domains in the file
 TRIED: Final = 200  # The number of draws that decide whether constraints can be forbidden combinations
 MIN_SHARE: Final = 0.1
 """The minimum share of draws that satisfy all constraints: irace gives up after 100 forbidden draws in a row."""
-UNFOLDED: Final = rewritten("conditions on further categorical parameters, which say in which case a variable is")
+UNFOLDED: Final = rewritten("conditions on additional categorical parameters, one for each set of cases")
 FORBIDDEN: Final = exact("a forbidden combination")
 
 
@@ -105,19 +105,11 @@ class Irace:
         if form is None:
             form = IraceParameters(build_questions(structures, accepts, self.preserves), ())
         named, space = form.questions, structures.space
-        found = [*findings_of(named, self.preserves), *self._unfolded_conditions(named)]
+        found = [*findings_of(named, self.preserves), *unfolded_condition_findings(named, UNFOLDED)]
         if not form.constraints:
             found += constraint_findings(space.constraints, NESTED)
         report = make_report(space, self.preserves, found)
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
-
-    def _unfolded_conditions(self, named: Questions) -> Iterator[Finding]:
-        """Yield a finding for each condition that is built into further parameters."""
-        guards = (part for part in named.every_part if isinstance(part, Guard))
-        kept = {free.node.address for guard in guards for free in guard.parts if isinstance(free, FreeHyperparameter)}
-        for address, condition in named.space.conditions.items():
-            if address not in kept:
-                yield Finding(Construct.CONDITIONS, UNFOLDED, condition.span)
 
     def _with_forbidden(self, structures: Structures) -> "IraceParameters | None":
         """Return the parameters with constraints as forbidden combinations, or None if irace could not draw them."""
@@ -141,7 +133,7 @@ class IraceParameters(ReadableForm):
     """Parameters of irace with their conditions, and forbidden combinations for `constraints`."""
 
     def __init__(self, questions: Questions, constraints: Sequence[Constraint]) -> None:
-        """Take the questions, in which the given constraints are not built in."""
+        """Take questions whose answers may violate the given constraints, and no others."""
         self.questions, self.constraints = questions, tuple(constraints)
 
     @cached_property
@@ -152,11 +144,11 @@ class IraceParameters(ReadableForm):
     @cached_property
     def forbidden(self) -> tuple[str, ...]:
         """The forbidden combinations in R."""
-        return tuple(map(self._writer.conditions.forbidden, self.constraints))
+        return tuple(map(self._writer.conditions.violation, self.constraints))
 
     @property
     def are_constraints_testable(self) -> bool:
-        """True if everything that the constraints mention is asked for in one place."""
+        """True if R can test the constraints: every variable in them belongs to at most one part of the questions."""
         return all(self._writer.conditions.is_testable(rule.expression) for rule in self.constraints)
 
     @property
@@ -222,7 +214,7 @@ class IraceParameters(ReadableForm):
     def encode(self, configuration: Configuration) -> Values:
         """Return a member as a configuration of irace."""
         answers = self.questions.encode(configuration)
-        return {self.parameters[question].name: self.parameters[question].written(a) for question, a in answers.items()}
+        return {self.parameters[question].name: self.parameters[question].encode(a) for question, a in answers.items()}
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
         """Return the member of a configuration of irace, whose values may be text.
@@ -236,7 +228,7 @@ class IraceParameters(ReadableForm):
             parameter = self.parameters[question]
             if parameter.name not in given:
                 raise ValueError(f"`{parameter.name}` is active but has no value")
-            return parameter.answer(given.pop(parameter.name))
+            return parameter.decode(given.pop(parameter.name))
 
         found = Configuration(self.questions.ask_values(answer))
         if given:
@@ -251,7 +243,7 @@ class IraceParameters(ReadableForm):
             return False
 
     def sample(self, count: int, rng: "Generator") -> list[Values]:
-        """Draw configurations as irace draws its first ones: uniformly, again where they are forbidden."""
+        """Draw configurations like the first ones of irace: uniformly, and again if they are forbidden."""
         found: list[Values] = []
         while len(found) < count:
             values = self.draw(rng)
@@ -260,20 +252,20 @@ class IraceParameters(ReadableForm):
         return found
 
     def member_share(self) -> float:
-        """Return the share of some draws that satisfy the constraints."""
+        """Estimate the share of draws that satisfy the constraints."""
         from numpy.random import default_rng
 
         rng = default_rng(0)
         return sum(self._is_allowed(self.decode(self.draw(rng))) for _ in range(TRIED)) / TRIED
 
     def draw(self, rng: "Generator") -> Values:
-        """Return a configuration that irace may draw, perhaps a forbidden one."""
+        """Draw one configuration like irace, without a test of the forbidden combinations."""
         found: Values = {}
 
         def answer(question: str, _: Question) -> Any:
             parameter = self.parameters[question]
-            found[parameter.name] = parameter.drawn(rng)
-            return parameter.answer(found[parameter.name])
+            found[parameter.name] = parameter.draw(rng)
+            return parameter.decode(found[parameter.name])
 
         self.questions.ask_values(answer)
         return found
@@ -300,9 +292,9 @@ class IraceParameters(ReadableForm):
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value in ("NA", "<NA>") or (isinstance(value, float) and math.isnan(value))
+    return value is None or value in MISSING or (isinstance(value, float) and math.isnan(value))
 
 
 def _cell(value: Value) -> str:
-    """Return a value as a cell of a table that R reads."""
+    """Return a value as a cell of a table in the syntax of R."""
     return r.quoted(value) if isinstance(value, str) else r.number_text(value)

@@ -97,11 +97,11 @@ class SelectorCalls:
                 self.results.append(end.value)
 
     def requests(self, number: int) -> list[Request]:
-        """Return the requests of one call."""
+        """Return the requests of a call, counted from 0."""
         return [trial.request for trial in self.trials[number]]
 
     def full_trials_of_call(self, number: int) -> dict[Pipeline, Trial]:
-        """Return the trials of one call on all rows, by pipeline."""
+        """Return the trials on all rows of a call, counted from 0, by pipeline."""
         return {self.pipeline(trial.request): trial for trial in self.trials[number] if trial.request.fidelity is None}
 
     def pipeline(self, request: Request) -> Pipeline:

@@ -93,12 +93,12 @@ class ThetaSubproblem:
         return self._encode(self.cube.theta_of(self._state.point), self._state.slack)
 
     def request(self, place: Point) -> Request | None:
-        """Return the request for the nearest member with the same z; None if there is none."""
+        """Return the request for the nearest member of a point with the same z, or None if there is none."""
         found = self._members(self._decode(place))
         return None if found is None else Request(found)
 
     def value(self, place: Point, trial: Trial | None, seen: Sequence[float]) -> float:
-        """Return the augmented loss of a point, given its trial; None means that the point stands for no member."""
+        """Return the augmented loss of a point, given its trial, or None if the point represents no member."""
         if trial is not None:
             self.trials[place] = self._new[place] = trial
         if trial is None or trial.loss is None:
@@ -108,7 +108,7 @@ class ThetaSubproblem:
         return trial.normalized_loss + penalty
 
     def state_after(self, best: Point) -> Iterate:
-        """Return the state with theta and the slacks of the best point; the slacks stay if its trial failed."""
+        """Return the state with theta and the slacks of the best point; a failed trial changes no slacks."""
         state = self._splitting.with_theta(self._state, self._decode(best), self._owned)
         trial = self.trials.get(best)
         return state if trial is None or trial.loss is None else replace(state, slack=self._slack_at(best, trial))

@@ -127,7 +127,10 @@ def _is_violated(space: Space, network: Network, given: Mapping[str, Value]) -> 
 def _changed_values(
     network: Network, elimination: Elimination, given: Mapping[str, Value]
 ) -> Iterator[dict[str, Value]]:
-    """Yield values that change as few cells as possible; compared ranges give several, since rounding may fail."""
+    """Yield repaired values with changes in as few cells as possible.
+
+    There are several for comparisons of ranges, because rounding can make the first ones invalid.
+    """
     nodes = {m.address: m.node for m in network.members if isinstance(m.node, Hyperparameter)}
     kept: dict[str, Value] = {}
     states: dict[str, State] = {}

@@ -61,7 +61,7 @@ class UnsupportedHyperparameterError(Exception):
 
 @dataclass
 class PlanBuilder:
-    """A plan under construction; `suffix` is appended to the names of decisions."""
+    """A plan under construction; `suffix` is appended to the names of the parameters for decisions."""
 
     structures: Structures
     suffix: str

@@ -1,8 +1,8 @@
-"""Conditions as hyperopt expressions over drawn numbers: which case of a `scope.switch` is taken.
+"""Conditions as hyperopt expressions over drawn numbers, whose values are the indices of `scope.switch`.
 
-The index of a case is 0 or 1 for a condition. What may be inactive is tested inside a switch on whether it is active,
-so that it is not drawn for the test. Nothing is tested inside a switch on the same drawn number: hyperopt could not
-tell for which trials to draw it. The tests of a condition are therefore multiplied, not nested.
+The index for a condition is 0 or 1. A test of a variable that may be inactive is inside a switch on its activity, so
+that the test does not draw it. A switch never contains another test of its own number, because hyperopt could not tell
+for which trials to draw this number. The tests of a condition are therefore multiplied, not nested.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,16 +19,16 @@ from spacelang.solver.domain_cells import distinguished_cells, join_pieces
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.value_tests import is_pair
 
-MAX_LISTED: Final = 1_000  # The maximum size of a range of integers for which a table has the index of each
-MAX_THRESHOLDS: Final = 3  # The maximum number of thresholds with which a number is compared one by one
+MAX_LISTED: Final = 1_000  # The maximum size of a range of integers whose indices are listed in a table
+MAX_THRESHOLDS: Final = 3  # The maximum number of comparisons of a number with thresholds
 Subsets: TypeAlias = Sequence[Domain | None]
 """Disjoint subsets of a domain; the index of a value is that of the subset that contains it."""
 
 
-class DrawnTests:
-    """A writer of indices; `indices` has that of each guard and switch.
+class DrawnValueTests:
+    """A writer of the indices of guards and switches: `indices` has their codes by the id of the part.
 
-    `number_code` returns the code of the number that is drawn for a piece; the same code is used for the value.
+    `number_code` returns the code of the number that is drawn for a piece, which the value of the piece uses, too.
     """
 
     def __init__(self, questions: Questions, number_code: Callable[[DrawnPiece], py.Code]) -> None:
@@ -43,8 +43,8 @@ class DrawnTests:
         for several in (questions.parts, *(each for part in questions.every_part for each in inner_parts(part))):
             self._add_indices(several)
 
-    def tested_index(self, name: str) -> py.Code | None:
-        """Return the code of the drawn index of a choice if a test uses it, else None."""
+    def drawn_index_if_tested(self, name: str) -> py.Code | None:
+        """Return the code that draws the index of a choice if a test uses the index, else None."""
         return self._indices.get(name)
 
     def _add_indices(self, several: Parts) -> None:
@@ -57,22 +57,22 @@ class DrawnTests:
                 self.indices[id(part)] = self.case_index(values[part.node.address], subsets)
 
     def case_index(self, free: FreeHyperparameter, subsets: Subsets) -> py.Code:
-        """Return the code of the index of the subset with the drawn value of a hyperparameter."""
+        """Return the code of the index of the subset that contains the drawn value of a hyperparameter."""
         draw = self._questions.draws[id(free)]
         indices = [self._piece_index(piece, subsets) for piece in draw.pieces]
         if not draw.choice:
             return indices[0]
-        return _chosen(indices, self._index(draw.choice, len(indices)))
+        return _entry_at(indices, self._index(draw.choice, len(indices)))
 
     def _condition(self, condition: Expr, owners: Context) -> py.Code:
-        """Return the code that is 1 if a condition holds, else 0; `owners` are branches that are surely taken."""
+        """Return the code that is 1 if a condition is true, else 0; `owners` are branches that are certainly taken."""
         match condition:
             case expr.Not():
-                return _negated(self._condition(condition.term, owners))
+                return _negation(self._condition(condition.term, owners))
             case expr.And():
-                return _every([self._condition(term, owners) for term in condition.terms])
+                return _all_of([self._condition(term, owners) for term in condition.terms])
             case expr.Or():
-                return _negated(_every([_negated(self._condition(term, owners)) for term in condition.terms]))
+                return _negation(_all_of([_negation(self._condition(term, owners)) for term in condition.terms]))
             case expr.BranchTest():
                 return self._branch_test(condition, owners)
             case expr.Active():
@@ -92,15 +92,15 @@ class DrawnTests:
         else:
             free = self._free(addresses[0])
             test = self.case_index(free, _subsets(free.domain, atom))
-        return _where(_every([self._activity(address, owners) for address in addresses]), test)
+        return _test_if_active(_all_of([self._activity(address, owners) for address in addresses]), test)
 
     def _pair_test(self, atom: expr.Compare) -> py.Code:
         left, right = (self._value(self._free(address)) for address in expr.references(atom))
         if atom.relation not in ("==", "!="):
             return py.call("scope.int", py.infix(left, atom.relation, right))
         # An expression of hyperopt cannot be tested for equality.
-        same = _every([py.call("scope.int", py.infix(left, sign, right)) for sign in ("<=", ">=")])
-        return same if atom.relation == "==" else _negated(same)
+        same = _all_of([py.call("scope.int", py.infix(left, sign, right)) for sign in ("<=", ">=")])
+        return same if atom.relation == "==" else _negation(same)
 
     def _branch_test(self, test: expr.BranchTest, owners: Context) -> py.Code:
         taken = dict(owners).get(test.address)
@@ -115,10 +115,10 @@ class DrawnTests:
         if (name := self._questions.forks.get(id(part))) is not None:
             shares = self._questions.case_weights.shares(part)
             found = _table(wanted, self._index(name, len(wanted), shares))
-        return _where(_every(self._owner_tests(test.address, owners)), found)
+        return _test_if_active(_all_of(self._owner_tests(test.address, owners)), found)
 
     def _activity(self, address: str, owners: Context) -> py.Code:
-        """Return the code that is 1 if a hyperparameter is active, else 0; the same object for the same arguments."""
+        """Return the code that is 1 if a hyperparameter is active, else 0; one object for equal arguments."""
         if (address, owners) not in self._activities:
             self._activities[address, owners] = self._new_activity(address, owners)
         return self._activities[address, owners]
@@ -131,11 +131,11 @@ class DrawnTests:
         if condition is not None:
             more = (owner for owner in self._space.variables[address].owners if owner not in owners)
             inside = self._condition(condition, (*owners, *more))
-            tests = [_where(_every(tests), inside)]
-        return _every(tests)
+            tests = [_test_if_active(_all_of(tests), inside)]
+        return _all_of(tests)
 
     def _owner_tests(self, address: str, owners: Context) -> list[py.Code]:
-        """Return the test that the last of the alternatives around a variable is taken, with those around it."""
+        """Return the test that the innermost alternative around a variable is taken; no test if `owners` has it."""
         outer = self._space.variables[address].owners
         if not outer or outer[-1] in owners:
             return []
@@ -173,7 +173,7 @@ class DrawnTests:
 
 
 def _subsets(domain: Domain, atom: Expr) -> Subsets:
-    """Return the subsets with the values for which an atom is false, and true."""
+    """Return two subsets of a domain: the values for which an atom is false, and those for which it is true."""
     cells = distinguished_cells(domain, (atom,))
     wanted = [expr.is_true(atom, lambda _, cell=cell: cell.representative) for cell in cells]  # type: ignore[misc]
     split = ([cell for cell, is_in in zip(cells, wanted, strict=True) if is_in is each] for each in (False, True))
@@ -185,7 +185,7 @@ def _subset_of(value: Value, subsets: Subsets) -> int:
 
 
 def _number_index(piece: DrawnPiece, number: py.Code, subsets: Subsets) -> py.Code:
-    """Return the code of the index of the subset with a number of a range."""
+    """Return the code of the index of the subset that contains a number of a range."""
     within = ((run, place) for place, subset in enumerate(subsets) for run in (parts(subset) if subset else ()))
     runs = sorted(
         ((run, place) for run, place in within if contains(piece.part, run.representative)),
@@ -210,7 +210,7 @@ def _number_index(piece: DrawnPiece, number: py.Code, subsets: Subsets) -> py.Co
 
 
 def _lower_bound(piece: DrawnPiece, run: SimpleDomain) -> tuple[str, Value]:
-    """Return the comparison of a drawn number with the lower end of a run."""
+    """Return the sign and the number of the comparison of a drawn number with the lower end of a run."""
     if isinstance(run, Real) and run.lower_open:
         return ">", run.lower
     assert isinstance(run, Grid | Real)
@@ -224,26 +224,26 @@ def _table(table: Sequence[int], index: py.Code) -> py.Code:
     return index if [*table] == [*range(len(table))] else py.call("scope.getitem", py.literal_list(table), index)
 
 
-def _chosen(indices: Sequence[py.Code], chosen: py.Code) -> py.Code:
-    """Return the code of one of some indices."""
+def _entry_at(indices: Sequence[py.Code], chosen: py.Code) -> py.Code:
+    """Return the code of the entry of `indices` at the index `chosen`."""
     literals = [each.value for each in indices if isinstance(each, py.LiteralNode)]
     if len(literals) == len(indices):
         return _table(literals, chosen)  # type: ignore[arg-type]
     return py.call("scope.switch", chosen, *indices)
 
 
-def _every(several: Sequence[py.Code]) -> py.Code:
-    """Return the code that is 1 if all tests are, else 0."""
+def _all_of(several: Sequence[py.Code]) -> py.Code:
+    """Return the code that is 1 if all tests are 1, else 0."""
     if any(_is(each, 0) for each in several):
         return py.LiteralNode(0)
     kept = [each for each in several if not _is(each, 1)]
     return py.joined("*", kept) if kept else py.LiteralNode(1)
 
 
-def _where(active: py.Code, test: py.Code) -> py.Code:
+def _test_if_active(active: py.Code, test: py.Code) -> py.Code:
     """Return the code of a test that is evaluated only where `active` is 1, and 0 elsewhere."""
     if _is(active, 1) or isinstance(test, py.LiteralNode):
-        return _every([active, test])
+        return _all_of([active, test])
     return active if _is(active, 0) else py.call("scope.switch", active, 0, test)
 
 
@@ -251,7 +251,7 @@ def _is(code: py.Code, number: int) -> bool:
     return isinstance(code, py.LiteralNode) and code.value == number
 
 
-def _negated(test: py.Code) -> py.Code:
+def _negation(test: py.Code) -> py.Code:
     if isinstance(test, py.LiteralNode):
         return py.LiteralNode(1 - bool(test.value))
     return _table([1, 0], test)

@@ -98,7 +98,7 @@ class LibraryFunctionForm(ReadableForm, ABC):
         draws = sum(1 for _ in self.questions.drawn_pieces())
         forks, drawn = count_with_noun(len(self.questions.forks), "choice"), count_with_noun(draws, "hyperparameter")
         products = count_with_noun(self.questions.product_count, "product")
-        return f"{self.questions.space.name}: {forks}, {drawn}, {products} of free hyperparameters"
+        return f"{self.questions.space.name}: {forks}, {drawn}, {products} of independent hyperparameters"
 
     def _part_to_json(self, part: UnfoldedPart, numbers: Mapping[int, int]) -> dict[str, object]:
         node = None if isinstance(part, Guard | RangeComparison) else part.node

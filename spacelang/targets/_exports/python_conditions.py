@@ -1,4 +1,4 @@
-"""Conditions as Python expressions over the dictionary `found`, which has the values chosen so far by key."""
+"""Conditions as Python expressions over a dictionary `found` of the values that were chosen before, by key."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ NEVER: Final = py.LiteralNode(False)
 MAX_TEXT: Final = 10_000  # The maximum length of a condition as text on one line
 
 
-class FoundTests:
-    """A writer of conditions; `known` are the addresses of what certainly has a value in `found`."""
+class FoundValueTests:
+    """A writer of conditions; `known` are the addresses of variables that always have a value in `found`."""
 
     def __init__(self, space: Space, names: VariableNames) -> None:
         self._space, self._names = space, names
@@ -96,8 +96,8 @@ class FoundTests:
         return [self._branch_test(expr.BranchTest(a, (b,)), known, truth=truth) for a, b in owners]
 
 
-class ConditionText(FoundTests):
-    """A writer of conditions for texts, which name values by their keys."""
+class ConditionText(FoundValueTests):
+    """A writer of conditions for readers, with the keys of values in place of code."""
 
     def value(self, node: Choice | Hyperparameter) -> py.Code:
         """Return the key of a value."""
@@ -109,7 +109,7 @@ class ConditionText(FoundTests):
 
 
 def _combined(sign: str, several: Iterable[py.Code]) -> py.Code:
-    """Return the conjunction or disjunction of tests, without those that say nothing."""
+    """Return the conjunction or disjunction of tests, without constant ones."""
     neutral, decisive = (ALWAYS, NEVER) if sign == "and" else (NEVER, ALWAYS)
     kept = [inner for each in several if each is not neutral for inner in py.operands(each, sign)]
     if any(each is decisive for each in kept):
@@ -142,7 +142,7 @@ class _ListedValues:
     with_numbers: bool
 
     def test(self, wanted: Sequence[Value]) -> py.Code:
-        """Return a test that the value, which is a listed one, is wanted."""
+        """Return a test that the value is in `wanted`, if it is one of the listed values."""
         unwanted = self._without(wanted)
         if not wanted or not unwanted:
             return NEVER if unwanted else ALWAYS
@@ -151,11 +151,11 @@ class _ListedValues:
         return self._comparison(unwanted, "!=") if len(unwanted) == 1 < len(wanted) else self._comparison(wanted, "==")
 
     def test_among(self, wanted: Sequence[Value]) -> py.Code:
-        """Return a test that the value is listed and wanted."""
+        """Return a test that the value is in `wanted`, also if it may be a number of a range."""
         return self._comparison(wanted, "==") if wanted else NEVER
 
     def test_or_number(self, wanted: Sequence[Value]) -> py.Code:
-        """Return a test that the value is wanted or a number of a range."""
+        """Return a test that the value is in `wanted` or is a number of a range."""
         unwanted = self._without(wanted)
         return self._comparison(unwanted, "!=") if unwanted else ALWAYS
 
@@ -180,13 +180,13 @@ class _ListedValues:
 
     @property
     def _are_distinct(self) -> bool:
-        """True if Python's `==` tells the listed values apart, and from numbers of ranges; `true` equals 1."""
+        """True if Python's `==` distinguishes all listed values and the numbers of ranges; `True == 1` does not."""
         are_numbers = any(isinstance(value, bool | int | float) for value in self.values)
         return len({*self.values}) == len(self.values) and not (self.with_numbers and are_numbers)
 
 
 def _within_ranges(value: py.Code, ranges: Sequence[TruePart]) -> py.Code:
-    """Return the code of a test that a number of some ranges lies in the wanted pieces."""
+    """Return the code of a test that a number lies in the wanted pieces of ranges."""
     if all(each.is_all for each in ranges):
         return ALWAYS
     is_alone = len(ranges) == 1

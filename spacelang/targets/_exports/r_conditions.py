@@ -1,6 +1,6 @@
 """Conditions and constraints as expressions of R over the parameters of irace, where a parameter is NA if inactive.
 
-In R, `NA | TRUE` is true and `NA & FALSE` is false; irace takes a condition that is NA as false. A test of a value
+In R, `NA | TRUE` is true and `NA & FALSE` is false; irace treats a condition that is NA as false. A test of a value
 therefore needs no test of its activity, except below a negation, where `%in% TRUE` makes NA false.
 """
 
@@ -38,7 +38,7 @@ from spacelang.targets._exports.value_tests import is_pair, is_testable, true_pa
 
 ALWAYS: Final = ""  # The condition of a parameter that is always active
 NEVER: Final = "FALSE"
-MAX_LOG_RATIO: Final = 1e280  # Decimals suffice for logarithmic ranges over at most so many powers of ten
+MAX_LOG_RATIO: Final = 1e280  # The maximum ratio of the ends of a log range whose numbers, not logarithms, are drawn
 NUMBER_LIMIT: Final = 2**31 - 1
 """The largest integer of R; larger ones are written as real numbers and rounded."""
 
@@ -53,12 +53,12 @@ def can_be_written(condition: Expr, space: Space) -> bool:
 
 
 def is_wide(part: Real) -> bool:
-    """Return True for a logarithmic range over so many powers of ten that its logarithms are drawn."""
+    """Return True for a log range over so many powers of ten that its logarithms must be drawn."""
     return part.log and part.upper / MAX_LOG_RATIO > part.lower
 
 
 def _is_plain(domain: Domain) -> bool:
-    """Return True if R computes the numbers of a domain exactly from what is drawn."""
+    """Return True if R computes the numbers of a domain exactly from the values of irace."""
     match domain:
         case Real():
             return len(split_into_simple(domain)) == 1 and not is_wide(domain)
@@ -70,10 +70,10 @@ def _is_plain(domain: Domain) -> bool:
 
 
 class RConditions:
-    """A writer of conditions over questions, which are parameters with the given names and labels."""
+    """A writer of conditions in R over the parameters of irace, one for each question."""
 
     def __init__(self, questions: Questions, names: Mapping[str, str], labels: Mapping[str, Sequence[str]]) -> None:
-        """Take the questions, the name of each as a parameter, and the labels of those that are choices."""
+        """Take the questions, the names of their parameters, and the labels of those that are choices."""
         self._questions, self._names, self._labels = questions, names, labels
         every_part = questions.every_part
         self._frees = group_by_key((p.node.address, p) for p in every_part if isinstance(p, FreeHyperparameter))
@@ -86,49 +86,51 @@ class RConditions:
             for inner in parts
         )
         self._outermost = {id(part) for part in questions.parts}
-        self._reached: dict[int, str] = {}
+        self._part_conditions: dict[int, str] = {}
 
     def is_testable(self, condition: Expr) -> bool:
-        """Return True if every variable that a condition mentions is asked for in at most one place."""
+        """Return True if every variable that a condition mentions belongs to at most one part of the questions."""
         mentioned = expr.mentioned_addresses(condition)
         return all(len(self._frees.get(each, ())) + len(self._forks.get(each, ())) <= 1 for each in mentioned)
 
-    def asked(self) -> dict[str, str]:
-        """Return the condition of every question by its name."""
+    def conditions_by_question(self) -> dict[str, str]:
+        """Return the condition under which each question is asked, by its name."""
         found: dict[str, str] = {}
         for part in self._questions.every_part:
             if isinstance(part, Fork) and (name := self._questions.forks.get(id(part))) is not None:
-                found[name] = self.reached(part)
+                found[name] = self.condition_of_part(part)
             elif isinstance(part, FreeHyperparameter):
                 draw = self._questions.draws[id(part)]
                 if draw.choice:
-                    found[draw.choice] = self.reached(part)
+                    found[draw.choice] = self.condition_of_part(part)
                 for place, piece in enumerate(draw.pieces):
                     if isinstance(piece, DrawnPiece):
                         found[piece.name] = self._piece_condition(part, place)
         return found
 
-    def reached(self, part: UnfoldedPart) -> str:
-        """Return the condition under which a part is asked for."""
-        if id(part) not in self._reached:
+    def condition_of_part(self, part: UnfoldedPart) -> str:
+        """Return the condition under which a part is chosen."""
+        if id(part) not in self._part_conditions:
             edges = () if id(part) in self._outermost else self._edges[id(part)]
-            tests = [self._inside(outer, places) for outer, places in group_by_key(edges).items()]
-            self._reached[id(part)] = some(tests) if tests else ALWAYS
-        return self._reached[id(part)]
+            tests = [self._condition_of_cases(outer, places) for outer, places in group_by_key(edges).items()]
+            self._part_conditions[id(part)] = any_of(tests) if tests else ALWAYS
+        return self._part_conditions[id(part)]
 
-    def _inside(self, part: UnfoldedPart, places: Sequence[int]) -> str:
-        """Return the condition under which one of some cases of a part is taken."""
+    def _condition_of_cases(self, part: UnfoldedPart, places: Sequence[int]) -> str:
+        """Return the condition under which a part is chosen in one of the cases at `places`."""
         match part:
             case Fork() if (name := self._questions.forks.get(id(part))) is not None:
-                return self._chosen(name, places, self.reached(part))
+                return self._chosen(name, places, self.condition_of_part(part))
             case Guard():
-                return every([self.reached(part), self.condition(part.condition)])
+                return all_of([self.condition_of_part(part), self.condition(part.condition)])
             case ValueSwitch():
                 free = self._sibling(part)
                 domains = [part.cases[place].domain for place in places]
-                return every([self.reached(part), some(self._value_within(free, each) for each in domains if each)])
+                return all_of(
+                    [self.condition_of_part(part), any_of(self._value_within(free, each) for each in domains if each)]
+                )
             case _:
-                return self.reached(part)
+                return self.condition_of_part(part)
 
     def _sibling(self, switch: ValueSwitch) -> FreeHyperparameter:
         """Return the hyperparameter whose value a switch tests."""
@@ -139,35 +141,35 @@ class RConditions:
         raise LookupError(switch.node.address)
 
     def condition(self, condition: Expr, known: Collection[str] = (), *, truth: bool = True) -> str:
-        """Return a test that a condition has a truth value; `known` are the addresses of what is certainly active."""
+        """Return a test that a condition has the given truth; variables with addresses in `known` are always active."""
         match condition:
             case expr.Not():
                 return self.condition(condition.term, known, truth=not truth)
             case expr.And() | expr.Or():
                 several = [self.condition(term, known, truth=truth) for term in condition.terms]
-                return every(several) if isinstance(condition, expr.And) is truth else some(several)
+                return all_of(several) if isinstance(condition, expr.And) is truth else any_of(several)
             case expr.Compare() if not truth and is_pair(condition) and self._are_active(condition, known):
                 return self._atom(replace(condition, relation=expr.NEGATED_SIGNS[condition.relation]))
             case _:
                 test = self._atom(condition)
                 return test if truth else self._negated(test, condition, known)
 
-    def forbidden(self, constraint: Constraint) -> str:
-        """Return a test that a configuration violates a constraint, which applies only to active hyperparameters."""
+    def violation(self, constraint: Constraint) -> str:
+        """Return a test that a configuration violates a constraint, which applies if all that it names is active."""
         scope, expression = constraint.scope, constraint.expression
         broken = self.condition(expression, scope, truth=constraint.forbidden)
         if is_pair(expression):
             return broken  # NA if one of them is inactive, which is not forbidden
-        return every([*map(self._activity, scope), broken])
+        return all_of([*map(self._activity, scope), broken])
 
     def _value_within(self, free: FreeHyperparameter, subset: Domain) -> str:
         """Return a test that the value of a hyperparameter lies in a subset of its domain."""
         runs = parts(subset)
-        return self._value_test(free, lambda piece: [run for run in runs if _overlap(piece.part, run)])
+        return self._value_test(free, lambda piece: [run for run in runs if _do_overlap(piece.part, run)])
 
     def _piece_condition(self, free: FreeHyperparameter, place: int) -> str:
         choice = self._questions.draws[id(free)].choice
-        return self._chosen(choice, [place], self.reached(free)) if choice else self.reached(free)
+        return self._chosen(choice, [place], self.condition_of_part(free)) if choice else self.condition_of_part(free)
 
     def _value_test(self, free: FreeHyperparameter, wanted: Callable[[Piece], Sequence[SimpleDomain]]) -> str:
         draw, tests = self._questions.draws[id(free)], []
@@ -177,10 +179,10 @@ class RConditions:
                 tests.append(self._piece_condition(free, place))
             elif runs and isinstance(piece, DrawnPiece):
                 tests.append(self._piece_test(piece, runs))
-        return some(tests)
+        return any_of(tests)
 
     def _chosen(self, question: str, places: Sequence[int], otherwise: str) -> str:
-        """Return a test that the answer to a choice is one of some; `otherwise` if it may be any."""
+        """Return a test that the answer to a choice is one of those at `places`, or `otherwise` if these are all."""
         labels = [quoted(self._labels[question][place]) for place in places]
         if len(labels) == len(self._labels[question]):
             return otherwise
@@ -202,7 +204,7 @@ class RConditions:
             left, right = (self._number(self._frees[address][0]) for address in addresses)
             # A parameter that is inactive is NA, but a hyperparameter of one value is no parameter.
             fixed = (each for each in addresses if not self._questions.draws[id(self._frees[each][0])].questions)
-            return every([*map(self._activity, fixed), f"{left} {atom.relation} {right}"])
+            return all_of([*map(self._activity, fixed), f"{left} {atom.relation} {right}"])
         (free,) = self._frees[addresses[0]]
         return self._value_test(free, lambda piece: true_parts(piece.part, atom, truth=True)[0].pieces)
 
@@ -211,7 +213,7 @@ class RConditions:
             return NEVER  # constraints exclude that it is reached
         (fork,) = self._forks[test.address]
         places = [place for place, case in enumerate(fork.cases) if case.branch in test.branches]
-        return self._inside(fork, places) if places else NEVER
+        return self._condition_of_cases(fork, places) if places else NEVER
 
     def _activity(self, address: str) -> str:
         """Return a test that a hyperparameter is active."""
@@ -219,7 +221,7 @@ class RConditions:
             return NEVER
         (free,) = self._frees[address]
         asked = next(iter(self._questions.draws[id(free)].questions), None)
-        reached = self.reached(free)
+        reached = self.condition_of_part(free)
         return reached if asked is None or reached == ALWAYS else f"!is.na({self._names[asked]})"
 
     def _negated(self, test: str, condition: Expr, known: Collection[str]) -> str:
@@ -228,19 +230,21 @@ class RConditions:
         return f"!({test})" if self._are_active(condition, known) else f"!(({test}) %in% TRUE)"
 
     def _are_active(self, condition: Expr, known: Collection[str]) -> bool:
-        """Return True if no parameter that a condition mentions can be NA; `known` is certainly active."""
+        """Return True if no parameter that a condition mentions can be NA; those in `known` are always active."""
         mentioned = expr.mentioned_addresses(condition)
         several = [part for each in mentioned for part in (*self._frees.get(each, ()), *self._forks.get(each, ()))]
         draws = (self._questions.draws[id(part)] for part in several if isinstance(part, FreeHyperparameter))
         if any(draw.choice for draw in draws):
             return False  # the parameter of a part of a union is NA where another part is chosen
-        return all(part.node.address in known or self.reached(part) == ALWAYS for part in several if part.node)
+        return all(
+            part.node.address in known or self.condition_of_part(part) == ALWAYS for part in several if part.node
+        )
 
     def _piece_test(self, piece: DrawnPiece, runs: Sequence[SimpleDomain]) -> str:
         if isinstance(piece.part, Categorical):
             places = [piece.part.index_of(value) for run in runs for value in members(run)]
             return self._chosen(piece.name, places, ALWAYS)
-        return some(map(partial(_run_test, piece, self._drawn_number(piece)), runs))
+        return any_of(map(partial(_run_test, piece, self._drawn_number(piece)), runs))
 
     def _drawn_number(self, piece: DrawnPiece) -> str:
         name = self._names[piece.name]
@@ -257,44 +261,44 @@ class RConditions:
                 start, step, below = affine_integer_coefficients(part)
                 return f"({start} + {step} * {name})" + (f" / {below}" if below != 1 else "")
             case _:
-                exponent = scaled(piece).exponent if isinstance(piece.domain, Real) else 0
+                exponent = scaling_of(piece).exponent if isinstance(piece.domain, Real) else 0
                 return f"{name} * 2^{-exponent}" if exponent else name
 
 
 def is_rounded(piece: DrawnPiece) -> bool:
-    """Return True if the integers of a piece are too large for R, and therefore written as real numbers."""
+    """Return True if the integers of a piece are too large for R, so that they are drawn as reals and rounded."""
     domain = piece.domain
     return isinstance(domain, Grid) and max(abs(domain.least), abs(domain.greatest)) > NUMBER_LIMIT
 
 
-def scaled(piece: DrawnPiece) -> ScaledRangeReduction:
-    """Return the scaled form of a continuous range, for which the decimals of irace suffice."""
+def scaling_of(piece: DrawnPiece) -> ScaledRangeReduction:
+    """Return the scaling of a continuous range to numbers for which the decimals of irace suffice."""
     assert isinstance(piece.domain, Real)
     return ScaledRangeReduction(piece.domain, scaling_exponent(piece.domain))
 
 
-def written_number(piece: DrawnPiece, number: Value) -> int | float:
-    """Return a number that is drawn for a piece as irace has it."""
+def encode_number(piece: DrawnPiece, number: Value) -> int | float:
+    """Return a number of a piece in the encoding of irace."""
     assert isinstance(number, int | float)
-    return scaled(piece).encode(number) if isinstance(piece.domain, Real) else number
+    return scaling_of(piece).encode(number) if isinstance(piece.domain, Real) else number
 
 
 def number_text(number: Value) -> str:
-    """Return a number as R reads it."""
+    """Return a number in the syntax of R."""
     return repr(number)
 
 
 def quoted(word: str) -> str:
-    """Return a word as a string of R; labels have no characters that need an escape."""
+    """Return a word as a string literal of R; labels have no characters that need an escape."""
     return f'"{word}"'
 
 
-def every(tests: Iterable[str]) -> str:
+def all_of(tests: Iterable[str]) -> str:
     """Return the conjunction of tests."""
     return _combined(" & ", " | ", tests, ALWAYS, NEVER)
 
 
-def some(tests: Iterable[str]) -> str:
+def any_of(tests: Iterable[str]) -> str:
     """Return the disjunction of tests."""
     return _combined(" | ", " & ", tests, NEVER, ALWAYS)
 
@@ -306,7 +310,7 @@ def _combined(sign: str, other: str, tests: Iterable[str], neutral: str, decisiv
     return sign.join(f"({test})" if other in test and len(kept) > 1 else test for test in kept) if kept else neutral
 
 
-def _overlap(whole: SimpleDomain, run: SimpleDomain) -> bool:
+def _do_overlap(whole: SimpleDomain, run: SimpleDomain) -> bool:
     if isinstance(whole, Real) and isinstance(run, Real):
         return max(whole.least, run.least) <= min(whole.greatest, run.greatest)
     return contains(whole, run.representative)
@@ -316,14 +320,14 @@ def _run_test(piece: DrawnPiece, number: str, run: SimpleDomain) -> str:
     """Return a test that a number lies in a run; ends that it shares with the whole piece are not tested."""
     whole = piece.part
     if isinstance(run, Categorical):
-        values = [number_text(written_number(piece, piece.reduction.encode(value))) for value in members(run)]
-        return some(f"{number} == {value}" for value in values)
+        values = [number_text(encode_number(piece, piece.reduction.encode(value))) for value in members(run)]
+        return any_of(f"{number} == {value}" for value in values)
     assert not isinstance(whole, Categorical)
     least, greatest = (
-        number_text(written_number(piece, piece.reduction.encode(end))) for end in (run.least, run.greatest)
+        number_text(encode_number(piece, piece.reduction.encode(end))) for end in (run.least, run.greatest)
     )
     if run.least == run.greatest:
         return f"{number} == {least}"
     above = [f"{number} >= {least}"] if run.least > whole.least else []
     below = [f"{number} <= {greatest}"] if run.greatest < whole.greatest else []
-    return every([*above, *below])
+    return all_of([*above, *below])

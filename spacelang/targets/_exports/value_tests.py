@@ -1,6 +1,6 @@
-"""Conditions as tests of what was chosen before: which ones can be written, and which values make an atom true.
+"""Tests of conditions in exported code: which conditions can be tested, and which values make an atom true.
 
-Both `optuna` (on values) and `hyperopt` (on drawn numbers) write them. A condition with any other atom is unfolded.
+The targets `optuna`, `hyperopt` and `irace` use these tests. A condition that cannot be tested is unfolded.
 """
 
 from dataclasses import dataclass
@@ -38,24 +38,24 @@ def is_pair(atom: Expr) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TruePart:
-    """A simple part of a domain, and the pieces of it whose values are wanted."""
+    """A simple part of a domain, and the pieces of it that make an atom true."""
 
     part: SimpleDomain
     pieces: tuple[SimpleDomain, ...]
 
     @property
     def is_all(self) -> bool:
-        """True if all values of the part are wanted."""
+        """True if all values of the part make the atom true."""
         return self.pieces == (self.part,)
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """The wanted values of a set."""
+        """The values of a set that make the atom true."""
         return tuple(value for piece in self.pieces for value in members(piece))
 
 
 def true_parts(domain: Domain, atom: Expr, truth: bool) -> tuple[TruePart, ...]:
-    """Return for each part of a domain what gives an atom over this hyperparameter a truth value."""
+    """Return, for each part of a domain, the pieces for which an atom over this hyperparameter has the given truth."""
 
     def is_wanted(value: Value) -> bool:
         return expr.is_true(atom, lambda _: value) is truth

@@ -334,7 +334,7 @@ def check_rungs(prepared: PreparedExperiment) -> None:
 
 
 def check_objectives(prepared: PreparedExperiment) -> None:
-    """Raise InputError if a run has several objectives, and its optimizer or its options are for one alone."""
+    """Raise InputError if a run has several objectives but its optimizer or an option supports only one."""
     names = [each.formula for each in objective_names(prepared.objective)]
     if not names:
         return

@@ -60,7 +60,7 @@ def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
 
 
 def equal_seeds_sentence(optimizer: Any, objectives: Iterable[str] = ()) -> str:
-    """Return what two searches by an optimizer with the same seed have in common; `objectives` if there are several."""
+    """Return a sentence on what searches with equal seeds have in common; `objectives` names several objectives."""
     is_independent = getattr(optimizer, "is_independent_of_workers", False)
     if not is_independent and {Cost.LATENCY.value, Cost.FIT.value}.intersection(objectives):
         return "equal seeds give different trials, because measured times are objectives"

@@ -3,8 +3,10 @@
 import re
 from typing import Any, Final
 
-OPTION_PATTERN: Final = re.compile(r"`--(?P<set>set )?(?P<name>[a-z][a-z_-]*)(?:[ =](?P<value>[^`]*))?`")
-"""Matches a command-line option in a remedy: its name and its value, if it has one."""
+QUOTED_OPTIONS_PATTERN: Final = re.compile(r"`(--[a-z][^`]*)`")
+"""Matches command-line options in a remedy, separated by spaces."""
+OPTION_PATTERN: Final = re.compile(r"--(?P<set>set )?(?P<name>[a-z][a-z_-]*)(?:[ =](?P<value>.*))?")
+"""Matches one of these options: its name and its value, if it has one."""
 OPTIONS_WITHOUT_VALUE: Final = frozenset({"resume"})
 
 
@@ -40,20 +42,36 @@ def remedy_in_python(remedy: str, settings: str = "") -> str:
     `--test 0.2` becomes `test=0.2`, `--store` becomes `store=…`, and words are quoted: `optimizer="mosaic"`.
 
     `--set k=2` becomes `k=2`. If `settings` names an argument that takes a mapping, it becomes an entry of that mapping
-    instead: `settings={"k": 2}`.
+    instead: `settings={"k": 2}`. After an optimizer that is `optimizer_options`: `--optimizer a --set k=2` becomes
+    `optimizer="a", optimizer_options={"k": 2}`.
     """
-    return OPTION_PATTERN.sub(lambda option: f"`{_argument(option, settings)}`", remedy)
+    return QUOTED_OPTIONS_PATTERN.sub(lambda quoted: f"`{_arguments(quoted[1], settings)}`", remedy)
+
+
+def split_options(options: str) -> list[re.Match[str]]:
+    """Return a match of each option in a text of options that are separated by spaces."""
+    return [
+        match for each in options.split(" --") if (match := OPTION_PATTERN.fullmatch(f"--{each.removeprefix('--')}"))
+    ]
+
+
+def _arguments(options: str, settings: str) -> str:
+    if not (found := split_options(options)):
+        return options
+    if found[0]["name"] == "optimizer":
+        settings = "optimizer_options"
+    return ", ".join(_argument(each, settings) for each in found)
 
 
 def _argument(option: re.Match[str], settings: str) -> str:
     name, given = option["name"].replace("-", "_"), option["value"] or ""
-    is_quoted = given[:1] in {"'", '"'}
-    value = (
-        f'"{given}"'
-        if given.islower() and not is_quoted
-        else given or ("True" if name in OPTIONS_WITHOUT_VALUE else "…")
-    )
-    return f'{settings}={{"{name}": {value}}}' if settings and option["set"] else f"{name}={value}"
+    is_in_mapping = bool(settings and option["set"])
+    is_word = given.islower() or (is_in_mapping and given.isidentifier())
+    if is_word and given[:1] not in {"'", '"'}:
+        value = f'"{given}"'
+    else:
+        value = given or ("True" if name in OPTIONS_WITHOUT_VALUE else "…")
+    return f'{settings}={{"{name}": {value}}}' if is_in_mapping else f"{name}={value}"
 
 
 def _rebuild(kind: type[PicklableError], args: tuple[object, ...], known: dict[str, object]) -> PicklableError:

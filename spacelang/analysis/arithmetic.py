@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.conditions import BadBound
+from spacelang.diagnostics.domains import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir import expr
 from spacelang.ir.domain import DATA_SIZE_NAMES, size_of_shape
@@ -82,7 +82,7 @@ def read_call(
         return whole if len(terms) == len(arguments) else None
     if name not in NUMERIC_FUNCTIONS:
         hint = _equivalent_hint(call)
-        near = None if hint else nearest_name(name, NUMERIC_FUNCTIONS)
+        near = None if hint else nearest_name(name, (*NUMERIC_FUNCTIONS, "sum", "count", "length"))
         report.add(UnknownFunction(call.function.span, name=name, near=near, hint=hint))
         return None
     fits = len(arguments) >= 2 if name in expr.VARIADIC_FUNCTIONS else len(arguments) == 1

@@ -185,7 +185,8 @@ class _Check:
         legal = parameter.longest_legal_range(wanted, integer=found.is_integral)
         if legal is not None and not self._is_possible(self._outside(legal)):
             return
-        note = f"`{self._name}` lies between {literal(ends[0])} and {literal(ends[1])}"
+        lower, upper = self._narrowed(ends, legal)
+        note = f"`{self._name}` lies between {literal(lower)} and {literal(upper)}"
         self._report.add(
             RejectedRange(
                 self._span,
@@ -196,6 +197,17 @@ class _Check:
                 part="some values of",
                 notes=(note, *self._report.symbols.binding_notes(self._report.symbols.mentioned_in(self._span))),
             )
+        )
+
+    def _narrowed(self, ends: tuple[float, float], legal: NumberRange | None) -> tuple[float, float]:
+        """Return the ends of an interval, without what the constraints exclude below and above the legal values."""
+        if legal is None:
+            return ends
+        below = Compare("<", self._expression, Constant(legal.lower))
+        above = Compare(">", self._expression, Constant(legal.upper))
+        return (
+            ends[0] if self._is_possible(below) else max(ends[0], legal.lower),
+            ends[1] if self._is_possible(above) else min(ends[1], legal.upper),
         )
 
     def _outside(self, legal: NumberRange) -> Expr:

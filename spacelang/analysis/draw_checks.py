@@ -5,7 +5,7 @@ from typing import Final
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.conditions import ApproximateDraws
 from spacelang.ir.expr import references
-from spacelang.solver.counted_ranges import counted_ranges
+from spacelang.solver.counted_ranges import exactly_drawn_ranges
 from spacelang.solver.counting import Structures
 from spacelang.solver.network_compiler import MAX_EXACT_RANGES, connected_comparisons
 
@@ -39,6 +39,6 @@ def _tied_addresses(structures: Structures) -> list[set[str]]:
         {address for name in names for address in references(network.ranges[name])}
         for networks in structures.structure_model.by_context.values()
         for network in networks
-        if counted_ranges(network) is None
+        if exactly_drawn_ranges(network) is None
         for names in connected_comparisons(network.ranges)
     ]

@@ -14,7 +14,7 @@ from spacelang.analysis.arithmetic import (
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.catalog.rules import NumberRange, spell_value
-from spacelang.diagnostics.conditions import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
+from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.frozen import frozen
 from spacelang.ir.domain import DATA_SIZE_NAMES, Grid, Real, grid, literal
@@ -262,13 +262,14 @@ class RangeReader:
         )
         legal = parameter.longest_legal_range(wanted, integer=isinstance(found, Grid) and found.is_integral)
         symbols = (*lower.symbols, *upper.symbols)
-        can_rewrite = legal is not None and written.step is None and not symbols
+        is_share = written.lower.span == written.span  # of a simplex, where no range is written
+        can_rewrite = legal is not None and written.step is None and not symbols and not is_share
         self._report.add(
             RejectedRange(
                 written.span,
                 operator=entry.name,
                 parameter=parameter.name,
-                domain=written.span.text,
+                domain=f"{written.kind}[0, 1]" if is_share else written.span.text,
                 expected=expected,
                 part="a part of" if legal is not None else "the range",
                 near=_rewritten(written, wanted, legal) if can_rewrite and legal is not None else None,

@@ -170,11 +170,10 @@ def verify(
     distances = None
     if declared is not None and all(law.holds for law in laws):
         members = [form.decode(encoding) for encoding in form.sample(draws, rng)]
-        distances = draw_distances(declared, members, structures, form.report, rng)
-        if not (distances.large_distances and distances.declared_reason):
-            apart = ", ".join(
-                f"the shares of {key} differ by {found:.3f}" for key, found in distances.large_distances.items()
-            )
+        distances = draw_distances(declared, members, structures, form, rng)
+        undeclared = distances.undeclared_distances
+        if undeclared or not distances.large_distances:
+            apart = ", ".join(f"the shares of {key} differ by {found:.3f}" for key, found in undeclared.items())
             laws.append(LawCheck("random draws follow the law of the space", draws, apart))
     decisions, found = {decision.key for decision in space.decisions}, set()
     for encoding in drawn:

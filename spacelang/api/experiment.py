@@ -35,7 +35,6 @@ from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
-from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import ONE_WORKER, WorkerSettings
 from spacelang.runtime.final_fit import MAX_ATTEMPTS
 from spacelang.runtime.kept_models import KeptModels
@@ -331,23 +330,6 @@ def check_rungs(prepared: PreparedExperiment) -> None:
         objective.check_fidelities(optimizer.rungs(size))
     elif {"b", "eta"} <= names and getattr(optimizer, "rung_rule", "grid") == "grid":
         objective.check_fidelities(rungs(size, optimizer.b, optimizer.eta))
-
-
-def check_objectives(prepared: PreparedExperiment) -> None:
-    """Raise InputError if a run has several objectives but its optimizer or an option supports only one."""
-    names = [each.formula for each in objective_names(prepared.objective)]
-    if not names:
-        return
-    said, optimizer = prepared.experiment, prepared.optimizer
-    several = f"{len(names)} objectives ({', '.join(f'`{name}`' for name in names)})"
-    if not getattr(optimizer.plugin, "takes_several_objectives", False):
-        what = f"`{optimizer.name}` minimizes one objective, and this run has {several}"
-        remedy = "use `--optimizer optuna --set sampler=NSGAIISampler` or `--optimizer random`"
-        raise InputError(what, f"{remedy}; `--metric` searches for one score alone")
-    for option, is_given in (("test", said.test is not None), ("ensemble", said.ensemble is not None)):
-        if is_given:
-            what = f"`--{option}` is for the best pipeline, and a run with {several} has several"
-            raise InputError(what, "leave it out; `spacelang export RUN.db --rank 2` writes one of them")
 
 
 def experiment_fields(options: Mapping[str, Any], constraints: "tuple[Constraint, ...]" = ()) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.experiment import PreparedExperiment, check_objectives, check_rungs
+from spacelang.api.experiment import PreparedExperiment, check_rungs
 from spacelang.api.result import Result
+from spacelang.api.several_objectives import check_objectives
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
 from spacelang.ir.space import Space as CheckedSpace

@@ -433,10 +433,12 @@ class Result:
         `score` is better the greater it is, unless it is an error; its name is that of the columns. `low` and `high`
         are a 95 % interval for its rows, which ignores that the best were chosen. It needs predictions for the held-out
         rows: a trial that has none (see `predictions`) is evaluated again. `intervals=False` leaves them missing.
+        Raises SeveralObjectivesError if there are several objectives.
         """
         from spacelang.api.result_tables import held_out_intervals, leaderboard
 
         check_argument_types(count=n)
+        check_single_objective(self.objective)
         given = (self.predictions, self.experiment.seed)
         return leaderboard(
             self.outcome,

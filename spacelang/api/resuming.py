@@ -111,25 +111,28 @@ class ResumableRun:
     def budget(self, given: ResumeOptions) -> dict[str, Any]:
         """Return the options that limit the whole run: the given ones, and the original values of the others.
 
-        Limits count from the start of the run. Raises StoreError if a limit is used up already, unless an ensemble is
-        requested.
+        Limits count from the start of the run. A limit that the run has used up is left out if another one is given.
+        Raises StoreError if none is given, or if the limit is one of the task, unless an ensemble is requested.
         """
         chosen: dict[str, Any] = {name: given[name] for name in LIMITS if given[name] is not None}
         if self.is_table:  # a search of a table that has no limit is complete
             return dict.fromkeys(LIMITS) | chosen
-        limits = dict.fromkeys(LIMITS) | self._stored_limits(chosen) | chosen
+        stored, of_task = self._stored_limits(chosen), _task_limits(self.header)
+        limits: dict[str, Any] = dict.fromkeys(LIMITS) | of_task | stored | chosen
         if given["ensemble"] is not None:
             return limits
         if self.is_exhausted and not chosen:
             what = f"`{self.store}` has tried its whole space: {count_with_noun(self.trials, 'trial')}"
             raise StoreError(what, "its results are complete; look at them with `spacelang show`")
-        if used_up := self._used_up_limits(limits, chosen):
+        used_up = [name for name in self._used_up_limits(limits) if name not in chosen]
+        lasting = used_up if not chosen else [name for name in used_up if name in of_task]
+        if lasting:
             used = f"{count_with_noun(self.trials, 'trial')} in {self.seconds:.1f} s"
             options = options_of(RunOptions)
-            flags = " and ".join(f"`{options[name].flag_of(name)}`" for name in used_up)
+            flags = " and ".join(f"`{options[name].flag_of(name)}`" for name in lasting)
             what = f"`{self.store}` has used up its budget of {flags}: {used}"
             raise StoreError(what, f"allow more: `{self.command}`")
-        return limits
+        return limits | dict.fromkeys(used_up)
 
     def _stored_limits(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
         """Return the limits that the user gave at the start; if none was given then or now, the budget of the run."""
@@ -140,8 +143,8 @@ class ResumableRun:
         seconds, trials = self.header.budget.seconds, self.header.budget.trials
         return {"time": None if seconds is None else seconds / self.first_workers, "trials": trials}
 
-    def _used_up_limits(self, limits: Mapping[str, Any], chosen: Mapping[str, Any]) -> list[str]:
-        """Return the names of the limits, except those in `chosen`, that leave a resumed run no time or trials."""
+    def _used_up_limits(self, limits: Mapping[str, Any]) -> list[str]:
+        """Return the names of the limits of the run that leave a resumed run no time or trials."""
         trials, budget = limits["trials"], self.header.budget
         # The search ends before the time is up, because final fits follow. Then it has fewer trials than allowed.
         ended_by_time = self.state is RunState.FINISHED and not self.is_exhausted
@@ -150,7 +153,7 @@ class ResumableRun:
         for name in ("time", "search_time"):
             if (limit := limits[name]) is not None and (ended_by_time or self.seconds >= _seconds(limit)):
                 found.append(name)
-        return [name for name in found if name not in chosen]
+        return found
 
     def options(self, given: ResumeOptions) -> RunOptions:
         """Return the values of all options of a run, by name: those of the store, and those that the user gives."""
@@ -270,6 +273,13 @@ def _is_limit(stored: str | float) -> bool:
         return _seconds(stored) > 0
     except ValueError:
         return False
+
+
+def _task_limits(header: RunHeader) -> dict[str, float]:
+    """Return the limit of the task on the time of a run, which applies if no `time` is given; empty without one."""
+    limits = _task(header).get("limits")
+    seconds = limits.get("run_seconds") if isinstance(limits, dict) else None
+    return {"time": float(seconds)} if isinstance(seconds, int | float) and seconds > 0 else {}
 
 
 def is_table_reference(header: RunHeader) -> bool:

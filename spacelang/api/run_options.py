@@ -124,7 +124,8 @@ Trials = Annotated[int | None, RunOption(None, "Stop after this many trials.", c
     "Without it, the search ends when the space is exhausted; a space with continuous ranges never is."})]
 Seed = Annotated[int, RunOption(0, "The seed of all random draws. Equal seeds give equal trials with one worker; "
     "with several only by `blds`, `daub`, `enumerate`, `lds`, `mlds` and `random`.", "{help}",
-    (checks.INTEGER[0], "takes a whole number, from which all random draws derive"), least=0)]
+    (checks.INTEGER[0], "takes a whole number, from which all random draws derive"), least=0,
+    variants={"sample": "The seed of the draws: equal seeds give equal draws."})]
 FirstConfigurations = Annotated["Initial | None", RunOption(None, "Configurations to evaluate first: `default`, or "
     "those of a JSON file (such as the output of `run --json`).", "{help} In Python also a mapping, or several. A "
     "resumed run keeps its own initial configurations.", metavar="default|FILE.json")]

@@ -1,4 +1,4 @@
-"""Results of runs with several objectives: the Pareto front, and the error if a single best trial is asked for."""
+"""Runs with several objectives: what they cannot be combined with, and the Pareto front of their results."""
 
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,7 @@ from spacelang.runtime.objective import ObjectiveInfo, objective_names
 from spacelang.runtime.pareto import pareto_front
 
 if TYPE_CHECKING:
+    from spacelang.api.experiment import PreparedExperiment
     from spacelang.runtime.history import Outcome, TrialRecord
 
 
@@ -27,6 +28,26 @@ def check_single_objective(objective: ObjectiveInfo) -> None:
     """Raise SeveralObjectivesError if a run has several objectives."""
     if names := objective_names(objective):
         raise SeveralObjectivesError(tuple(each.formula for each in names))
+
+
+def check_objectives(prepared: "PreparedExperiment") -> None:
+    """Raise InputError if a run has several objectives but its optimizer or an option supports only one."""
+    objective, experiment, optimizer = prepared.objective, prepared.experiment, prepared.optimizer
+    names = objective_names(objective)
+    if not names:
+        return
+    several = f"{len(names)} objectives ({', '.join(f'`{each.formula}`' for each in names)})"
+    if not getattr(optimizer.plugin, "takes_several_objectives", False):
+        what = f"`{optimizer.name}` minimizes one objective, and this run has {several}"
+        remedy = "use `--optimizer optuna --set sampler=NSGAIISampler` or `--optimizer random`"
+        alone = "; `--metric` searches for one score alone" if objective.facts.rows else ""
+        raise InputError(what, f"{remedy}{alone}")
+    if experiment.test is not None:
+        raise InputError(
+            f"a test set scores the best pipeline, and a run with {several} has none", "leave out `--test`"
+        )
+    if experiment.ensemble is not None:
+        raise InputError(f"an ensemble has the best pipelines by one loss, not by {several}", "leave out `--ensemble`")
 
 
 def refuse_several_objectives(objective: ObjectiveInfo, what: str) -> None:

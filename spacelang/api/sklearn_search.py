@@ -116,7 +116,12 @@ class CrossValidatedSearch:
 
     @property
     def has_time_left(self) -> bool:
-        """True if the time of the search is not used up, and that of `fit` has more left than the final fit takes."""
+        """True if the time of the search is not used up, and that of `fit` has more left than the final fit takes.
+
+        The first trial is evaluated even if the start took all the time.
+        """
+        if not self.evaluated:
+            return True
         now = perf_counter()
         reserve = self.search_started - self.started + (self.reserve if self.refits else 0.0)
         return self.budget.seconds_left(now - self.search_started, reserve) != 0

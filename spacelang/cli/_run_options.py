@@ -74,7 +74,7 @@ def read_options_if_given(reading: ReadingOptions) -> "ReadOptions | None":
 
 # ---- single options of other commands
 
-SeedOption = Annotated[int, parameter_of("seed", options_of(RunOptions)["seed"])]
+SeedOption = Annotated[int, parameter_of("seed", options_of(RunOptions)["seed"], "sample")]
 SetOption = Annotated[list[str] | None, parameter_of("set", options_of(RunOptions)["optimizer_options"])]
 AllowOption = Annotated[list[str] | None, parameter_of("allow", options_of(RunOptions)["allow"])]
 TargetColumnOption = Annotated[str | None, parameter_of("target_column", options_of(CompareOptions)["target_column"])]

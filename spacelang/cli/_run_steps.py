@@ -81,9 +81,10 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
 
 def prepare(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
-    from spacelang.api.experiment import check_objectives, check_rungs
+    from spacelang.api.experiment import check_rungs
     from spacelang.api.result import positive_class_of
     from spacelang.api.search_data import split_warnings
+    from spacelang.api.several_objectives import check_objectives
 
     prepared = experiment.prepare()
     print_diagnostics(prepared.space.warnings)

@@ -107,9 +107,10 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None,
     typer.echo(f"{found.trials} trials; {different} distinct configurations succeeded")
     taken = f", of which the best {len(found.migrated)} are taken" if found.omitted else ""
     filled = _filled_text(found, {each.key for each in loaded.checked.stages})
-    typer.echo(f"{members} of them are members of the space{taken}{filled}")
+    typer.echo(f"{members} of them {'is a member' if members == 1 else 'are members'} of the space{taken}{filled}")
     if found.dropped:
-        typer.echo(f"{len(found.dropped)} of them are not members:")
+        out = len(found.dropped)
+        typer.echo(f"{out} of them {'is not a member' if out == 1 else 'are not members'}:")
         for reason, count in found.drop_reasons[:5]:
             typer.echo(f"  {count} x {make_visible(reason)}")
     if found.migrated:

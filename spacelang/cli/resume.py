@@ -39,8 +39,8 @@ def command(
     """Continue a stored run with the data, the space and the options that are in its store.
 
     A run that was stopped continues with its budget. One that has used it up needs a larger --time or --trials, which
-    count from the start of the run. Options that are not given are as in the run, also the other limits: a run with
-    --time and --trials that has used up both needs more of both.
+    count from the start of the run. Options that are not given are as in the run, also the other limits, unless the run
+    has used them up: after `run --trials 50`, `resume --time 1h` has no limit on trials.
 
     The store may come from someone else. Packages that its space uses must be allowed again, and data outside of this
     folder must be named. The message that asks for them, and `spacelang show`, have the complete command.

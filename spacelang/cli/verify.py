@@ -34,7 +34,7 @@ def command(
 
     All configurations are tested if there are at most `-n`, else `-n` random ones, drawn by the plain law. `compile`
     reports what a target does not preserve; the tests are about what it preserves. Where a library draws at random,
-    its draws are compared with the law of the space: a share may differ by .05, or more where the target declares it.
+    its draws are compared with the law of the space: a share may differ by .05, or more where the target has a reason.
 
     Example: `spacelang verify credit.space --target configspace`
     """
@@ -68,8 +68,8 @@ def _print(found: "Verification") -> None:
     if found.distances is not None:
         key, distance = next(iter(found.distances.distances.items()), ("no variable", 0.0))
         typer.echo(f"        {found.distances.library}: shares differ by up to {distance:.3f} from the law ({key})")
-        if found.distances.large_distances and found.distances.declared_reason:
-            typer.echo(f"        declared: {found.distances.declared_reason}")
+        for reason in dict.fromkeys(found.distances.declared_reasons.values()):
+            typer.echo(f"        declared: {reason}")
     typer.echo("        {} of {} structures were drawn".format(*found.structures))
     for status, constructs in found.preserved.items():
         typer.echo(f"{status:<12}  {', '.join(constructs)}")

@@ -95,17 +95,19 @@ class UnknownAnnotation(Diagnostic):
 
 
 class UnknownFunction(Diagnostic):
-    """The language has no function of this name. The functions are `min max ceil floor sqrt log2`.
+    """The language has no function of this name.
 
-    They combine numbers, hyperparameters and the size of the data:
+    The functions `min max sum ceil floor sqrt log2` combine numbers, hyperparameters and the size of the data:
 
         n_components : int[2, min(50, n_features)]
+
+    Conditions and constraints also have `count` and `length`.
     """
 
     code = "SL206"
     MESSAGE = "`{name}` is not a function of the language"
     LABEL = "unknown function"
-    HELPS = ("{hint}", "did you mean `{near}`?", "the functions are `min max ceil floor sqrt log2`")
+    HELPS = ("{hint}", "did you mean `{near}`?", "the functions are `min max sum count length ceil floor sqrt log2`")
 
     name: str
     near: str | None = None

@@ -1,6 +1,5 @@
 """Prior distributions, one class each, listed in `PRIORS`: where the author of a space expects good values."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -40,8 +39,8 @@ class Prior:
         """
         raise NotImplementedError
 
-    def log_mass(self, start: float, end: float, ends: Ends) -> float:
-        """Return the logarithm of the probability of an interval, up to a constant; -inf if it is too small."""
+    def log_masses(self, starts: "NDArray[Any]", stops: "NDArray[Any]", ends: Ends) -> "NDArray[Any]":
+        """Return the logarithms of the probabilities of n intervals, up to a constant; -inf for those too small."""
         raise NotImplementedError
 
     def quantiles(self, shares: "NDArray[Any]", start: float, end: float, ends: Ends) -> "NDArray[Any]":
@@ -65,13 +64,17 @@ class Normal(Prior):
         """Return the logarithm of the density, without its constant."""
         return -(((place - self.mean) / self.deviation) ** 2) / 2
 
-    def log_mass(self, start: float, end: float, ends: Ends) -> float:  # noqa: ARG002
-        """Return the logarithm of the probability of an interval, exact to rounding also far from the mean."""
+    def log_masses(self, starts: "NDArray[Any]", stops: "NDArray[Any]", ends: Ends) -> "NDArray[Any]":  # noqa: ARG002
+        """Return the logarithms of the probabilities of intervals, exact to rounding also far from the mean."""
+        import numpy as np
         from scipy.special import log_ndtr
 
-        lower, upper, _ = self._standardise(start, end)
-        below, above = float(log_ndtr(lower)), float(log_ndtr(upper))
-        return above + math.log1p(-math.exp(below - above)) if below < above else -math.inf
+        lower, upper = (starts - self.mean) / self.deviation, (stops - self.mean) / self.deviation
+        lower, upper = np.where(lower > 0, -upper, lower), np.where(lower > 0, -lower, upper)
+        below, above = log_ndtr(lower), log_ndtr(upper)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: NDArray[Any] = np.where(below < above, above + np.log1p(-np.exp(below - above)), -np.inf)
+        return found
 
     def quantiles(self, shares: "NDArray[Any]", start: float, end: float, ends: Ends) -> "NDArray[Any]":  # noqa: ARG002
         """Return quantiles of the truncated normal distribution, exact to rounding also far from the mean."""
@@ -101,9 +104,13 @@ class Uniform(Prior):
         """Return 0 for every place."""
         return 0.0
 
-    def log_mass(self, start: float, end: float, ends: Ends) -> float:  # noqa: ARG002
-        """Return the logarithm of the length of an interval."""
-        return math.log(end - start) if start < end else -math.inf
+    def log_masses(self, starts: "NDArray[Any]", stops: "NDArray[Any]", ends: Ends) -> "NDArray[Any]":  # noqa: ARG002
+        """Return the logarithms of the lengths of intervals."""
+        import numpy as np
+
+        with np.errstate(divide="ignore"):
+            found: NDArray[Any] = np.log(np.maximum(stops - starts, 0))
+        return found
 
     def quantiles(self, shares: "NDArray[Any]", start: float, end: float, ends: Ends) -> "NDArray[Any]":  # noqa: ARG002
         """Return the places at the given shares of the length."""

@@ -18,7 +18,7 @@ from spacelang.catalog.snapshot import BUNDLED
 from spacelang.ir import task as ir_task
 from spacelang.ir.domain import DATA_SIZE_NAMES, literal, parts, spell_parameter_name
 from spacelang.ir.space import Choice, Variable
-from spacelang.language_server.cursor import CursorContext, find_cursor
+from spacelang.language_server.cursor import CursorContext, OpenBrace, find_cursor
 from spacelang.language_server.documents import Document
 from spacelang.language_server.hovers import describe_parameter
 from spacelang.language_server.positions import PositionEncoding
@@ -98,6 +98,10 @@ class _Completer:
                 yield from self._alternatives(cursor.compared_path)
             case "MINIMIZE" | "MAXIMIZE" | "SUBJECT":
                 yield from self._scores()
+            case "SIMPLEX":
+                yield from self._parameters()
+            case "LPAR" if cursor.opener == "REPEAT":
+                yield from self._stages()
             case "LIMIT":
                 yield from (_item(name, types.CompletionItemKind.Keyword) for name in LIMITED_OBJECTS)
             case "DOT":
@@ -121,13 +125,18 @@ class _Completer:
         if "NOT" in expected or ("QUANTITY" in expected and not cursor.member):
             yield from self._expression_names()
         elif "QUANTITY" in expected or cursor.previous in ("LSQB", "LPAR"):
+            if cursor.opener in ("FLOAT", "INT"):
+                yield from self._siblings()
             yield from self._sizes()
 
     # ---- steps, members, domains and values
 
-    def _steps(self) -> Iterator[types.CompletionItem]:
+    def _stages(self) -> Iterator[types.CompletionItem]:
         for stage in self._module.stages:
             yield _item(stage, types.CompletionItemKind.Class, "stage", order=1)
+
+    def _steps(self) -> Iterator[types.CompletionItem]:
+        yield from self._stages()
         for operator in self._module.abstracts:
             yield _item(operator, types.CompletionItemKind.Class, "abstract operator", order=1)
         for name in self._module.imports:
@@ -219,19 +228,28 @@ class _Completer:
                 return found
         return []
 
-    def _expression_names(self) -> Iterator[types.CompletionItem]:
-        body = next((brace for brace in reversed(self._cursor.braces) if not brace.is_set), None)
-        for name in body.members if body is not None else ():
-            yield _item(spell_parameter_name(name), types.CompletionItemKind.Property, "in this body", order=0)
+    @property
+    def _body(self) -> OpenBrace | None:
+        return next((brace for brace in reversed(self._cursor.braces) if not brace.is_set), None)
+
+    def _siblings(self) -> Iterator[types.CompletionItem]:
+        """Yield the names of the body that the cursor is in, but for the member whose domain or value it is in."""
+        given = self._body.members if self._body is not None else ()
         owner = self._cursor.owner.rpartition(".")[2]
+        known = [address.split(".") for address in self._variables]
+        own = [words[-1] for words in known if owner and words[-2:-1] == [owner]]
+        for name in (*given, *own):
+            if name != self._cursor.member:
+                yield _item(_spell_name(name), types.CompletionItemKind.Property, "in this body", order=0)
+
+    def _expression_names(self) -> Iterator[types.CompletionItem]:
+        yield from self._siblings()
         for address, variable in self._variables.items():
             words = address.split(".")
             detail = "decision" if isinstance(variable.node, Choice) else "hyperparameter"
             if len(words) == 1:
                 yield _item(address, types.CompletionItemKind.Variable, detail, order=1)
-            elif owner and words[-2] == owner:
-                yield _item(spell_parameter_name(words[-1]), types.CompletionItemKind.Property, detail, order=0)
-            elif body is None:
+            elif self._body is None:
                 yield _item(_spell_path(words), types.CompletionItemKind.Property, detail, order=2)
         for value in self._module.values:
             yield _item(value, types.CompletionItemKind.Variable, "value", order=1)
@@ -316,8 +334,14 @@ def _default_value(parameter: Parameter) -> str | None:
 
 
 def _spell_alternative(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f'"{name}"'
+    return name if re.fullmatch(r"[A-Za-z_]\w*(?:\[\d+\])?", name) else f'"{name}"'
+
+
+def _spell_name(name: str) -> str:
+    """Return the name of a parameter, or of an element such as `sizes[1]`, as an expression refers to it."""
+    word, bracket, index = name.partition("[")
+    return f"{spell_parameter_name(word)}{bracket}{index}"
 
 
 def _spell_path(words: Sequence[str]) -> str:
-    return ".".join([*map(_spell_alternative, words[:-1]), spell_parameter_name(words[-1])])
+    return ".".join([*map(_spell_alternative, words[:-1]), _spell_name(words[-1])])

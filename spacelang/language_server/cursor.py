@@ -59,6 +59,17 @@ class CursorContext:
         return ()
 
     @property
+    def opener(self) -> str:
+        """The terminal before the innermost open round or square bracket, such as that of `float` or `repeat`."""
+        depth = 0
+        for place in range(len(self.tokens) - 1, 0, -1):
+            kind = self.tokens[place].type
+            depth += (kind in _CLOSING) - (kind in _CLOSING.values())
+            if depth < 0:
+                return "" if kind == "LBRACE" else self.tokens[place - 1].type
+        return ""
+
+    @property
     def member(self) -> str:
         """The name of the member whose domain or value contains the cursor; an empty string outside of one."""
         depth = 0
@@ -146,9 +157,13 @@ def _path_before(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Return the words of the path that ends with a dot at the end of the tokens."""
     words: list[str] = []
     place = len(tokens) - 1
-    while place > 0 and tokens[place].type == "DOT" and tokens[place - 1].type in ("NAME", "TICKED", "STRING"):
-        words.append(_without_ticks(tokens[place - 1]).strip('"'))
-        place -= 2
+    while place > 0 and tokens[place].type == "DOT":
+        index = str(tokens[place - 1]) if tokens[place - 1].type == "INDEX" else ""
+        place -= 2 if index else 1
+        if place < 0 or tokens[place].type not in ("NAME", "TICKED", "STRING"):
+            break
+        words.append(_without_ticks(tokens[place]).strip('"') + index)
+        place -= 1
     return tuple(reversed(words))
 
 

@@ -8,6 +8,7 @@ from spacelang.analysis import NameMention, TextNames
 from spacelang.analysis.declarations import all_modules
 from spacelang.analysis.modules import Module
 from spacelang.frozen import frozen
+from spacelang.ir.chains import name_of_use
 from spacelang.ir.domain import DATA_SIZE_NAMES
 from spacelang.ir.space import Choice, Variable
 from spacelang.syntax import ast
@@ -281,14 +282,16 @@ class _NameCollector:
     def _path(self, words: Sequence[ast.Word], variable: Variable) -> None:
         """Collect the words of a path to a variable; words for the alternatives around it may be left out."""
         symbols = [*self._symbols_along(variable)]
-        self._add(words[-1].span, self._aliases.get(words[-1].text) or symbols.pop())
+        last = self._aliases.get(words[-1].text) or symbols.pop()
+        self._add(_span_of_name(words[-1], last), last)
         for word in words[:-1]:
-            names = [symbol.name for symbol in symbols]
             if word.text in self._aliases:
                 self._add(word.span, self._aliases[word.text])
-            elif word.text in names:
-                symbols = symbols[names.index(word.text) :]
-                self._add(word.span, symbols.pop(0))
+                continue
+            place = next((i for i, symbol in enumerate(symbols) if _is_named(word, symbol)), None)
+            if place is not None:
+                self._add(_span_of_name(word, symbols[place]), symbols[place])
+                symbols = symbols[place + 1 :]
             else:
                 module = next((each for each in self._modules if each.source is word.span.source), None)
                 if module is not None:
@@ -306,6 +309,11 @@ class _NameCollector:
     def _symbol_of(self, variable: Variable) -> Symbol:
         """Return the symbol that is declared at the place of a variable."""
         known = self._declared.get(variable.node.span)
+        first_use = self._names.variables.get(name_of_use(variable.address, 1))
+        if known is None and first_use is not None:
+            # The number of uses of a chain has the name of the stage, or a name of its own after `as`.
+            stage = self._declared.get(first_use.node.span)
+            known = stage if stage is not None and stage.name == variable.node.name else None
         kind = SymbolKind.ALTERNATIVE if isinstance(variable.node, Choice) else SymbolKind.PARAMETER
         return known or Symbol(kind, variable.node.name, variable.node.span)
 
@@ -314,3 +322,18 @@ class _NameCollector:
         """The declared symbols by place, without alternatives; first used when all declarations are known."""
         declarations = (each for each in self._found if each.is_definition)
         return {each.span: each.symbol for each in declarations if each.symbol.kind is not SymbolKind.ALTERNATIVE}
+
+
+def _is_named(word: ast.Word, symbol: Symbol) -> bool:
+    """Return True if a word of a path names the symbol, perhaps as a use of a chain: `step[1]`."""
+    return word.text == symbol.name or _is_use(word, symbol)
+
+
+def _is_use(word: ast.Word, symbol: Symbol) -> bool:
+    return symbol.kind is SymbolKind.STAGE and word.text.startswith(f"{symbol.name}[")
+
+
+def _span_of_name(word: ast.Word, symbol: Symbol) -> Span:
+    """Return the span of a word, without the index of a use of a chain."""
+    span = word.span
+    return Span(span.source, span.start, span.start + len(symbol.name)) if _is_use(word, symbol) else span

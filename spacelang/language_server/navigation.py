@@ -120,11 +120,30 @@ def _refuse_clash(document: Document, edits: dict[Span, types.TextEdit], name: s
 
 def _renamed(document: Document, offset: int) -> Occurrence:
     found = document.index.at(document.source, offset)
-    renamed = [each for each in found if each.symbol.kind in RENAMED_KINDS and each.symbol.definition is not None]
+    renamed = [each for each in found if _is_named_by_space(each.symbol)]
     if not renamed:
-        what = f"the {found[0].symbol.kind} `{found[0].symbol.name}` is not named by the space" if found else "no name"
-        raise RenameError(f"nothing to rename here: {what}")
-    return min(renamed, key=lambda each: (each.symbol.kind is SymbolKind.ALTERNATIVE, each.span.end - each.span.start))
+        if not found:
+            raise RenameError("there is no name here")
+        what = f"the {found[0].symbol.kind} `{found[0].symbol.name}` cannot be renamed"
+        raise RenameError(f"{what}: only stages, groups, abstract operators, alternatives, values and imports can be")
+    chosen = min(
+        renamed, key=lambda each: (each.symbol.kind is SymbolKind.ALTERNATIVE, each.span.end - each.span.start)
+    )
+    return Occurrence(chosen.span, _owner_of_name(chosen.symbol, document))
+
+
+def _is_named_by_space(symbol: Symbol) -> bool:
+    """Return True if the space declares the name; the alternative `none` is a word of the language."""
+    return symbol.kind in RENAMED_KINDS and symbol.definition is not None and symbol.definition.text != "none"
+
+
+def _owner_of_name(symbol: Symbol, document: Document) -> Symbol:
+    """Return the stage or abstract operator after which an alternative is called; any other symbol unchanged."""
+    place = symbol.definition
+    others = document.index.at(place.source, place.start) if place is not None else []
+    kinds = (SymbolKind.STAGE, SymbolKind.ABSTRACT)
+    owners = (each.symbol for each in others if each.span == place and each.symbol.kind in kinds)
+    return next(owners, symbol) if symbol.kind is SymbolKind.ALTERNATIVE else symbol
 
 
 def _symbols_at(document: Document, offset: int) -> list[Symbol]:

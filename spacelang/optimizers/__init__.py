@@ -61,12 +61,11 @@ def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
 
 def equal_seeds_sentence(optimizer: Any, objectives: Iterable[str] = ()) -> str:
     """Return a sentence on what searches with equal seeds have in common; `objectives` names several objectives."""
-    is_independent = getattr(optimizer, "is_independent_of_workers", False)
-    if not is_independent and {Cost.LATENCY.value, Cost.FIT.value}.intersection(objectives):
-        return "equal seeds give different trials, because measured times are objectives"
     if getattr(optimizer, "is_independent_of_workers", False):
         same = "equal seeds give the same trials with any number of workers (in the same order with one)"
         return f"{same}, unless a time limit decides"
+    if {Cost.LATENCY.value, Cost.FIT.value}.intersection(objectives):
+        return "equal seeds give different trials, because measured times are objectives"
     return "equal seeds give the same trials with one worker, but not with several, unless a time limit decides"
 
 

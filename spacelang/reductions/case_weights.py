@@ -11,7 +11,7 @@ from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, Unfo
 from spacelang.sampling.declared_weights import DeclaredAlternativeWeights
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import probability_of_cell
-from spacelang.solver.model import Solver, Weights
+from spacelang.solver.model import Solver
 
 Weight: TypeAlias = Fraction | float
 
@@ -24,13 +24,13 @@ class CaseWeights:
     them.
     """
 
-    def __init__(self, structures: Structures, *, advised: bool = True) -> None:
-        """Take the structures of a space. With `advised` false, the weights of alternatives are ignored."""
-        space, declared = structures.space, DeclaredAlternativeWeights()
-        self._alternatives = declared if advised else Weights()
-        if advised and space.chains:
-            solver = Solver(structures.structure_model, declared)
-            self._alternatives = declared.with_even_chains(solver, space.chains)
+    def __init__(self, structures: Structures, *, with_annotations: bool = True) -> None:
+        """Take the structures of a space. With `with_annotations` false, `@weight` is ignored."""
+        space = structures.space
+        self._alternatives = DeclaredAlternativeWeights(with_annotations=with_annotations)
+        if space.chains:
+            solver = Solver(structures.structure_model, self._alternatives)
+            self._alternatives = self._alternatives.with_even_chains(solver, space.chains)
         self._structures: dict[int, tuple[Fraction, ...]] = {}
         self._probabilities: dict[int, tuple[float, ...]] = {}
 

@@ -7,6 +7,7 @@ A hyperparameter is chosen below the alternative that contains it, unless its co
 chosen later. Then it is chosen in an outer context, and its guard also tests that the alternatives are taken.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +18,15 @@ from spacelang.grouping import group_by_key
 from spacelang.ir.expr import And, BranchTest, Expr, mentioned_addresses
 from spacelang.ir.space import Context, Hyperparameter, Space, Variable
 from spacelang.ir.walk import with_dependencies
-from spacelang.reductions.unfolding import Parts, UnfoldedPart, Unfolding
+from spacelang.reductions.unfolding import (
+    Fork,
+    FreeHyperparameter,
+    Guard,
+    Parts,
+    UnfoldedPart,
+    Unfolding,
+    all_parts,
+)
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import common_context
 from spacelang.solver.model import Solver, SolverModel, Weights
@@ -38,16 +47,37 @@ def unfold_with_guards(
     space = structures.space
     rules = (each for rule in space.constraints for each in mentioned_addresses(rule.expression))
     untestable = (address for address, condition in space.conditions.items() if not is_testable(condition, space))
-    unfolded = {*with_dependencies(space.variables, (*rules, *untestable))}
-    while not tests_unfolded:
-        more = {
-            each for each in space.conditions if not unfolded.isdisjoint(_variables_in_guard(space, each))
-        } - unfolded
-        if not more:
-            break
+    more, unfolded = {*rules, *untestable}, set[str]()
+    while True:
         unfolded |= {*with_dependencies(space.variables, more)}
-    conditional = [n for n in space.hyperparameters if n.condition is not None and n.address not in unfolded]
-    return _GuardedUnfolding(structures, conditional).parts_below(())
+        more = set() if tests_unfolded else _conditions_on(space, unfolded)
+        if more:
+            continue
+        conditional = [n for n in space.hyperparameters if n.condition is not None and n.address not in unfolded]
+        found = _GuardedUnfolding(structures, conditional).parts_below(())
+        more = set() if tests_unfolded else {*_with_ambiguous_guards(space, found)}
+        if not more:
+            return found
+
+
+def _conditions_on(space: Space, unfolded: set[str]) -> set[str]:
+    """Return the other hyperparameters whose guards may test an unfolded variable."""
+    return {each for each in space.conditions if not unfolded.isdisjoint(_variables_in_guard(space, each))} - unfolded
+
+
+def _with_ambiguous_guards(space: Space, found: Parts) -> Iterator[str]:
+    """Yield the hyperparameters whose guards test a variable that is chosen in several places.
+
+    Constraints and untestable conditions may unfold variables that they do not mention: the decisions between.
+    """
+    every_part = [*all_parts(found)]
+    chosen = (part.node for part in every_part if isinstance(part, Fork | FreeHyperparameter))
+    count = Counter(node.address for node in chosen if node is not None)
+    for guard in (part for part in every_part if isinstance(part, Guard)):
+        mentioned = with_dependencies(space.variables, mentioned_addresses(guard.condition))
+        around = (owner for each in mentioned for owner in space.variables[each].owners if owner not in guard.context)
+        if any(count[each] > 1 for each in (*mentioned, *(address for address, _ in around))):
+            yield from (part.node.address for part in guard.parts if isinstance(part, FreeHyperparameter))
 
 
 def _variables_in_guard(space: Space, address: str) -> Iterator[str]:

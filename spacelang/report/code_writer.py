@@ -1,5 +1,6 @@
 """Write Python code: literals, pipelines, the imports they need, and functions that are copied into modules."""
 
+import ast
 import inspect
 import math
 import re
@@ -189,6 +190,33 @@ def module_code(module: ModuleType) -> str:
     """Return the code of a module to copy into another: no docstring, comments for type checkers or old names."""
     code = inspect.getsource(module).split('"""', 2)[2]
     return re.sub("  # type: ignore.*|\n*.*make_module_getattr.*", "", code).strip()
+
+
+def used_definitions(module: ModuleType, callers: str) -> tuple[str, dict[str, set[str]]]:
+    """Return the definitions of a module that other code needs, and the names that they import from each module.
+
+    `callers` is the other code. The module must define everything before it uses it. A module that is imported itself
+    has no names.
+    """
+    lines = inspect.getsource(module).split("\n")
+    statements = [each for each in ast.parse("\n".join(lines)).body if not isinstance(each, ast.Expr)]
+    needed, found, imports = _used_names(ast.parse(callers)), list[str](), dict[str, set[str]]()
+    end = len(lines)
+    for each in reversed(statements):
+        match each:
+            case ast.Import(names=[ast.alias(name=name)]) if name in needed:
+                imports[name] = set()
+            case ast.ImportFrom(module=str(origin), names=names) if taken := needed & {alias.name for alias in names}:
+                imports[origin] = taken
+            case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]) if name in needed:
+                needed |= _used_names(each)
+                found.append("\n".join(lines[each.lineno - 1 : end]).strip())
+        end = each.lineno - 1
+    return "\n\n\n".join(reversed(found)), imports
+
+
+def _used_names(code: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(code) if isinstance(each, ast.Name)}
 
 
 @cache

@@ -16,7 +16,7 @@ from spacelang.ir import space as ir
 from spacelang.ir.domain import Categorical, Grid, Real, parts
 from spacelang.ir.expr import Reference
 from spacelang.ir.value import Value
-from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter, module_code
+from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter, used_definitions
 from spacelang.report.computed_code import ComputedCode
 from spacelang.runtime.data.tables import TEXT_VALUES, is_free_text, is_mostly_different
 from spacelang.runtime.pipelines import columns
@@ -54,22 +54,27 @@ class PipelineCode(PipelineWalk):
     names: dict[int, str] = field(default_factory=dict)
     bodies: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    imports_of_computed: dict[str, set[str]] = field(default_factory=dict)
 
     @property
     def imports(self) -> str:
         """The import statements."""
-        first = ["from collections.abc import Iterable, Mapping, Sequence"]
-        first += ["from dataclasses import dataclass"] if self.detects_text_columns else []
-        first += ["from itertools import permutations"] if "ordered" in self.used else []
-        return "\n".join([*first, "from typing import Any", "", self.writer.imports])
+        named = {"collections.abc": {"Iterable", "Mapping", "Sequence"}, "typing": {"Any"}}
+        named |= {"dataclasses": {"dataclass"}} if self.detects_text_columns else {}
+        named |= {"itertools": {"permutations"}} if "ordered" in self.used else {}
+        for module, names in self.imports_of_computed.items():
+            named[module] = named.get(module, set()) | names
+        whole = [f"import {module}" for module, names in sorted(named.items()) if not names]
+        parts = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(named.items()) if names]
+        return "\n".join([*whole, *parts, "", self.writer.imports])
 
     @property
     def detects_text_columns(self) -> bool:
         """True if the code finds columns of text when a pipeline is fitted."""
         return bool(self.used & {STRINGS_CLASS, TRANSFORMER_FUNCTION})
 
-    def helpers(self, space: ir.Space) -> Iterator[str]:
-        """Yield the helper functions that the code needs, which do not depend on the space."""
+    def helpers(self, space: ir.Space, steps: str) -> Iterator[str]:
+        """Yield the helper functions that the code of decisions and of the `steps` needs."""
         operators = [each for each in ir.subtree(space.root) if isinstance(each, ir.Operator)]
         resamples = any(hasattr(class_of(each), "fit_resample") for each in operators)
         self.writer.import_name("Pipeline", Pipeline)
@@ -84,7 +89,9 @@ class PipelineCode(PipelineWalk):
         if self.detects_text_columns:
             yield from self.text_column_helpers()
         if "computed" in self.used:
-            yield module_code(computed_numbers)
+            code, imports = used_definitions(computed_numbers, "\n".join([*self.functions, steps]))
+            self.imports_of_computed.update(imports)
+            yield code
 
     def text_column_helpers(self) -> Iterator[str]:
         """Yield the source of the classes and functions that find columns of text, copied from `columns.py`."""

@@ -176,7 +176,7 @@ def builder_code(space: Space, other_code: str = "") -> BuilderCode:
     """Return the code that builds pipelines, besides other code; raise BuildError for abstract or clashing names."""
     writer = PipelineCode(space)
     steps = expression_source(ListNode(tuple(writer.steps(space.root))), 4, 18)
-    functions = [*writer.helpers(space), *writer.functions, BUILD.format(steps=steps)]
+    functions = [*writer.helpers(space, steps), *writer.functions, BUILD.format(steps=steps)]
     codes = sorted(CODES_ONLY & {name for _, name in writer.writer.members.values()})
     note = f"# The classes must be 0, 1, … for {' and '.join(codes)}: encode other labels with a LabelEncoder."
     text = "\n\n\n".join([*[note] * bool(codes), *(each.rstrip("\n") for each in functions)])

@@ -49,7 +49,6 @@ class Dispatcher:
     queue: RequestQueue
     lazy_requests: LazyRequestRegistry
     answer_time: RunDeadline | None = None
-    preceding_seconds: float = 0.0  # The seconds between the start of the run and that of the search, in this session
     running: "dict[Key, _StartedJob]" = field(default_factory=dict)  # The jobs that workers are evaluating
     _committed: dict[Key, deque[CommittedRequest]] = field(default_factory=dict)
     """The committed requests that were not reported yet, by key. Requests for the same trial are in their order."""
@@ -158,7 +157,7 @@ class Dispatcher:
 
     def _reserved_seconds(self) -> float:
         """Return the seconds of the time until the answer that the search cannot use."""
-        return 0.0 if self.answer_time is None else self.preceding_seconds + self.answer_time.reserved_seconds
+        return 0.0 if self.answer_time is None else self.answer_time.seconds_without_search
 
     def _seconds_left(self) -> float | None:
         return self.budget.seconds_left(self.history.now(), self._reserved_seconds())
@@ -346,8 +345,9 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     kept = NullTrialStorage() if journal is None else journal
     history = History(clock, training_size, kept, scale)
     proposals = LazyRequestRegistry(seed, history.stored_lazy_requests())
-    before = 0.0 if answer_time is None else answer_time.start_session(kept.seconds, len(executor.free))
-    dispatcher = Dispatcher(executor, budget, history, told, RequestQueue(route), proposals, answer_time, before)
+    if answer_time is not None:
+        answer_time.start_session(kept.seconds, len(executor.free))
+    dispatcher = Dispatcher(executor, budget, history, told, RequestQueue(route), proposals, answer_time)
     failure: Exception | None = None
     told.started(budget)
     try:

@@ -12,6 +12,7 @@ from spacelang.runtime.listeners import Closeable
 
 TIME_WAS_UP: Final = "the time was up"
 GRACE_SECONDS: Final = 1.0  # The seconds beyond the time after which reading a model and a score are stopped
+MIN_SEARCH_SHARE: Final = 0.5  # The smallest share of the time that a search has for its first successful trial
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,14 +59,10 @@ class RunDeadline(Closeable):
         if self.models is not None:
             self.models.close()
 
-    def start_session(self, earlier_seconds: float, workers: int) -> float:
-        """Note that the search starts now, and return the seconds since the start of the run.
-
-        The seconds of earlier sessions of the search count in the time.
-        """
+    def start_session(self, earlier_seconds: float, workers: int) -> None:
+        """Note that the search starts now. The seconds of earlier sessions of the search count in the time."""
         self._earlier_seconds, self._workers = earlier_seconds, workers
         self.costs.preceding_seconds = self.clock() - self._started
-        return self.costs.preceding_seconds
 
     def end_session(self, trials: int) -> None:
         """Note that the search has ended with `trials` new trials.
@@ -94,6 +91,16 @@ class RunDeadline(Closeable):
         if self._reserve is None:
             self._reserve = self.costs.seconds_to_reserve(self._best, workers=self._workers, votes=self.votes)
         return self._reserve
+
+    @property
+    def seconds_without_search(self) -> float:
+        """The seconds of the time that the search cannot use: those before it and the reserved ones.
+
+        Until a trial has succeeded, the search has `MIN_SEARCH_SHARE` of the time even if the start took longer: a late
+        answer is better than none.
+        """
+        found = self.costs.preceding_seconds + self.reserved_seconds
+        return found if self._best else min(found, (1 - MIN_SEARCH_SHARE) * self.seconds)
 
     @property
     def seconds_left(self) -> float:

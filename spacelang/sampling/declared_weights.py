@@ -12,9 +12,14 @@ from spacelang.solver.network import UNREACHED
 class DeclaredAlternativeWeights(Weights):
     """Weights of structures for the advised law: the product of the weights of their alternatives."""
 
-    def __init__(self, factors: Mapping[tuple[str, int], Fraction] | None = None) -> None:
-        """Create the weights; `factors` multiply those of alternatives, given by the address and the index."""
-        self._factors = factors or {}
+    def __init__(
+        self, factors: Mapping[tuple[str, int], Fraction] | None = None, *, with_annotations: bool = True
+    ) -> None:
+        """Create the weights; `factors` multiply those of alternatives, given by the address and the index.
+
+        Unless `with_annotations`, `@weight` is ignored.
+        """
+        self._factors, self._with_annotations = factors or {}, with_annotations
 
     def with_even_chains(self, solver: Solver, chains: Collection[str]) -> "DeclaredAlternativeWeights":
         """Return weights that make all numbers of uses of a chain equally likely, if no constraint relates chains.
@@ -28,9 +33,10 @@ class DeclaredAlternativeWeights(Weights):
             reached = {state: Fraction(weight) for state, weight in sums.items() if state != UNREACHED and weight}
             total = sum(reached.values())
             factors |= {(address, state): total / (len(reached) * weight) for state, weight in reached.items()}
-        return DeclaredAlternativeWeights(factors)
+        return DeclaredAlternativeWeights(factors, with_annotations=self._with_annotations)
 
     def branch_weight(self, choice: Choice, place: int) -> float:
         """Return the weight of an alternative as an exact number, since numbers of structures may exceed any float."""
-        weight = to_fraction(choice.branches[place].weight) * self._factors.get((choice.address, place), 1)
+        declared = to_fraction(choice.branches[place].weight) if self._with_annotations else Fraction(1)
+        weight = declared * self._factors.get((choice.address, place), 1)
         return weight.numerator if weight.denominator == 1 else weight  # type: ignore[return-value]

@@ -8,21 +8,23 @@ from numpy.random import Generator
 
 from spacelang.ir.domain import Domain, SimpleDomain
 from spacelang.ir.expr import references
+from spacelang.ir.prior import Prior
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
 from spacelang.sampling.box_region import MIN_ACCEPTED, PILOT_DRAWS
 from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.joint_regions import JointRegions
-from spacelang.sampling.ordered import OrderedSampler, can_draw
+from spacelang.sampling.ordered import OrderedSampler
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
-from spacelang.sampling.summed import SummedSampler, can_draw_sum
+from spacelang.sampling.summed import SummedSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
-from spacelang.solver.counted_ranges import CountedRanges, counted_ranges
+from spacelang.solver.counted_ranges import exactly_drawn_ranges
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import Network
+from spacelang.solver.ordered_relations import OrderedRelations
 from spacelang.solver.range_equations import simplex_remedy
 from spacelang.solver.summed_ranges import SummedRanges
 
@@ -66,10 +68,14 @@ class ProbabilityWeights(Weights):
         return max(probability_by_prior(cell, hyperparameter.domain, prior), POINT_WEIGHT)
 
 
-def _exact_sampler(relations: CountedRanges | None) -> OrderedSampler | SummedSampler | None:
-    if isinstance(relations, SummedRanges):
-        return SummedSampler(relations) if can_draw_sum(relations) else None
-    return None if relations is None else OrderedSampler(relations)
+def _exact_sampler(network: Network, priors: Mapping[str, Prior | None]) -> OrderedSampler | SummedSampler | None:
+    match exactly_drawn_ranges(network):
+        case OrderedRelations() as ordered:
+            return OrderedSampler(ordered, priors)
+        case SummedRanges() as summed:
+            return SummedSampler(summed, priors)
+        case None:
+            return None
 
 
 class JointSampler:
@@ -93,15 +99,14 @@ class JointSampler:
         self._state_sampler = JointWeightedSampler(solver.solve(network))
         nodes = {address: each.node for address, each in members.items() if isinstance(each.node, Hyperparameter)}
         self._domains: dict[str, Domain] = {address: node.domain for address, node in nodes.items()}
+        priors = {address: prior_of(node, advised=advised) for address, node in nodes.items()}
         self._cells = {
-            address: CellSampler(nodes[address].domain, mine, prior_of(nodes[address], advised=advised))
+            address: CellSampler(nodes[address].domain, mine, priors[address])
             for address, mine in network.cells.items()
         }
         self._numeric = {a: np.array([is_number(c.representative) for c in mine]) for a, mine in network.cells.items()}
         self._regions: JointRegions | None = None
-        relations = counted_ranges(network) if self._ranges else None
-        is_plain = all(can_draw(node.domain, prior_of(node, advised=advised)) for node in nodes.values())
-        self._exact = _exact_sampler(relations) if is_plain else None
+        self._exact = _exact_sampler(network, priors)
         if self._exact is None and self._ranges and self._acceptance_rate() < MIN_ACCEPTED:
             self._regions = JointRegions(network, advised=advised)
             self._state_sampler = JointWeightedSampler(solver.solve(self._regions.network))

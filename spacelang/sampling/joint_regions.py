@@ -1,7 +1,9 @@
 """Draws of hyperparameters that comparisons tie to each other: one region for each joint state of their cells."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -36,11 +38,10 @@ class JointRegions:
             possible = supported_states(eliminate(network, keep_trivial=True))
         for names in connected_comparisons(network.ranges):
             addresses = {address for name in names for address in references(network.ranges[name])}
-            factor = next((each for each in network.factors if {*names, *addresses} == {*each.scope}), None)
-            if factor is None:
-                continue
-            factor = factor.restrict_states(possible)
-            if len(factor.table) <= MAX_REGIONS:
+            scope = {*names, *addresses}
+            factor = next((each for each in network.factors if scope == {*each.scope}), None)
+            factor = _all_states(scope, possible) if factor is None else factor.restrict_states(possible)
+            if factor is not None and len(factor.table) <= MAX_REGIONS:
                 cells = {
                     address: [
                         TiedCell(nodes[address].domain, cell, prior_of(nodes[address], advised=advised))
@@ -70,6 +71,12 @@ class JointRegions:
                 for address, values in tied.codes(shares).items():
                     found[address].codes[rows] = values.codes
         return found, accepted
+
+
+def _all_states(scope: Collection[str], possible: Mapping[str, Collection[State]]) -> Factor | None:
+    """Return a factor of all joint states, or None if there are too many of them."""
+    states = [possible[name] for name in scope]
+    return Factor(tuple(scope), dict.fromkeys(product(*states), 1)) if prod(map(len, states)) <= MAX_REGIONS else None
 
 
 class _RegionGroup:

@@ -71,14 +71,22 @@ def prior_quantiles(shares: Array, part: Real | Grid, prior: Prior, cell: Simple
     return np.exp(places) if part.log else places
 
 
+def log_masses_of_members(part: Grid, prior: Prior) -> Array:
+    """Return the logarithms of the probabilities of the members of a grid, up to a constant."""
+    ends = _ends(part, part)
+    between = codes_at(part, np.arange(part.last_index)) + part.step / 2
+    edges = np.concatenate((ends[:1], np.log(between) if part.log else between, ends[1:]))
+    return prior.log_masses(edges[:-1], edges[1:], ends)
+
+
 def _share_of_part(cell: SimpleDomain, part: SimpleDomain, prior: Prior) -> float:
     if isinstance(part, Categorical):
         assert isinstance(cell, Categorical)
         weights = _weights_of_values(part, prior)
         return float(sum(weights[part.index_of(value)] for value in cell.values))
     ends = _ends(part, part)
-    inside = prior.log_mass(*_ends(cell, part), ends)
-    whole = prior.log_mass(*ends, ends)
+    starts, stops = np.transpose([_ends(cell, part), ends])
+    inside, whole = prior.log_masses(starts, stops, ends).tolist()
     return math.exp(inside - whole) if inside > -math.inf else 0.0
 
 

@@ -1,21 +1,22 @@
 """Draws of ranges whose sum is limited: first the total, then one range after another, given the rest of the total."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.random import Generator
 
-from spacelang.sampling.ordered import value_weights
-from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_at
+from spacelang.ir.prior import Prior
+from spacelang.sampling.member_weights import member_log_weights
+from spacelang.sampling.value_codes import Array, ValueCodes, member_codes
 from spacelang.solver.summed_ranges import SummedRange, SummedRanges
 
-MAX_PRODUCTS = 1_000_000_000  # The maximum number of products of weights for the tables of one sum
 MAX_CHUNK = 1_000_000  # The maximum number of weights that are compared at once
+MAX_TILT = 40  # The greatest tilt of ranges whose values have equal weights
 TILT_STEPS = 60  # The number of halvings in the search for the best tilt
 
 
 class SummedSampler:
-    """A sampler of the values of ranges with a limited sum, uniform or log-uniform given the limits.
+    """A sampler of the values of ranges with a limited sum by their law of draws, given the limits.
 
     The table of a range has the weight of each total of this range and those before it. All weights are sums of
     positive numbers, so nothing cancels. Weights are multiplied by `exp(tilt * total)` (exponential tilting). This
@@ -23,15 +24,12 @@ class SummedSampler:
     that they do not underflow in a sum of hundreds of ranges.
     """
 
-    def __init__(self, summed: SummedRanges) -> None:
-        """Compute the tables of all ranges."""
-        plain = [_weights_of_units(each) for each in summed.ranges]
-        tilt = _best_tilt(summed, plain)
+    def __init__(self, summed: SummedRanges, priors: Mapping[str, Prior | None]) -> None:
+        """Compute the tables of all ranges; `priors` are those that guide draws, by address."""
+        logs = [_log_weights_of_units(each, priors[each.address]) for each in summed.ranges]
+        tilt = _best_tilt(summed, logs)
         self._ranges = summed.ranges
-        self._weights = [
-            found * np.exp(tilt * each.unit * (np.arange(len(found)) - (len(found) - 1) * (tilt > 0)))
-            for each, found in zip(summed.ranges, plain, strict=True)
-        ]
+        self._weights = [_tilted(each, mine, tilt) for each, mine in zip(summed.ranges, logs, strict=True)]
         totals = np.zeros(summed.greatest + 1)
         totals[0] = 1.0
         self._tables = [totals]
@@ -54,11 +52,10 @@ class SummedSampler:
             each = self._ranges[place]
             units = self._draw_units(place, left, rng)
             left = left - each.unit * units
-            indices = each.grid.last_index - units if each.reversed else units
             yield (
                 each.address,
                 rows,
-                ValueCodes(codes_at(each.grid, indices).astype(code_type(each.grid), copy=False)),
+                ValueCodes(member_codes(each.grid, each.grid.last_index - units if each.reversed else units)),
             )
 
     def _draw_units(self, place: int, left: Array, rng: Generator) -> Array:
@@ -79,44 +76,46 @@ class SummedSampler:
         return found
 
 
-def can_draw_sum(summed: SummedRanges) -> bool:
-    """Return True if `SummedSampler` can draw a sum: its tables are small enough."""
-    totals = summed.greatest + 1
-    return totals > 0 and sum(totals * min(totals, each.grid.size) for each in summed.ranges) <= MAX_PRODUCTS
-
-
-def _weights_of_units(each: SummedRange) -> Array:
-    """Return the weight of each number of units; 0 for those that are not allowed."""
-    allowed = np.zeros(each.grid.size)
+def _log_weights_of_units(each: SummedRange, prior: Prior | None) -> Array:
+    """Return the logarithm of the weight of each number of units; -inf for those that are not allowed."""
+    allowed = np.zeros(each.grid.size, bool)
     for start, end in each.allowed:
-        allowed[start:end] = 1.0
-    weights = value_weights(each.grid) * allowed
-    found: Array = weights / weights.max()
+        allowed[start:end] = True
+    found: Array = np.where(allowed, member_log_weights(each.grid, prior), -np.inf)
     return found[::-1] if each.reversed else found
 
 
-def _best_tilt(summed: SummedRanges, weights: list[Array]) -> float:
+def _best_tilt(summed: SummedRanges, logs: Sequence[Array]) -> float:
     """Return the tilt that moves the mean total to the nearest allowed total."""
-    wanted = min(max(_mean_total(summed, weights, 0.0), summed.least), summed.greatest)
-    low, high = -40.0, 40.0
-    if wanted == _mean_total(summed, weights, 0.0):
+    mean = _mean_total(summed, logs, 0.0)
+    wanted = min(max(mean, summed.least), summed.greatest)
+    if wanted == mean:
         return 0.0
+    finite = [mine[np.isfinite(mine)] for mine in logs]
+    high = MAX_TILT + sum(float(np.ptp(mine)) for mine in finite)
+    low = -high
     for _ in range(TILT_STEPS):
         middle = (low + high) / 2
-        if _mean_total(summed, weights, middle) < wanted:
+        if _mean_total(summed, logs, middle) < wanted:
             low = middle
         else:
             high = middle
     return (low + high) / 2
 
 
-def _mean_total(summed: SummedRanges, weights: list[Array], tilt: float) -> float:
+def _mean_total(summed: SummedRanges, logs: Sequence[Array], tilt: float) -> float:
     total = 0.0
-    for each, mine in zip(summed.ranges, weights, strict=True):
-        units = each.unit * np.arange(len(mine))
-        tilted = mine * np.exp(tilt * (units - units[-1] * (tilt > 0)))
-        total += float((units * tilted).sum() / max(float(tilted.sum()), 1e-300))
+    for each, mine in zip(summed.ranges, logs, strict=True):
+        weights = _tilted(each, mine, tilt)
+        total += each.unit * float((np.arange(len(weights)) * weights).sum() / weights.sum())
     return total
+
+
+def _tilted(each: SummedRange, logs: Array, tilt: float) -> Array:
+    """Return weights with a greatest one of 1, each multiplied by the exponential of the tilt for each unit."""
+    found = logs + tilt * each.unit * np.arange(len(logs))
+    weights: Array = np.exp(found - found.max())
+    return weights
 
 
 def _convolved(totals: Array, unit: int, weights: Array) -> Array:

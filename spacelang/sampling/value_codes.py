@@ -98,6 +98,16 @@ def codes_at(part: SimpleDomain, indices: Array) -> Array:
             return np.full(np.shape(indices), part.lower)
 
 
+def member_codes(grid: Grid, indices: Array) -> Array:
+    """Return the codes of the members of a grid at some indices in the type of the grid, exact for any integers."""
+    kind = code_type(grid)
+    if kind is object:
+        return np.array([grid.value_at(index) for index in indices.tolist()], object)
+    if is_exact_as_floats(grid):
+        return codes_at(grid, indices).astype(kind, copy=False)
+    return int(grid.lower) + int(grid.step) * indices.astype(np.int64)
+
+
 def to_floats(domain: Domain, codes: ValueCodes) -> Array:
     """Return the values that codes stand for as an array of floats; NaN for values that are not numbers."""
     is_giant = codes.codes.dtype.kind == "O"

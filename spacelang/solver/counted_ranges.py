@@ -11,4 +11,10 @@ CountedRanges: TypeAlias = OrderedRelations | SummedRanges
 
 def counted_ranges(network: Network) -> CountedRanges | None:
     """Return the relations of a network if they are of one of these kinds, or None for any other network."""
-    return ordered_relations(network) or summed_ranges(network)
+    return (ordered_relations(network) or summed_ranges(network)) if network.ranges else None
+
+
+def exactly_drawn_ranges(network: Network) -> CountedRanges | None:
+    """Return the relations of a network like `counted_ranges`, but None if its tables are too large for draws."""
+    found = counted_ranges(network)
+    return None if isinstance(found, SummedRanges) and not found.can_be_drawn else found

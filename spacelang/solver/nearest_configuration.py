@@ -1,6 +1,7 @@
 """Search for the member of a space that is nearest to an invalid configuration, and the changes that it needs."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -50,8 +51,8 @@ def nearest_member(structures: Structures, given: Configuration) -> NearestMembe
     3. the number of hyperparameters with another value.
 
     A number becomes the closest one that the other values allow. In domains with more than 1,000 numbers it is found by
-    bisection, so it may be only locally closest. New keys get their defaults; unknown keys are dropped. Raises
-    ValueError for an empty space.
+    bisection, so it may be only locally closest. A number of uses that a chain does not have becomes the closest one.
+    New keys get their defaults; unknown keys are dropped. Raises ValueError for an empty space.
     """
     if not structures.count:
         raise ValueError("the space is empty: it has no configuration")
@@ -63,7 +64,7 @@ def nearest_member(structures: Structures, given: Configuration) -> NearestMembe
 
 def _member_by_decisions(space: Space, given: Configuration) -> Configuration:
     """Return the nearest member: the solver finds it if the configuration is made the default of the space."""
-    root = rebuild_tree(space.root, partial(_with_default_from, given), partial(_with_branch_from, given))
+    root = rebuild_tree(space.root, partial(_with_default_from, given), partial(_with_branch_from, given, space.chains))
     structures = Structures(replace(space, root=root))
     usual, completer = default_structure(structures.space), DefaultCompleter(structures)
     ways = [structures.nearest_structure(kept) for kept in ({}, *_kept_decisions(structures, usual))]
@@ -177,8 +178,9 @@ def _with_default_from(given: Configuration, node: Hyperparameter) -> Hyperparam
     return node if isinstance(default, NotFound) else replace(node, default=default)
 
 
-def _with_branch_from(given: Configuration, choice: Choice) -> Choice:
-    taken = given.get(choice.key)
-    if not isinstance(taken, str) or taken not in choice.branch_indices:
-        return choice
-    return replace(choice, default=choice.branch_indices[taken])
+def _with_branch_from(given: Configuration, chains: Collection[str], choice: Choice) -> Choice:
+    """Return a decision whose default is the given alternative; an unknown number of uses becomes the closest one."""
+    taken = str(given.get(choice.key))
+    if taken not in choice.branch_indices and choice.address in chains and re.fullmatch(r"\d{1,9}", taken):
+        taken = min(choice.branch_indices, key=lambda number: abs(int(number) - int(taken)))
+    return replace(choice, default=choice.branch_indices[taken]) if taken in choice.branch_indices else choice

@@ -125,7 +125,7 @@ class OrderedRelations:
 def ordered_relations(network: Network) -> OrderedRelations | None:
     """Return the relations of a network whose comparisons form trees of such ranges, or None for any other network."""
     grids = {member.address: grid_of(member.node) for member in network.members}
-    if not network.ranges or set(network.truths) != set(network.ranges):
+    if set(network.truths) != set(network.ranges):
         return None
     pairs = _required_pairs(network)
     if pairs is None or any(grid is None or grid.size > MAX_MEMBERS for grid in grids.values()):
@@ -169,7 +169,8 @@ def _pair(row: Inequality) -> Pair:
 def required_inequalities(network: Network) -> list[Inequality] | None:
     """Return the inequalities that the comparisons of a network require, or None if they are no plain inequalities.
 
-    That is so if a comparison is not required or not always active, or if it requires unequal values.
+    That is so if a comparison is not required or not always active, or if it requires unequal values. It is None also
+    if another constraint excludes the required truths together.
     """
     if any(UNREACHED in states for states in network.states.values()):
         return None
@@ -178,6 +179,10 @@ def required_inequalities(network: Network) -> list[Inequality] | None:
         for constraint in network.constraints
         for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden)
     }
+    truths = {name: int(required[atom]) for name, atom in network.ranges.items() if atom in required}
+    related = (factor for factor in network.factors if factor.scope and truths.keys() >= set(factor.scope))
+    if not all(factor.table.get(tuple(truths[name] for name in factor.scope)) for factor in related):
+        return None
     found: list[Inequality] = []
     for atom in network.ranges.values():
         systems = alternative_systems(atom, required[atom]) if atom in required else ()

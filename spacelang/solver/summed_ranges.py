@@ -19,6 +19,7 @@ from spacelang.solver.network import Network
 from spacelang.solver.ordered_relations import allowed_cells, grid_of, required_inequalities
 
 MAX_TOTALS: Final = 2_000_000  # The maximum number of totals in the tables of all ranges of one sum
+MAX_PRODUCTS: Final = 1_000_000_000  # The maximum number of products of weights for draws from one sum
 Runs = tuple[tuple[int, int], ...]  # Pairs of a first index and the index after the last one
 
 
@@ -31,10 +32,6 @@ class SummedRange:
     unit: int
     reversed: bool
     allowed: Runs
-
-    def index(self, count: int) -> int:
-        """Return the index of the value that adds `count` units; it is its own inverse."""
-        return self.grid.last_index - count if self.reversed else count
 
     @property
     def runs(self) -> Iterator[tuple[int, int]]:
@@ -55,6 +52,12 @@ class SummedRanges:
     def size(self) -> int:
         """The number of totals in all tables. The time of `count` is proportional to it."""
         return len(self.ranges) * (self.greatest + 1)
+
+    @property
+    def can_be_drawn(self) -> bool:
+        """True if the tables of weights, which take a product for each pair of a total and a value, are small."""
+        totals = self.greatest + 1
+        return totals > 0 and sum(totals * min(totals, each.grid.size) for each in self.ranges) <= MAX_PRODUCTS
 
     @property
     def is_satisfiable(self) -> bool:
@@ -116,7 +119,7 @@ def _ways_with(ways: list[int], each: SummedRange) -> list[int]:
 def summed_ranges(network: Network) -> SummedRanges | None:
     """Return the ranges of a network that only limits on one sum relate; None for other networks and long sums."""
     grids = {member.address: grid for member in network.members if (grid := grid_of(member.node)) is not None}
-    if not network.ranges or set(network.truths) != set(network.ranges) or len(grids) < len(network.members):
+    if set(network.truths) != set(network.ranges) or len(grids) < len(network.members):
         return None
     rows = required_inequalities(network)
     cells = allowed_cells(network)
@@ -160,9 +163,8 @@ def _limits(rows: list[Inequality], grids: Mapping[str, Grid], units: Mapping[st
     least, greatest = 0, int(top / step)
     for row in rows:
         ratio = _ratio(row, first)
-        limit = (
-            -row.constant / ratio - start
-        ) / step  # the total is at most this limit if the ratio is positive, else at least
+        # The total is at most this limit if the ratio is positive, else at least.
+        limit = (-row.constant / ratio - start) / step
         if ratio > 0:
             greatest = min(greatest, -(-limit // 1) - 1 if row.strict else limit // 1)
         else:

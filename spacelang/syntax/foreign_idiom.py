@@ -123,6 +123,12 @@ def suggest_fraction(match: re.Match[str]) -> str:
     return f"percentages are not supported: write `{float(match[1]) / 100:.6g}`, or `{match[1]}` for a percentile"
 
 
+def suggest_implication(match: re.Match[str]) -> str:
+    """Return a remedy for an arrow in a constraint: `>=` for `=>` before a number, and otherwise an implication."""
+    sign = ">=" if match["at"] == "=>" and re.fullmatch(r"-?\.?\d\S*", match["other"]) else "implies"
+    return f"write `require {match['one']} {sign} {match['other']}`"
+
+
 def suggest_valid_name(match: re.Match[str]) -> str:
     """Return a remedy that replaces the signs in a name by underscores."""
     return f"names consist of letters, digits and `_`: write `{re.sub(r'[-. ]+', '_', match['at'].strip())}`"

@@ -14,6 +14,7 @@ from spacelang.syntax.foreign_idiom import (
     suggest_chain,
     suggest_constraint,
     suggest_fraction,
+    suggest_implication,
     suggest_parameter_name,
     suggest_range,
     suggest_range_for_configspace,
@@ -47,6 +48,8 @@ def idiom_at(text: str, place: int) -> ForeignIdiomMatch | None:
 
 _NUMBER: Final = r"-?\.?\d[\w.]*(?:(?<=[eE])[-+]\d+)?"
 _BOUND: Final = r"[^\s,()\[\]{}:=|]+"
+_TEST: Final = r"(?:[^\n{}(),#]|\{[^{}\n]*\}|\([^()\n]*\))*(?<=[^\s,])"
+"""A condition on one line, up to a comma or a brace that closes the body."""
 _BRACKETED_BOUNDS: Final = r"\[[^\[\](){}\n]*\]"
 _COMMENTS: Final = (
     make_idiom(
@@ -131,6 +134,11 @@ _ITEMS: Final = (
     make_idiom(r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*forbid\b[ \t]*([^\n]+)", r"write `forbid (\1) and (\2)`"),
     make_idiom(
         r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*(?:require\b[ \t]*)?([^\n]+)", r"write `require \1 implies \2`"
+    ),
+    make_idiom(
+        r"\brequire\b[ \t]*(?P<at>if\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?:\bthen\b|:)[ \t]*(?P<other>" + _TEST + r"))",
+        r"write `require \g<one> implies \g<other>`",
+        r"\g<one> implies \g<other>",
     ),
     make_idiom(
         r"\bforbid\b[ \t]*(?P<one>[^\n]+?)[ \t]+(?P<at>when|if)[ \t]+(?P<other>[^\n}]+)",
@@ -327,13 +335,13 @@ _DOMAINS: Final = (
         suggest_range,
     ),
     make_idiom(
-        r"\{[ \t]*(?P<values>(?:(?!\.\.)[^{}\n])+?)[ \t]*,[ \t]*"
+        r"\{[ \t]*(?P<values>(?:(?!\.\.)[^{}:=\[\]\n])+?)[ \t]*,[ \t]*"
         r"(?P<low>-?\d+)[ \t]*\.\.+[ \t]*(?P<high>-?\d+)[ \t]*\}",
         r"a set cannot contain a range: write `{\g<values>} | int[\g<low>, \g<high>]`",
         r"{\g<values>} | int[\g<low>, \g<high>]",
     ),
-    make_idiom(r"\{(?P<list>[^{}\n]*\d[ \t]*\.\.+[ \t]*[-.\d][^{}\n]*)\}", suggest_union_with_ranges),
-    make_idiom(r"\{[^{}\n]*?(?P<at>\.\.\.|…)[^{}\n]*\}", "write all values, or a range: `int[…, …]`"),
+    make_idiom(r"\{(?P<list>[^{}:=\[\]\n]*\d[ \t]*\.\.+[ \t]*[-.\d][^{}:=\[\]\n]*)\}", suggest_union_with_ranges),
+    make_idiom(r"\{[^{}:=\[\]\n]*?(?P<at>\.\.\.|…)[^{}\n]*\}", "write all values, or a range: `int[…, …]`"),
     make_idiom(r"\b" + _INTEGER + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `int\g<ends>`", r"int\g<ends>"),
     make_idiom(r"\b" + _FLOAT + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `float\g<ends>`"),
     make_idiom(
@@ -441,11 +449,11 @@ _EXPRESSIONS: Final = (
     make_idiom(r"≥", "write `>=`"),
     make_idiom(r"===", "write `==`", "=="),
     make_idiom(r"\b10[ \t]*(?:\^|\*\*)[ \t]*(-?\d+)", "", r"1e\1"),
-    make_idiom(r"\b([\w.]+)[ \t]*\^[ \t]*(-?[\w.]+)", r"write `\1 ** \2`", r"\1 ** \2"),
+    make_idiom(r"\b([\w.]+)[ \t]*\^[ \t]*(-?[\w.]+)", r"write `\1 ** \2`", r"\1**\2"),
     make_idiom(r"\b(\d+(?:\.\d+)?)[ \t]*%(?![ \t]*[\w(])", suggest_fraction),
     make_idiom(
-        r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|->|⇒|→)[ \t]*(?P<other>[^\n}]+)",
-        r"write `require \g<one> implies \g<other>`",
+        r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|->|⇒|→)[ \t]*(?P<other>" + _TEST + r")",
+        suggest_implication,
     ),
     make_idiom(r"&&?", "write `and`", behind=_CONSTRAINT_KEYWORD),
     make_idiom(r"\|\|?", "write `or`", behind=_CONSTRAINT_KEYWORD),

@@ -15,7 +15,7 @@ from spacelang.ir.walk import rebuild_tree
 from spacelang.sampling.batch_builder import Batch, BatchBuilder
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.targets._lowering import Construct, Preservation, ReportEntry
+from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 from spacelang.targets._random_draws import RandomDraws
 
 Array: TypeAlias = NDArray[Any]
@@ -30,33 +30,40 @@ class DrawDistances:
 
     The distance of a decision or a set is the largest difference in the share of a value; that of a range is the
     largest difference of the distribution functions (Kolmogorov-Smirnov). Both are computed among the draws in which
-    the variable is active, and multiplied by the share of these draws. `declared_reason` is the reason for differences
-    that the target declares, or empty.
+    the variable is active, and multiplied by the share of these draws. `declared_reasons` has the
+    reasons that the target declares for large distances.
     """
 
     library: str
     draw_count: int
     distances: dict[str, float]
-    declared_reason: str
+    declared_reasons: dict[str, str]
 
     @property
     def large_distances(self) -> dict[str, float]:
         """The distances that are too large, unless the target declares a reason."""
         return {key: distance for key, distance in self.distances.items() if distance > MAX_DISTANCE}
 
+    @property
+    def undeclared_distances(self) -> dict[str, float]:
+        """The distances that are too large, and for which no reason is declared."""
+        return {key: distance for key, distance in self.large_distances.items() if key not in self.declared_reasons}
+
 
 def draw_distances(
     draws: RandomDraws,
     configurations: Sequence[Configuration],
     structures: Structures,
-    report: Iterable[ReportEntry],
+    compiled: LoweringResult[Any, Any],
     rng: Generator,
 ) -> DrawDistances:
     """Return the distances of drawn members from the advised law, without weights and priors that the form ignores."""
-    law = Sampler(Structures(_without_lost_guidance(structures.space, report)), advised=True).batch(LAW_DRAWS, rng)
+    followed = _without_lost_guidance(structures.space, compiled.report)
+    law = Sampler(Structures(followed), advised=True).batch(LAW_DRAWS, rng)
     drawn = BatchBuilder(structures.space).build(configurations)
     found = sorted(_distances(structures.space, drawn, law), key=lambda each: -each[1])
-    return DrawDistances(draws.library, len(drawn), dict(found), draws.deviation_reason)
+    result, reasons = DrawDistances(draws.library, len(drawn), dict(found), {}), draws.reasons(compiled.form)
+    return replace(result, declared_reasons={key: reasons[key] for key in result.large_distances if key in reasons})
 
 
 def _without_lost_guidance(space: Space, report: Iterable[ReportEntry]) -> Space:

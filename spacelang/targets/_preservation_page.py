@@ -58,8 +58,8 @@ file are tried with irace 3.5 (`tests/benchmarks/irace_files.py`), its sections,
 The result of `compile` is pickled as the space and its target, and compiled again when it is unpickled.
 
 `spacelang verify` compares random draws of the library with the law of the space: the advised law, without the priors
-and weights that the form ignores. It fails if a share differs by more than .05, unless the target declares that its
-draws may differ (`random_draws`).
+and weights that the form ignores. It fails if a share differs by more than .05, unless a reason that the target
+declares (`random_draws`) concerns the variable in this space: values that no constraint connects must follow the law.
 
 The tables below are generated from the declarations of the targets (`python -m spacelang.targets._preservation_page`).
 Where a construct has several verdicts, they depend on the place; the report of the compilation says which one applies.
@@ -102,12 +102,9 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
         for verdict, constructs in group_by_key(verdicts).items():
             yield f"- {', '.join(constructs)}: {STATUS_MARKDOWN[verdict.status]}: {verdict.message}"
         if (draws := getattr(target, "random_draws", None)) is not None:
-            said = (
-                f"may differ from the law of the space: {draws.deviation_reason}"
-                if draws.deviation_reason
-                else "follow the law"
-            )
-            yield f"- random draws of {draws.library} {said}"
+            reasons = "; ".join(each.reason for each in draws.deviations)
+            differ = f"may differ from the law of the space: {reasons}" if reasons else "follow the law"
+            yield f"- random draws of {draws.library} {differ}"
         yield ""
 
 

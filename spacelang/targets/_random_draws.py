@@ -1,11 +1,74 @@
-"""The declaration of a target whose library draws at random; `_draw_distances` measures the draws."""
+"""Declarations of targets whose library draws at random: why draws deviate from the law, and of which variables.
 
+`_draw_distances` measures the draws.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, Final
+
+from spacelang.ir.domain import SimpleDomain, parts
+from spacelang.ir.space import Hyperparameter, Space
+from spacelang.solver.counting import Structures
+from spacelang.solver.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A reason why random draws deviate from the law, and a function from a form to the keys that are concerned."""
+
+    reason: str
+    keys_in: Callable[[Any], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class RandomDraws:
-    """A declaration that a library draws at random for a target; `deviation_reason` is empty if it follows the law."""
+    """A declaration that a library draws at random for a target; `deviations` is empty if it follows the law."""
 
     library: str
-    deviation_reason: str = ""
+    deviations: tuple[Deviation, ...] = ()
+
+    def reasons(self, form: Any) -> dict[str, str]:
+        """Return the reason for which the draws of a variable may deviate, by the keys of such variables."""
+        return {key: each.reason for each in reversed(self.deviations) for key in each.keys_in(form)}
+
+
+def keys_of_connected_values(structures: Structures) -> Iterator[str]:
+    """Yield the keys of all variables that constraints on hyperparameters connect, where these are several."""
+    for network in _constrained_networks(structures):
+        are_several = sum(isinstance(member.node, Hyperparameter) for member in network.members) > 1
+        if are_several and any(rule.scope for rule in network.constraints):
+            yield from _keys(network)
+
+
+def keys_of_constrained(structures: Structures) -> Iterator[str]:
+    """Yield the keys of all variables that constraints connect, and of the decisions around them with their own."""
+    for network in _constrained_networks(structures):
+        owners = (structures.model.network_by_address[owner] for owner, _ in network.context)
+        yield from (key for each in (network, *owners) for key in _keys(each))
+
+
+def keys_of_decisions(structures: Structures, addresses: Iterable[str]) -> Iterator[str]:
+    """Yield the keys of decisions, and of all variables that conditions or constraints connect with them."""
+    for address in addresses:
+        yield from _keys(structures.model.network_by_address[address])
+
+
+def keys_with(space: Space, is_concerned: Callable[[SimpleDomain], bool]) -> Iterator[str]:
+    """Yield the keys of the hyperparameters of which a part of the domain is concerned."""
+    return (node.key for node in space.hyperparameters if any(map(is_concerned, parts(node.domain))))
+
+
+CONNECTED_IN_TURN: Final = Deviation(
+    "values that constraints connect are drawn one after the other",
+    lambda form: keys_of_connected_values(form.questions.structures),
+)
+
+
+def _constrained_networks(structures: Structures) -> Iterator[Network]:
+    networks = (network for several in structures.model.by_context.values() for network in several)
+    return (network for network in networks if network.constraints)
+
+
+def _keys(network: Network) -> Iterator[str]:
+    return (member.key for member in network.members)

@@ -20,22 +20,25 @@ from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
 from spacelang.reductions import domains
 from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import DrawnPiece, Questions
-from spacelang.reductions.unfolding import Fork, Parts, RangeComparison, all_parts, unfold
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, RangeComparison, all_parts, unfold
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
+from spacelang.targets._random_draws import Deviation, keys_of_decisions
 from spacelang.text import count_with_noun
 
 L = TypeVar("L")
 
 NESTED: Final = rewritten("choices are nested so that only valid configurations remain")
+BELOW_CHOICES: Final = rewritten("a hyperparameter appears only below the choices that make it active")
 TOO_ENTANGLED: Final = refused(
     "the expression compares large ranges with each other, or connects too many variables for nested choices"
 )
-EVENLY: Final = "the alternatives of a decision are drawn evenly, however many structures they have"
-CONNECTED_IN_TURN: Final = "values that constraints connect are drawn one after the other"
-"""Why random draws of a library may differ from the law of the space."""
+EVENLY: Final = Deviation(
+    "the alternatives of a decision are drawn evenly, however many structures they have",
+    lambda form: _keys_of_uneven_decisions(form.questions),
+)
 UNIFORM: Final = exact("values are drawn uniformly")
 
 EXAMPLES: Final[Mapping[Construct, tuple[SimpleDomain, ...]]] = {
@@ -73,13 +76,12 @@ def preserved_by_reductions(
             raise ValueError(f"`accepts` does not cover {construct.value}: {error}") from error
         found[construct] = tuple(sorted(verdicts, key=_severity, reverse=True))
     found |= {each: (*found[each], _lowering.OVERSIZED) for each in (Construct.INTEGERS, Construct.STEPS)}
-    appears = rewritten("a hyperparameter appears only below the choices that make it active")
     return found | {
         Construct.DECISIONS: (exact(f"becomes {choice} over the alternatives"),),
         Construct.NESTED: (exact(f"becomes {choice} inside the alternative that contains the decision"),),
         Construct.ORDERS: (exact(f"becomes {choice} over the orders of the steps"),),
         Construct.UNIONS: (rewritten(f"becomes {choice} over the parts of the union"),),
-        Construct.CONDITIONS: (appears, TOO_ENTANGLED),
+        Construct.CONDITIONS: (BELOW_CHOICES, TOO_ENTANGLED),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (NESTED, TOO_ENTANGLED)),
         Construct.PRIORS: (*_lowering.GUIDANCE[Construct.PRIORS], UNIFORM),
     }
@@ -116,9 +118,11 @@ def build_questions(
     return Questions(structures, found, accepts, points, varying_bounds=varying_bounds)
 
 
-def build_report(chain: Questions, keeps: PreservationTable) -> tuple[_lowering.ReportEntry, ...]:
-    """Return the report on a chain: for each place the worst verdict of its reductions that `keeps` declares."""
-    return _lowering.make_report(chain.space, keeps, findings_of(chain, keeps))
+def build_report(
+    chain: Questions, keeps: PreservationTable, findings: Iterable[_lowering.Finding] = ()
+) -> tuple[_lowering.ReportEntry, ...]:
+    """Return the report on a chain: the worst verdict of its reductions at each place, and further findings."""
+    return _lowering.make_report(chain.space, keeps, [*findings_of(chain, keeps), *findings])
 
 
 def names_entry(chain: Questions) -> _lowering.ReportEntry:
@@ -133,15 +137,24 @@ def names_entry(chain: Questions) -> _lowering.ReportEntry:
 
 def even_draws_entries(chain: Questions) -> Iterator[_lowering.ReportEntry]:
     """Yield an entry with the decision whose even draws differ most from the law of the space, unless all agree."""
-    weights = CaseWeights(chain.structures, advised=False)
+    if found := _uneven_forks(chain):
+        fork, distance = max(found, key=lambda each: each[1])
+        name = chain.forks[id(fork)]
+        message = f"{EVENLY.reason}: a share of `{name}` differs by {distance:.2f} from the law of the space"
+        yield _lowering.ReportEntry("random draws", _lowering.Preservation.REWRITTEN, message)
+
+
+def _uneven_forks(chain: Questions) -> list[tuple[Fork, float]]:
+    """Return the decisions whose even draws differ from the law without weights, and by how much a share differs."""
+    weights = CaseWeights(chain.structures, with_annotations=False)
     decisions = [part for part in chain.every_part if isinstance(part, Fork) and isinstance(part.node, Choice)]
     shares = ((fork, weights.shares(fork)) for fork in decisions)
-    found = [(max(abs(s - 1 / len(each)) for s in each), fork) for fork, each in shares if each is not None]
-    if found:
-        distance, fork = max(found, key=lambda each: each[0])
-        name = chain.forks[id(fork)]
-        message = f"{EVENLY}: a share of `{name}` differs by {distance:.2f} from the law of the space"
-        yield _lowering.ReportEntry("random draws", _lowering.Preservation.REWRITTEN, message)
+    return [(fork, max(abs(share - 1 / len(each)) for share in each)) for fork, each in shares if each is not None]
+
+
+def _keys_of_uneven_decisions(chain: Questions) -> Iterator[str]:
+    addresses = (fork.node.address for fork, _ in _uneven_forks(chain) if fork.node is not None)
+    return keys_of_decisions(chain.structures, addresses)
 
 
 def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[_lowering.Finding]:
@@ -179,6 +192,15 @@ def uniform_prior_findings(space: Space) -> Iterator[_lowering.Finding]:
     for node in space.hyperparameters:
         if isinstance(node.prior, Uniform):
             yield _lowering.Finding(Construct.PRIORS, UNIFORM, node.span)
+
+
+def unfolded_condition_findings(chain: Questions, verdict: Verdict) -> Iterator[_lowering.Finding]:
+    """Yield a finding with a verdict for each condition that is not preserved as a guard, but unfolded into choices."""
+    guards = (part for part in chain.every_part if isinstance(part, Guard))
+    guarded = {free.node.address for guard in guards for free in guard.parts if isinstance(free, FreeHyperparameter)}
+    for address, condition in chain.space.conditions.items():
+        if address not in guarded:
+            yield _lowering.Finding(Construct.CONDITIONS, verdict, condition.span)
 
 
 def constraint_findings(rules: Iterable[Constraint], verdict: Verdict) -> Iterator[_lowering.Finding]:

@@ -27,7 +27,7 @@ from spacelang.targets._configspace.documents import Document
 from spacelang.targets._configspace.plan import Plan, UnsupportedHyperparameterError
 from spacelang.targets._configspace.planning import RefusedConstraintsError, make_plan
 from spacelang.targets._lowering import Construct, PreservationTable, Verdict, approximated, exact, refused, rewritten
-from spacelang.targets._random_draws import RandomDraws
+from spacelang.targets._random_draws import Deviation, RandomDraws, keys_of_constrained, keys_with
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -56,6 +56,10 @@ def accepts(part: SimpleDomain) -> bool:
     return part.is_consecutive if isinstance(part, Grid) else not (isinstance(part, Real) and part.is_open)
 
 
+def _is_log_grid(part: SimpleDomain) -> bool:
+    return isinstance(part, Grid) and part.log
+
+
 @dataclass(frozen=True, slots=True)
 class Configspace:
     """A ConfigSpace object and its JSON: decisions are categoricals, what is below an alternative is conditional.
@@ -70,7 +74,13 @@ class Configspace:
 
     random_draws: ClassVar[RandomDraws] = RandomDraws(
         "`ConfigurationSpace.sample_configuration`",
-        "draws that constraints exclude are repeated, and long stepped ranges lose their log scale",
+        (
+            Deviation("draws that constraints exclude are repeated", lambda form: keys_of_constrained(form.structures)),
+            Deviation(
+                "small integers of logarithmic ranges are drawn less often",
+                lambda form: keys_with(form.space, _is_log_grid),
+            ),
+        ),
     )
 
     preserves: ClassVar[PreservationTable] = {

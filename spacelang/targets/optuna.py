@@ -43,9 +43,14 @@ from spacelang.targets._exports.library_function_forms import LibraryFunctionFor
 from spacelang.targets._exports.python_conditions import FoundValueTests
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._random_draws import RandomDraws
-from spacelang.targets._reduction_chain import (
+from spacelang.targets._random_draws import (
     CONNECTED_IN_TURN,
+    Deviation,
+    RandomDraws,
+    keys_with,
+)
+from spacelang.targets._reduction_chain import (
+    BELOW_CHOICES,
     EVENLY,
     TOO_ENTANGLED,
     build_questions,
@@ -53,6 +58,7 @@ from spacelang.targets._reduction_chain import (
     even_draws_entries,
     names_entry,
     preserved_by_reductions,
+    unfolded_condition_findings,
 )
 from spacelang.text import unique_name
 
@@ -86,13 +92,26 @@ def accepts(part: SimpleDomain) -> bool:
             return not part.is_open
 
 
+def _is_stepped_log(part: SimpleDomain) -> bool:
+    return isinstance(part, Grid) and part.log and part.step != 1
+
+
 @dataclass(frozen=True, slots=True)
 class Optuna:
     """A define-by-run function that asks a trial of optuna for a configuration, parameter by parameter."""
 
     paper: ClassVar[str] = "Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019"
 
-    random_draws: ClassVar[RandomDraws] = RandomDraws("`RandomSampler`", f"{EVENLY}; {CONNECTED_IN_TURN}")
+    random_draws: ClassVar[RandomDraws] = RandomDraws(
+        "`RandomSampler`",
+        (
+            EVENLY,
+            CONNECTED_IN_TURN,
+            Deviation(
+                "steps on a log scale are rounded", lambda form: keys_with(form.questions.space, _is_stepped_log)
+            ),
+        ),
+    )
 
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts, "`suggest_categorical`"),
@@ -105,6 +124,7 @@ class Optuna:
         ),
         Construct.CONDITIONS: (
             rewritten("an `if` of the function: a hyperparameter is asked for only where its condition holds"),
+            BELOW_CHOICES,
             TOO_ENTANGLED,
         ),
         Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
@@ -115,7 +135,9 @@ class Optuna:
         """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
         unfolded = partial(unfold_with_guards, is_testable=is_testable)
         named = build_questions(structures, accepts, self.preserves, unfolded=unfolded, varying_bounds=True)
-        report = (*build_report(named, self.preserves), names_entry(named), *even_draws_entries(named))
+        unfolded_conditions = unfolded_condition_findings(named, BELOW_CHOICES)
+        report = build_report(named, self.preserves, unfolded_conditions)
+        report = (*report, names_entry(named), *even_draws_entries(named))
         form = OptunaFunction(named)
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 

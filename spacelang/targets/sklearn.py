@@ -6,7 +6,7 @@ of configurations: the best parameters of a search are a configuration, from whi
 """
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -30,7 +30,7 @@ from spacelang.targets._exports import library_function_forms
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import Dictionary, LibraryFunctionForm, NestedCodeGenerator
 from spacelang.targets._lowering import OVERSIZED, Construct, Finding, PreservationTable, approximated, exact, rewritten
-from spacelang.targets._random_draws import RandomDraws
+from spacelang.targets._random_draws import Deviation, RandomDraws
 from spacelang.targets._reduction_chain import UNIFORM, build_questions, findings_of, preserved_by_reductions
 from spacelang.text import count_with_noun
 
@@ -67,12 +67,25 @@ def accepts(part: SimpleDomain) -> bool:
     return not (isinstance(part, Real) and part.is_open)
 
 
+def _keys_if_several(form: "SearchDictionaries") -> Iterable[str]:
+    is_list = form.dictionary_count > 1 and not form.is_joint
+    return (each.key for each in form.questions.space.variables.values() if is_list)
+
+
+def _keys_if_grid(form: "SearchDictionaries") -> Iterable[str]:
+    return (node.key for node in form.questions.space.hyperparameters if form.points is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class Sklearn:
     """Parameter dictionaries for `RandomizedSearchCV` and `GridSearchCV` of scikit-learn."""
 
     random_draws: ClassVar[RandomDraws] = RandomDraws(
-        "`ParameterSampler`", "each dictionary is drawn equally often, however many structures it has"
+        "`ParameterSampler`",
+        (
+            Deviation("each dictionary is drawn equally often, however many structures it has", _keys_if_several),
+            Deviation("the values of a grid are drawn evenly", _keys_if_grid),
+        ),
     )
 
     preserves: ClassVar[PreservationTable] = {

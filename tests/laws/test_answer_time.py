@@ -35,7 +35,7 @@ from spacelang.runtime.final_work_costs import MAX_SHARE, WorkSizes
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.kept_models import KeptModels
 from spacelang.runtime.loop import run
-from spacelang.runtime.run_deadline import TIME_WAS_UP, RunDeadline
+from spacelang.runtime.run_deadline import MIN_SEARCH_SHARE, TIME_WAS_UP, RunDeadline
 from spacelang.testing.memory_storage import MemoryTrialStorage
 
 from .settings import LAW
@@ -163,7 +163,27 @@ WORLDS = st.builds(
     failing=st.sampled_from([0.0, 0.3, 0.9]),
     keeps_models=st.just(True),
 )
-TIMES = {"seconds": st.sampled_from([5.0, 20.0, 60.0]), "workers": st.integers(1, 4), "before": st.floats(0, 3)}
+TIMES = {"seconds": st.sampled_from([5.0, 20.0, 60.0]), "workers": st.integers(1, 4), "before": st.floats(0, 30)}
+
+
+def latest_end(seconds: float, before: float) -> float:
+    """Return the latest end of a search in seconds of its run: a slow start leaves time for a first success."""
+    return max(seconds, before + MIN_SEARCH_SHARE * seconds) + 1e-6
+
+
+@given(world=WORLDS, **TIMES)
+@LAW
+def test_a_search_without_success_has_half_of_the_time_however_slow_the_start_was(
+    world: World, seconds: float, workers: int, before: float
+) -> None:
+    with world.models:
+        found = searched(world, seconds, workers, before)
+    first = world.evaluate(Request(Configuration({"x": 1})))
+    assert isinstance(first, Trial)
+    if first.loss is not None and first.cost < MIN_SEARCH_SHARE * seconds:
+        assert found.succeeded, "the first trial is evaluated"
+    if not found.succeeded and len(found.outcome.records) < 200:
+        assert found.executor.now >= before + MIN_SEARCH_SHARE * seconds - 1e-6
 
 
 @given(world=WORLDS, **TIMES)
@@ -173,16 +193,17 @@ def test_a_run_with_kept_models_ends_in_time_with_an_answer(
 ) -> None:
     with world.models:
         found = searched(world, seconds, workers, before)
-        assert found.executor.now <= seconds + 1e-6, "the search leaves time"
+        latest = latest_end(seconds, before)
+        assert found.executor.now <= latest, "the search leaves time"
         if found.succeeded:
             best = found.fit_best()
             assert best.record is not None
             assert best.pipeline in ("fitted", "the model of the trial")
             assert best.is_trial_model == (best.pipeline != "fitted") == bool(best.note)
-            assert found.executor.now <= seconds + READING + SCORING + 1e-6
+            assert found.executor.now <= latest + READING + SCORING
         if found.outcome.incumbent is not None:
             ensemble = found.fit_ensemble(world.seed)
-            assert found.executor.now <= seconds + READING + SCORING + 1e-6
+            assert found.executor.now <= latest + READING + SCORING
             is_whole = len(ensemble.members) == len(ensemble.choice.members)
             taken = sum(each.is_trial_model for each in ensemble.members)
             assert bool(ensemble.note) == (not is_whole or taken > 0)
@@ -202,7 +223,7 @@ def test_without_kept_models_a_run_exceeds_its_time_by_one_fit_at_most(
             best = found.fit_best()
             assert best.record is found.outcome.best, "its fit is the only way to an answer"
             assert best.pipeline == "fitted"
-            assert found.executor.now <= seconds + world.longest_fit + SCORING + 1e-6
+            assert found.executor.now <= latest_end(seconds, before) + world.longest_fit + SCORING
 
 
 @given(world=WORLDS, **TIMES)

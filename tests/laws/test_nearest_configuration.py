@@ -123,6 +123,20 @@ def test_what_has_to_be_changed(given: dict[str, Any], changes: dict[str, Any]) 
     assert {each.key: None if each.needed is None else each.needed[0] for each in found.changes} == changes
 
 
+CHAIN = """\
+stage step = PCA | StandardScaler
+stage estimator = GaussianNB
+pipeline = repeat(step, 0, 2) -> estimator
+"""
+
+
+@pytest.mark.parametrize("number", ["3", 3, "9", 2])
+def test_a_number_of_uses_becomes_the_closest_one(number: object) -> None:
+    uses = {"step[1]": "PCA", "step[2]": "StandardScaler"}
+    member = {"estimator": "GaussianNB", "step": "2", **uses}
+    assert sl.parse(CHAIN).nearest({**member, "step": number, "step[3]": "PCA"}).member == Configuration(member)
+
+
 NUMBERS = """\
 space numbers
 stage estimator =

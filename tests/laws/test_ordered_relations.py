@@ -1,18 +1,27 @@
 """Laws of large ranges that comparisons relate: counts against closed forms and brute force, and exact draws."""
 
 from collections.abc import Callable
-from itertools import product
+from itertools import pairwise, product
 from math import comb
 from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import spacelang as sl
+from spacelang.ir.domain import Grid
+from spacelang.ir.expr import And, Compare, Not, Or
 from spacelang.solver import network_compiler
+from spacelang.solver.counting import Structures
 from spacelang.testing.draw_functions import draw_integer, draw_one
+
+from .crafted import forbid, require, x
+from .crafted import one as one_stage
+from .related_draws import assert_draws_follow_the_law, prior_or_none
+from .settings import LAW
 
 BODY = "abstract made\nstage estimator = made {{\n{}\n}}\n"
 
@@ -88,6 +97,69 @@ def test_small_spaces_agree_with_brute_force(written: tuple[str, set[tuple[int, 
         assert space.configurations == len(members)
         drawn = {tuple(each[f"estimator.x{place}"] for place in range(3)) for each in space.sample(30, seed=0)}
     assert drawn <= members
+
+
+@st.composite
+def drawn_by_law(draw: st.DrawFn) -> tuple[str, list[tuple[int, ...]]]:
+    """Return the lines of three ranges, maybe with a log scale or a prior, that comparisons relate; and the members."""
+    starts, steps = ([draw_integer(draw, 1, 3) for _ in range(3)] for _ in range(2))
+    values = [range(low, low + 4 * step + 1, step) for low, step in zip(starts, steps, strict=True)]
+    band = draw_integer(draw, 0, 4)
+    chain, sign = draw_one(draw, ((0, 1, 2), (2, 0, 1))), draw_one(draw, (1, -1))
+    members = [
+        each
+        for each in product(*values)
+        if all(0 <= sign * (each[two] - each[one]) <= band + 3 for one, two in pairwise(chain))
+    ]
+    rows = []
+    for place, mine in enumerate(values):
+        scale = draw_one(draw, ("", " log")) if mine.step == 1 else f" step {mine.step}"
+        default = members[0][place] if members else mine[0]
+        prior = prior_or_none(draw, 1 if scale == " log" else mine[2])
+        rows.append(f"  x{place} : int[{mine[0]}, {mine[-1]}]{scale} = {default}{prior}")
+    for one, two in pairwise(chain):
+        more, less = (two, one) if sign > 0 else (one, two)
+        rows.append(f"  require x{more} >= x{less} and x{more} <= x{less} + {band + 3}")
+    return "\n".join(rows), members
+
+
+@settings(LAW)
+@given(drawn_by_law(), st.booleans())
+def test_draws_follow_scales_and_priors(written: tuple[str, list[tuple[int, ...]]], advised: bool) -> None:
+    lines, members = written
+    if not members:
+        return
+    with patch.object(network_compiler, "MAX_JOINT_VALUES", 0):
+        space = sl.parse(BODY.format(lines))
+        assert_draws_follow_the_law(space, [f"estimator.x{place}" for place in range(3)], members, advised=advised)
+
+
+def test_draws_of_rare_values_are_exact() -> None:
+    """The last range leaves so few joint values of the others that differences of their sums would be 0."""
+    lines = ["x0 : int[1, 500] = 500"]
+    lines += [f"x{i} : int[1, 500] = 500\nrequire x{i} >= x{i - 1} - 100 and x{i} <= x{i - 1}" for i in range(1, 40)]
+    space = sl.parse(BODY.format("\n".join([*lines, "require x39 >= 499"])))
+    assert space.configurations == 41
+    places = [sum(each[f"estimator.x{place}"] == 499 for place in range(40)) for each in space.sample(820, seed=0)]
+    assert stats.chisquare(np.bincount(places, minlength=41)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("start", [10**17 + 1, 10**30 + 1])
+def test_integers_that_floats_do_not_hold_are_drawn(start: int) -> None:
+    space = sl.parse(BODY.format(f"lo : int[{start}, {start + 2999}]\nhi : int[lo, {start + 2999}]"))
+    drawn = space.sample(200, seed=0)
+    assert all(each in space for each in drawn)
+    places = np.array([each["estimator.hi"] for each in drawn]) - start
+    assert stats.kstest(places.astype(float) / 3000, lambda q: q**2).pvalue > 1e-4
+
+
+def test_contradicting_comparisons_leave_nothing() -> None:
+    ends = (x(0), x(1), x(2))
+    first, second = (Compare("<=", one, two) for one, two in pairwise(ends))
+    for rest in (forbid(first), forbid(And((first, second))), require(Or((Not(first), Not(second))))):
+        space = one_stage(*[Grid(1, 3000)] * 3, constraints=[require(first), require(second), rest])
+        assert not Structures(space).count
+        assert not Structures(space).configuration_count
 
 
 def test_draws_are_uniform_over_members() -> None:

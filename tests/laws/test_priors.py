@@ -28,6 +28,8 @@ from spacelang.ir.space import Branch, Choice, Operator, Space
 from spacelang.ir.value import Value, is_number
 from spacelang.optimizers._admm.z_min import PipelineChoiceTree
 from spacelang.optimizers.jopt import JointCube
+from spacelang.sampling import sampler as sampler_module
+from spacelang.sampling.conditional import MAX_JOINT_MEMBERS
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
@@ -262,6 +264,39 @@ def test_structures_follow_weights(weights: list[float]) -> None:
     assert set(counts) <= set(products)
     wanted = np.array(list(products.values())) * COUNT / sum(products.values())
     assert stats.chisquare([counts[each] for each in products], wanted).pvalue > 1e-6
+
+
+CONDITIONS_ACROSS_STAGES = """
+abstract first
+abstract second
+abstract made
+stage scaler = first { level : int[1, 4] = 2 @prior(normal, 3, 1) } @weight(3) | second @weight(0.5)
+stage estimator =
+  | made {
+      a : int[1, 6] = 3 @prior(normal, 2, 1.5)
+      b : int[1, 9] log = 2 @prior(normal, 1, 0.5) when a > 2
+      c : {none} | int[1, 3] = 1 @prior(normal, 1, 1) when scaler is first
+      d : {x, y} = x when b > 3 or c != none
+      e : {1, 2, 4} = 1 @prior(normal, 2, 1) when d == x
+    } @weight(2)
+  | made as other
+forbid scaler is second and estimator is other
+forbid estimator.made.a > 4 and scaler.first.level > 3
+"""
+
+
+@pytest.mark.parametrize("advised", [False, True])
+def test_draws_along_conditions_follow_the_same_law_as_tables(advised: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    space = sl.parse(CONDITIONS_ACROSS_STAGES).checked
+    tables = []
+    for limit in (0, MAX_JOINT_MEMBERS):
+        monkeypatch.setattr(sampler_module, "MAX_JOINT_MEMBERS", limit)
+        batch = Sampler(Structures(space), advised=advised).batch(10_000, np.random.default_rng(5))
+        tables.append(Counter(each.identity for each in batch.configurations()))
+    common = [each for each in tables[0] | tables[1] if sum(table[each] for table in tables) >= 20]
+    counts = [[*(table[each] for each in common), 10_000 - sum(table[each] for each in common)] for table in tables]
+    assert len(common) > 50
+    assert stats.chi2_contingency(counts).pvalue > ALPHA
 
 
 def stages_with(prior: Prior | None, weights: Sequence[float]) -> Space:

@@ -7,13 +7,19 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import spacelang as sl
+from spacelang.analysis import check
 from spacelang.ir.expr import COMPARISON_FUNCTIONS
 from spacelang.solver import network_compiler
 from spacelang.testing.draw_functions import draw_integer, draw_one
+from spacelang.text import Source
+
+from .related_draws import assert_draws_follow_the_law, prior_or_none
+from .settings import LAW
 
 BODY = "abstract made\nstage estimator = made {{\n{}\n}}\n"
 
@@ -95,6 +101,47 @@ def test_small_spaces_agree_with_brute_force(written: tuple[str, list[tuple[Frac
         assert space.configurations == len(members)
         for each in space.sample(30, seed=0):
             assert tuple(each[f"estimator.x{place}"] for place in range(3)) in members
+
+
+@st.composite
+def drawn_by_law(draw: st.DrawFn) -> tuple[str, list[tuple[int, ...]]]:
+    """Return the lines of three ranges, maybe with a log scale or a prior, and a limit of their sum; and members."""
+    starts, steps, factors = ([draw_integer(draw, 1, 3) for _ in range(3)] for _ in range(3))
+    values = [range(low, low + 4 * step + 1, step) for low, step in zip(starts, steps, strict=True)]
+    sign, minus = draw_one(draw, ("<=", ">=", "==")), draw_one(draw, (1, -1))
+    factors[1] *= minus
+    chosen = [draw_one(draw, mine) for mine in values]
+    limit = sum(factor * value for factor, value in zip(factors, chosen, strict=True))
+    members = [
+        each
+        for each in product(*values)
+        if COMPARISON_FUNCTIONS[sign](sum(f * v for f, v in zip(factors, each, strict=True)), limit)
+    ]
+    rows = []
+    for place, mine in enumerate(values):
+        scale = draw_one(draw, ("", " log")) if mine.step == 1 else f" step {mine.step}"
+        prior = prior_or_none(draw, 1 if scale == " log" else mine[2])
+        rows.append(f"x{place} : int[{mine[0]}, {mine[-1]}]{scale} = {chosen[place]}{prior}")
+    total = " + ".join(f"{factor} * x{place}" for place, factor in enumerate(factors))
+    return "\n".join([*rows, f"require {total} {sign} {limit}"]), members
+
+
+@settings(LAW)
+@given(drawn_by_law(), st.booleans())
+def test_draws_follow_scales_and_priors(written: tuple[str, list[tuple[int, ...]]], advised: bool) -> None:
+    lines, members = written
+    with patch.object(network_compiler, "MAX_JOINT_VALUES", 0):
+        space = sl.parse(BODY.format(lines))
+        assert_draws_follow_the_law(space, [f"estimator.x{place}" for place in range(3)], members, advised=advised)
+
+
+def test_a_sum_with_large_tables_is_drawn_approximately() -> None:
+    text = summed(10, "int[0, 100000] = 0", "<= 100000")
+    assert [each.code for each in check(Source("law.space", text)).diagnostics] == ["SL514"]
+    space = sl.parse(text)
+    drawn = np.array([[each[f"estimator.x{place}"] for place in range(10)] for each in space.sample(500, seed=0)])
+    assert stats.kstest(drawn.sum(axis=1) / 1e5, lambda q: q**10).pvalue > 1e-4
+    assert stats.kstest(drawn[:, 3] / 1e5, lambda q: 1 - (1 - q) ** 10).pvalue > 1e-4
 
 
 def test_draws_are_uniform_over_members() -> None:

@@ -11,7 +11,13 @@ import pytest
 import spacelang as sl
 from spacelang.analysis.context import BindingError
 from spacelang.api.compilation import CompilationError
-from spacelang.errors import OPTION_PATTERN, OPTIONS_WITHOUT_VALUE, UserError, remedy_in_python
+from spacelang.errors import (
+    OPTIONS_WITHOUT_VALUE,
+    QUOTED_OPTIONS_PATTERN,
+    UserError,
+    remedy_in_python,
+    split_options,
+)
 from spacelang.plugins import UnknownPluginError
 from spacelang.runtime.errors import DataError, DifferentSearchError
 from spacelang.runtime.storage.store_errors import StoreError
@@ -77,6 +83,9 @@ def test_options_of_the_command_line_are_arguments_in_python() -> None:
     assert remedy_in_python("a share: `--test 0.2`, `--set k=2`") == "a share: `test=0.2`, `k=2`"
     assert remedy_in_python("`--set k=2`, `--set a=b`", "settings") == '`settings={"k": 2}`, `settings={"a": "b"}`'
     assert remedy_in_python("`--drop-columns A`, `--optimizer mosaic`") == '`drop_columns=A`, `optimizer="mosaic"`'
+    assert remedy_in_python("use `--optimizer optuna --set sampler=NSGAIISampler`") == (
+        'use `optimizer="optuna", optimizer_options={"sampler": "NSGAIISampler"}`'
+    )
     assert remedy_in_python("`spacelang runs A --export B` shows it") == "`spacelang runs A --export B` shows it"
 
 
@@ -93,8 +102,9 @@ def test_what_remedies_name_is_there_in_python() -> None:
     named = {
         (option["name"].replace("-", "_"), option["value"])
         for path in files
-        for option in OPTION_PATTERN.finditer(path.read_text(encoding="utf-8"))
-        if not option[0].startswith("`--set ")
+        for quoted in QUOTED_OPTIONS_PATTERN.finditer(path.read_text(encoding="utf-8"))
+        for option in split_options(quoted[1])
+        if not option[0].startswith("--set ")
     }
     assert {"resume", "store", "test"} <= {name for name, _ in named} <= {*taken, *of_files}
     assert {

@@ -25,14 +25,14 @@ FEATURES, LABELS = load_iris(return_X_y=True)
 
 
 def running(budget: Budget, *, refits: bool = True) -> CrossValidatedSearch:
-    """A search that started two seconds after `fit` was called."""
+    """Return a search that started two seconds after `fit` was called, and has evaluated one trial."""
     splits = [*StratifiedKFold(2).split(FEATURES, LABELS)]
     table = replace(make_table(FEATURES, LABELS), splits=tuple(starmap(Split, splits)))
     space = sl.parse("stage scaler = none | StandardScaler\nstage e = GaussianNB\n")
     prepared = Experiment(space=space, data=TabularData(table)).with_optimizer("random").prepare()
     estimator, data = SpaceEstimator(prepared.space.checked), (FEATURES, LABELS)
     return CrossValidatedSearch(
-        prepared, estimator, data, FixedSplitter(splits), budget, 0.0, refits, search_started=2.0
+        prepared, estimator, data, FixedSplitter(splits), budget, 0.0, refits, search_started=2.0, evaluated=1
     )
 
 
@@ -54,6 +54,13 @@ def test_the_final_fit_is_reserved(refits: bool, monkeypatch: pytest.MonkeyPatch
     for seconds, is_left in ((ends - 0.1, True), (ends + 0.1, False)):
         now[0] = seconds
         assert run.has_time_left == is_left
+
+
+def test_the_first_trial_is_evaluated_however_slow_the_start_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = running(Budget(answer_seconds=20.0))
+    monkeypatch.setattr(sklearn_search, "perf_counter", lambda: 99.0)
+    assert not run.has_time_left
+    assert replace(run, evaluated=0).has_time_left
 
 
 def test_the_time_of_the_search_alone_reserves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,8 @@ def test_a_single_best_trial_is_refused_with_the_way_to_the_front() -> None:
         with pytest.raises(sl.SeveralObjectivesError, match=r"`result\.front` is the table") as caught:
             getattr(result, name)
         assert pickle.loads(pickle.dumps(caught.value)).names == names
+    with pytest.raises(sl.SeveralObjectivesError):
+        result.leaderboard()
     assert result.objectives == names
     assert repr(result).startswith(f"Result: Pareto front of error and neighbors: {len(result.front)} trial")
     assert "GaussianNB" in repr(result) or "KNeighbors" in repr(result)
@@ -194,8 +196,8 @@ def test_answers_may_be_in_order_and_have_costs() -> None:
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({}, "`auto` minimizes one objective, and this run has 3 objectives (`1 - accuracy`, `pickled_size`, "),
     ({"optimizer": "optuna", "optimizer_options": {"sampler": "CmaEsSampler"}}, "`optuna` minimizes one objective"),
-    ({"optimizer": "random", "ensemble": 4}, "`--ensemble` is for the best pipeline"),
-    ({"optimizer": "random", "test": 0.3}, "`--test` is for the best pipeline"),
+    ({"optimizer": "random", "ensemble": 4}, "an ensemble has the best pipelines by one loss, not by 3 objectives"),
+    ({"optimizer": "random", "test": 0.3}, "a test set scores the best pipeline, and a run with 3 objectives"),
 ]
 
 
@@ -204,6 +206,14 @@ def test_what_is_for_one_objective_is_refused(options: dict[str, Any], message: 
     with pytest.raises(InputError) as caught:
         sl.search(SPACE, *iris(), trials=2, **options, **QUIET)
     assert message in str(caught.value)
+
+
+def test_the_remedy_without_rows_names_no_metric() -> None:
+    with pytest.raises(InputError) as caught:
+        sl.ask_and_tell(f'{BOX}task classification {{ minimize "error", "seconds" }}', trials=2)
+    assert caught.value.help == "use `--optimizer optuna --set sampler=NSGAIISampler` or `--optimizer random`"
+    (note,) = caught.value.__notes__
+    assert "--" not in note
 
 
 def test_other_searches_refuse_several_objectives() -> None:
@@ -244,6 +254,7 @@ def test_the_commands_show_the_front(
     assert run(["report", "run.db", "-o", "report.html"]) == 0
     page = Path("report.html").read_text(encoding="utf-8")
     assert page.count("accuracy against") == 2
+    assert not any(text in page for text in ("incumbent", "The best pipelines", "--test")), "there is no single best"
     assert page.count("<circle") >= 2 * len(found["front"])
 
 

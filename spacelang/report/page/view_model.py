@@ -88,7 +88,7 @@ class RunView:
         """The titles and anchors of the sections of a page with this run alone."""
         there: list[tuple[str, str, Any]] = [
             ("Pareto front", "front", self.front),
-            ("Over time", "time", True),
+            ("Over time", "time", self.front is None),
             ("Best pipelines", "best", self.ranking),
             ("Importance", "mattered", self.importance),
             ("Parallel coordinates", "parallel", self.parallel),
@@ -106,6 +106,7 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
     """Return the data of a run's page. Raises StoreError for a damaged store."""
     importance = importances(run_data)
     reasons, more = constraints_costs_failures.failure_reasons(run_data)
+    front = pareto_front_view(run_data)
     return RunView(
         number=number,
         is_one_of_several=is_one_of_several,
@@ -115,9 +116,9 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
         warnings=tuple(_warnings(run_data)),
         trials=len(run_data.records),
         has_rows=run_data.is_scored_on_data,
-        front=pareto_front_view(run_data),
+        front=front,
         curve=curve_of(run_data, number),
-        ranking=ranking(run_data),
+        ranking=ranking(run_data) if front is None else (),
         on_intervals=" ".join(_interval_notes(run_data)),
         kept_there=describe_test_constraints(run_data),
         importance=importance,

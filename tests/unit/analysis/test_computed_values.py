@@ -1,5 +1,6 @@
 """Computed values, `var` and `let`: what they mean, from the text to the estimator."""
 
+import ast
 from pathlib import Path
 
 import joblib
@@ -66,6 +67,15 @@ def test_generated_modules_build_the_same_pipelines() -> None:
     for configuration in space.sample(150, seed=1):
         built = space.build(configuration, random_state=0)
         assert joblib.hash(names["build"](dict(configuration), 0)) == joblib.hash(built)  # type: ignore[operator]
+
+
+def test_generated_modules_have_only_the_functions_that_they_use() -> None:
+    text = "stage e = DecisionTreeClassifier { var bits : int[1, 4] = 3, max_leaf_nodes := 2 ** bits }"
+    code = module_with_builder('"""A module."""', sl.parse(text).checked)
+    defined = {each.name for each in ast.parse(code).body if isinstance(each, ast.FunctionDef)}
+    used = {each.id for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Name)}
+    assert {"computed", "exact", "power"} <= defined <= used | {"build"}
+    assert all("import" not in line for line in code.partition("\ndef ")[2].splitlines())
 
 
 def test_a_value_that_does_not_exist_is_the_default_of_the_library() -> None:

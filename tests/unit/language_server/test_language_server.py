@@ -60,7 +60,7 @@ def opened(text: str, folder: Path | None = None) -> tuple[Documents, Document]:
 
 
 def labels(text: str) -> list[str]:
-    """What completion offers at the sign `¦`, after the text without it was checked before the last line was begun."""
+    """Return the completions at the sign `¦`, after a check of the text without the line before the sign."""
     before, _, after = text.partition("¦")
     documents, document = opened(before.rpartition("\n")[0] + "\n" + after.lstrip("\n"))
     assert document.names is not None
@@ -278,14 +278,48 @@ def test_a_renamed_space_is_the_same_but_for_the_name(mark: str, shift: int, cha
     assert result.structures.count == document.structures.count
 
 
+CHAIN = """\
+abstract net { units : tuple[1, 2] of int[1, 4] = (2,), var bits : int[1, 3] = 2, size := 2 ** bits }
+let small := 3
+stage reduce = PCA as pca { n_components : int[1, 4] = 2 } | SelectKBest
+stage tail = net | GaussianNB
+pipeline = repeat(reduce, 0, 2) -> tail
+forbid reduce[1] is pca and reduce <= 1
+require reduce[1].pca.n_components <= small
+forbid tail.net.units[1] == 3 and tail is net
+"""
+
+
+@pytest.mark.parametrize("text", [SPACE, CHAIN, BUNDLED["boasf_models"]], ids=["small", "chain", "bundled"])
+def test_a_renaming_is_the_same_from_each_place(text: str) -> None:
+    documents, document = opened(text)
+    renamed: dict[tuple[str, int], set[str]] = {}
+    for each in document.index.in_file(document.source):
+        definition = each.symbol.definition
+        if each.symbol.kind in navigation.RENAMED_KINDS and definition is not None and each.span.text != "none":
+            edit = navigation.rename(
+                document, documents, UTF16.position(each.span.source, each.span.start), "new", UTF16
+            )
+            renamed.setdefault((each.symbol.name, definition.start), set()).add(applied(text, edit))
+    assert len(renamed) > 5
+    for (name, _), (changed, *others) in renamed.items():
+        assert not others, name
+        result = check(Source("a", changed))
+        assert not result.diagnostics, name
+        assert result.structures is not None
+        assert document.structures is not None
+        assert result.structures.count == document.structures.count
+
+
 def test_names_that_clash_or_belong_to_a_library_are_not_renamed() -> None:
     documents, document = opened(SPACE)
     with pytest.raises(navigation.RenameError, match="cannot be the new name"):
         navigation.rename(document, documents, place(SPACE, "scaler ="), "estimator", UTF16)
     with pytest.raises(navigation.RenameError, match="reserved word"):
         navigation.rename(document, documents, place(SPACE, "scaler ="), "not", UTF16)
-    with pytest.raises(navigation.RenameError, match="not named by the space"):
-        navigation.rename(document, documents, place(SPACE, "degree"), "power", UTF16)
+    for mark in ("degree", "none"):
+        with pytest.raises(navigation.RenameError, match="cannot be renamed: only stages"):
+            navigation.rename(document, documents, place(SPACE, mark), "power", UTF16)
 
 
 def test_quick_fixes_solve_their_problem() -> None:
@@ -315,3 +349,45 @@ def test_hints_show_the_structures_with_each_alternative() -> None:
     _, document = opened(SPACE)
     hints = counts.inlay_hints(document, types.Range(types.Position(0, 0), types.Position(99, 0)), UTF16)
     assert [hint.label for hint in hints] == [" 2 structures"] * 4
+
+
+CHAIN = """\
+stage step = StandardScaler | SelectPercentile { percentile : int[10, 100] = 50 }
+stage estimator = MLPClassifier {
+  beta_1 : float[0, 0.9]
+  beta_2 : float[0.9, 0.99]
+  hidden_layer_sizes : tuple[1, 2] of int[4, 8]
+}
+pipeline = repeat(step, 0, 2) -> estimator
+"""
+
+
+def test_counts_of_a_chain_are_those_of_its_uses() -> None:
+    _, document = opened(CHAIN)
+    hints = counts.inlay_hints(document, types.Range(types.Position(0, 0), types.Position(99, 0)), UTF16)
+    assert sorted(hint.label for hint in hints) == [
+        " 1 | 2 | 4 structures",  # no use, one use, two uses
+        " 3 | 2 structures",  # with this alternative as the first use, as the second one
+        " 3 | 2 structures",
+        " 7 structures",
+        " 7 structures",
+    ]
+    hovered = hovers.hover(document, place(CHAIN, "step", 0), UTF16)
+    assert hovered is not None
+    assert "in 6 | 4 structures" in hovered.contents.value  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "missing"),
+    [
+        (f"{CHAIN}forbid step[1] is ¦", {"StandardScaler", "SelectPercentile"}, {"estimator"}),
+        (f"{CHAIN}forbid ¦", {"estimator.MLPClassifier.hidden_layer_sizes[1]", "step[2]", "step"}, {"`step[2]`"}),
+        (f"{CHAIN.rpartition('pipeline')[0]}pipeline = repeat(¦", {"step"}, {"PCA"}),
+        (CHAIN.replace("float[0.9", "float[¦"), {"beta_1", "n_features"}, {"beta_2", "step"}),
+        (CHAIN.replace("beta_1 : float[0, 0.9]", "simplex ¦"), {"momentum"}, {"SVC"}),
+    ],
+)
+def test_relations_are_completed(text: str, expected: set[str], missing: set[str]) -> None:
+    found = {*labels(text)}
+    assert expected <= found
+    assert not missing & found

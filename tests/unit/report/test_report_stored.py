@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from storing import DATA, LIMIT, broken, header, stored, trial
 
+import spacelang as sl
 from spacelang.api.resuming import open_resumable_run
 from spacelang.api.run_options import ResumeOptions, options_of
 from spacelang.ir.configuration import Configuration
@@ -289,6 +290,21 @@ def test_a_budget_that_is_used_up_must_be_enlarged(tmp_path: Path) -> None:
     lines = [told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("exhausted", "stopped")]
     assert ["spacelang resume" in line for line in lines] == [False, True]
     assert "--time" not in lines[1]
+
+
+def test_a_limit_of_the_task_lasts(tmp_path: Path) -> None:
+    """It is in the space: a larger number of trials alone would change nothing, so a time is asked for."""
+    limited = sl.parse("stage e = GaussianNB | SVC\ntask classification { limit run 10s }").checked
+    store = Store.create(tmp_path / "run.db", header(limited, terms=StartConditions(None, TotalBudget(10.0, None))))
+    store.start_session(workers=1)
+    store.append(trial(1))
+    store.end_session("budget", 9.0)
+    store.close()
+    wanted: Any = NOTHING | {"trials": 50}
+    with pytest.raises(StoreError, match="used up its budget of `--time`"):
+        open_resumable_run(tmp_path / "run.db").options(wanted)
+    found = open_resumable_run(tmp_path / "run.db").options(wanted | {"time": "20s"})
+    assert (found["time"], found["trials"]) == ("20s", 50)
 
 
 def test_a_store_does_not_decide_what_is_imported(tmp_path: Path) -> None:

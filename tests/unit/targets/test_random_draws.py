@@ -21,6 +21,13 @@ forbid scaler is none and e is GaussianNB
 RELATED = sl.parse(
     "stage e = SVC { degree : int[1, 9] = 3, coef0 : int[0, 9] = 0 }\nforbid e.SVC.degree > 2 and e.SVC.coef0 > 1"
 )
+CONNECTED = sl.parse(
+    """abstract M
+stage scaler = none | MinMaxScaler { clip : bool = false }
+stage e = M { a : int[1, 9] = 1, b : int[1, 9] = 1, c : int[1, 9] = 1 } | GaussianNB
+require e.M.a + e.M.b <= 10
+"""
+)
 
 
 def test_weights_are_numbers_of_structures() -> None:
@@ -48,18 +55,38 @@ def test_even_choices_of_optuna_are_declared_with_their_distance() -> None:
     found = UNEVEN.verify("optuna", count=20)
     assert found.holds
     assert found.distances is not None
-    assert found.distances.declared_reason
-    assert found.distances.large_distances.keys() == {"e", "scaler"}
+    assert found.distances.large_distances.keys() == found.distances.declared_reasons.keys() == {"e", "scaler"}
     assert found.distances.large_distances["e"] == pytest.approx(6 / 7 - 0.75, abs=0.03)
     (entry,) = (entry for entry in UNEVEN.compile("optuna").report if entry.construct == "random draws")
     assert "`e` differs by 0.25" in entry.message
 
 
 def test_an_undeclared_distance_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Sklearn, "random_draws", replace(Sklearn.random_draws, deviation_reason=""))
+    monkeypatch.setattr(Sklearn, "random_draws", replace(Sklearn.random_draws, deviations=()))
     found = UNEVEN.verify("sklearn", count=20)
     assert not found.holds
     assert found.laws[-1].broken_by.startswith("the shares of ")
+
+
+def test_wrong_weights_break_the_law_where_no_reason_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CaseWeights, "shares", lambda *_: None)
+    found: Any = UNEVEN.verify("hyperopt", count=20)
+    assert not found.holds
+    assert not found.distances.declared_reasons
+
+
+@pytest.mark.parametrize("target", ["optuna", "hyperopt", "configspace"])
+def test_a_reason_is_declared_only_for_the_variables_that_it_concerns(target: str) -> None:
+    form: Any = CONNECTED.compile(target)
+    declared = form.origin[0].random_draws.reasons(form.form)
+    assert {"e.a", "e.b"} <= declared.keys()
+    assert not declared.keys() & {"scaler", "scaler.clip", "e.c"}
+
+
+def test_the_numbers_of_a_chain_are_even_and_therefore_not_reported() -> None:
+    chain = sl.parse("stage step = PCA | StandardScaler\nstage e = GaussianNB\npipeline = repeat(step, 0, 2) -> e")
+    assert "random draws" not in {entry.construct for entry in chain.compile("optuna").report}
+    assert not chain.verify("optuna", count=20).distances.large_distances
 
 
 def test_lost_guidance_is_no_distance() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from spacelang.api.result_views import ResultViews
     from spacelang.ir.trial import TestScore
     from spacelang.report.page.inline_page import InlinePage
     from spacelang.report.search_coverage import SearchCoverage
@@ -80,8 +81,7 @@ class Result:
         It is the incumbent if there is one. Otherwise it is of a lower fidelity, or it violates a bound.
         """
         check_single_objective(self.objective)
-        best = self.outcome.best
-        return None if best is None else best.trial.request.configuration
+        return None if (best := self.outcome.best) is None else best.trial.request.configuration
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -139,8 +139,7 @@ class Result:
     def loss(self) -> float | None:
         """The loss of the incumbent on the held-out rows. Raises SeveralObjectivesError if there are several."""
         check_single_objective(self.objective)
-        best = self.outcome.best
-        return None if best is None else best.trial.loss
+        return None if (best := self.outcome.best) is None else best.trial.loss
 
     @property
     def score(self) -> float | None:
@@ -307,8 +306,7 @@ class Result:
     @property
     def is_feasible(self) -> bool:
         """True if the incumbent satisfies all constraints of the task; False without an incumbent."""
-        best = self.outcome.best
-        return best is not None and best.trial.is_feasible
+        return (best := self.outcome.best) is not None and best.trial.is_feasible
 
     @property
     def feasible_share(self) -> float | None:
@@ -337,18 +335,21 @@ class Result:
 
         Raises ValueError for another kind or if there is too little to plot, and ImportError without matplotlib.
         """
-        from spacelang.api.result_views import draw_result
-
-        return draw_result(self, kind, axes)
+        return self._views.draw(kind, axes)
 
     def report(self) -> "InlinePage":
         """Return the page of `spacelang report`: a notebook shows it inline, `save(path)` writes it as one HTML file.
 
         Raises StoreError if the run has a store that cannot be read.
         """
-        from spacelang.api.result_views import result_page
+        return self._views.page()
 
-        return result_page(self)
+    @property
+    def _views(self) -> "ResultViews":
+        from spacelang.api.result_views import ResultViews
+
+        run = (self.outcome, self.objective, self.experiment, self.initial)
+        return ResultViews(*run, self.store, self.finale, self.time_note)
 
     def leaderboard(self, n: int = 10, *, intervals: bool = True) -> "pd.DataFrame":
         """Return a table of the n best configurations, by rank: trial, score, interval, loss, cost and parameters.

@@ -19,6 +19,7 @@ class SpaceClient(LanguageClient):
     def __init__(self) -> None:
         super().__init__("tests", "1")
         self.published: dict[tuple[str, int | None], list[types.Diagnostic]] = {}
+        self.exit_status: int | None = None
         self._arrived = asyncio.Condition()
 
         @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
@@ -26,6 +27,10 @@ class SpaceClient(LanguageClient):
             async with self._arrived:
                 self.published[parameters.uri, parameters.version] = list(parameters.diagnostics)
                 self._arrived.notify_all()
+
+    async def server_exit(self, server: asyncio.subprocess.Process) -> None:
+        """Store the exit status of the server."""
+        self.exit_status = server.returncode
 
     def open(self, path: Path, text: str, version: int = 1) -> str:
         """Open a document, and return its address."""
@@ -48,7 +53,7 @@ class SpaceClient(LanguageClient):
 
 
 def place(text: str, mark: str, shift: int = 0) -> types.Position:
-    """The position of the first character of `mark` in an ASCII text, moved by `shift` characters."""
+    """Return the position of the first character of `mark` in an ASCII text, moved by `shift` characters."""
     before = text[: text.index(mark) + shift]
     return types.Position(before.count("\n"), len(before) - before.rfind("\n") - 1)
 
@@ -68,3 +73,4 @@ async def language_client(folder: Path, options: Any = None) -> AsyncIterator[Sp
         await client.shutdown_async(None)
         client.exit(None)
         await client.stop()
+        assert client.exit_status == 0

@@ -39,9 +39,10 @@ class SanitizedStream:
         return len(text)
 
     def flush(self) -> None:
-        """Flush the stream."""
+        """Flush the stream, unless it is closed, as after `spacelang lsp`."""
         with self._drop_when_closed():
-            self.raw.flush()
+            if not self.raw.closed:
+                self.raw.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write several texts one after the other."""

@@ -1,4 +1,4 @@
-"""Completion: what the grammar, the catalogues and the space itself offer at the cursor."""
+"""Completions at the cursor, from the grammar, the catalogues and the names of the space."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from spacelang.catalog.snapshot import BUNDLED
 from spacelang.ir import task as ir_task
 from spacelang.ir.domain import DATA_SIZE_NAMES, literal, parts, spell_parameter_name
 from spacelang.ir.space import Choice, Variable
-from spacelang.language_server.cursor import CursorContext, find_cursor
+from spacelang.language_server.cursor import CursorContext, OpenBrace, find_cursor
 from spacelang.language_server.documents import Document
 from spacelang.language_server.hovers import describe_parameter
 from spacelang.language_server.positions import PositionEncoding
@@ -31,7 +31,7 @@ _STARTED_ANNOTATION: Final = re.compile(r"@\w*\Z")
 
 
 def complete(document: Document, position: types.Position, encoding: PositionEncoding) -> list[types.CompletionItem]:
-    """Return the words that can stand at a position; the editor shows those that fit the started word."""
+    """Return the words that are valid at a position; the editor filters them by the word that is being typed."""
     source = document.source
     offset = encoding.offset(source, position)
     line = source.text[source.text.rfind("\n", 0, offset) + 1 : offset]
@@ -75,7 +75,7 @@ def _annotations() -> Iterator[types.CompletionItem]:
 
 
 class _Completer:
-    """The completions at one place, from the names of the space and the catalogues."""
+    """A generator of completions at one cursor position, from the names of the space and the catalogues."""
 
     def __init__(self, cursor: CursorContext, names: TextNames) -> None:
         self._cursor = cursor
@@ -85,7 +85,7 @@ class _Completer:
         self._variables = names.variables
 
     def items(self) -> Iterator[types.CompletionItem]:
-        """Yield all completions but the keywords."""
+        """Yield all completions except keywords."""
         cursor = self._cursor
         match cursor.previous:
             case "USE":
@@ -98,6 +98,10 @@ class _Completer:
                 yield from self._alternatives(cursor.compared_path)
             case "MINIMIZE" | "MAXIMIZE" | "SUBJECT":
                 yield from self._scores()
+            case "SIMPLEX":
+                yield from self._parameters()
+            case "LPAR" if cursor.opener == "REPEAT":
+                yield from self._stages()
             case "LIMIT":
                 yield from (_item(name, types.CompletionItemKind.Keyword) for name in LIMITED_OBJECTS)
             case "DOT":
@@ -106,7 +110,7 @@ class _Completer:
                 yield from self._by_grammar()
 
     def _by_grammar(self) -> Iterator[types.CompletionItem]:
-        """Yield what the accepted terminals mean: they tell members, steps, domains, values and expressions apart."""
+        """Yield completions for the accepted terminals, which show whether a member, step, domain, … is expected."""
         expected, cursor = self._expected, self._cursor
         if "INCLUDE" in expected:
             yield from self._parameters()
@@ -121,13 +125,18 @@ class _Completer:
         if "NOT" in expected or ("QUANTITY" in expected and not cursor.member):
             yield from self._expression_names()
         elif "QUANTITY" in expected or cursor.previous in ("LSQB", "LPAR"):
+            if cursor.opener in ("FLOAT", "INT"):
+                yield from self._siblings()
             yield from self._sizes()
 
     # ---- steps, members, domains and values
 
-    def _steps(self) -> Iterator[types.CompletionItem]:
+    def _stages(self) -> Iterator[types.CompletionItem]:
         for stage in self._module.stages:
             yield _item(stage, types.CompletionItemKind.Class, "stage", order=1)
+
+    def _steps(self) -> Iterator[types.CompletionItem]:
+        yield from self._stages()
         for operator in self._module.abstracts:
             yield _item(operator, types.CompletionItemKind.Class, "abstract operator", order=1)
         for name in self._module.imports:
@@ -211,7 +220,7 @@ class _Completer:
     # ---- names in expressions
 
     def _find(self, path: Sequence[str]) -> list[Variable]:
-        """Return the variables that a path may name; a single word in a body is looked for in that body first."""
+        """Return the variables that a path may name; for a single word in a body, variables of this body come first."""
         own = ".".join((self._cursor.owner.rpartition(".")[2], *path)) if self._cursor.owner else ""
         for wanted in (own, ".".join(path)):
             found = [v for a, v in self._variables.items() if wanted and (a == wanted or a.endswith(f".{wanted}"))]
@@ -219,19 +228,28 @@ class _Completer:
                 return found
         return []
 
-    def _expression_names(self) -> Iterator[types.CompletionItem]:
-        body = next((brace for brace in reversed(self._cursor.braces) if not brace.is_set), None)
-        for name in body.members if body is not None else ():
-            yield _item(spell_parameter_name(name), types.CompletionItemKind.Property, "in this body", order=0)
+    @property
+    def _body(self) -> OpenBrace | None:
+        return next((brace for brace in reversed(self._cursor.braces) if not brace.is_set), None)
+
+    def _siblings(self) -> Iterator[types.CompletionItem]:
+        """Yield the names of the body that the cursor is in, but for the member whose domain or value it is in."""
+        given = self._body.members if self._body is not None else ()
         owner = self._cursor.owner.rpartition(".")[2]
+        known = [address.split(".") for address in self._variables]
+        own = [words[-1] for words in known if owner and words[-2:-1] == [owner]]
+        for name in (*given, *own):
+            if name != self._cursor.member:
+                yield _item(_spell_name(name), types.CompletionItemKind.Property, "in this body", order=0)
+
+    def _expression_names(self) -> Iterator[types.CompletionItem]:
+        yield from self._siblings()
         for address, variable in self._variables.items():
             words = address.split(".")
             detail = "decision" if isinstance(variable.node, Choice) else "hyperparameter"
             if len(words) == 1:
                 yield _item(address, types.CompletionItemKind.Variable, detail, order=1)
-            elif owner and words[-2] == owner:
-                yield _item(spell_parameter_name(words[-1]), types.CompletionItemKind.Property, detail, order=0)
-            elif body is None:
+            elif self._body is None:
                 yield _item(_spell_path(words), types.CompletionItemKind.Property, detail, order=2)
         for value in self._module.values:
             yield _item(value, types.CompletionItemKind.Variable, "value", order=1)
@@ -239,10 +257,10 @@ class _Completer:
 
     def _sizes(self) -> Iterator[types.CompletionItem]:
         for name in DATA_SIZE_NAMES:
-            yield _item(name, types.CompletionItemKind.Constant, "number of the data", order=6)
+            yield _item(name, types.CompletionItemKind.Constant, "size of the data", order=6)
 
     def _path(self) -> Iterator[types.CompletionItem]:
-        """Yield the words that can follow a dot: names in an import, operators of a package, parts of an address."""
+        """Yield the words that can follow a dot: names of an import, operators of a package, parts of an address."""
         path = self._cursor.path
         home = self._module
         for word in path:
@@ -316,8 +334,14 @@ def _default_value(parameter: Parameter) -> str | None:
 
 
 def _spell_alternative(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f'"{name}"'
+    return name if re.fullmatch(r"[A-Za-z_]\w*(?:\[\d+\])?", name) else f'"{name}"'
+
+
+def _spell_name(name: str) -> str:
+    """Return the name of a parameter, or of an element such as `sizes[1]`, as an expression refers to it."""
+    word, bracket, index = name.partition("[")
+    return f"{spell_parameter_name(word)}{bracket}{index}"
 
 
 def _spell_path(words: Sequence[str]) -> str:
-    return ".".join([*map(_spell_alternative, words[:-1]), spell_parameter_name(words[-1])])
+    return ".".join([*map(_spell_alternative, words[:-1]), _spell_name(words[-1])])

@@ -1,7 +1,12 @@
 """Counts for hovers and inlay hints: the structures with each alternative of a decision."""
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
 from lsprotocol import types
 
+from spacelang.grouping import group_by_key
 from spacelang.ir.space import Choice
 from spacelang.language_server.documents import Document
 from spacelang.language_server.positions import PositionEncoding
@@ -12,37 +17,57 @@ from spacelang.text import count_with_noun
 MAX_COUNTED_DECISIONS = 50  # The maximum number of decisions that are counted for hints; further ones have none
 
 
-def branch_counts(document: Document, choice: Choice) -> dict[str, int]:
-    """Return the number of structures with each branch of a decision; empty if the text has errors."""
+def branch_counts(document: Document, choices: Iterable[Choice]) -> Counter[str]:
+    """Return the number of structures with each branch of a decision, given all its occurrences in the space.
+
+    The use `step[1]` of a chain is a decision in each number of uses. The counter is empty if the text has errors.
+    """
+    found = Counter[str]()
     if document.structures is None:
-        return {}
-    try:
-        return document.structures.count_by_branch(choice)
-    except TooManyConnectedVariablesError:
-        return {}
+        return found
+    for choice in choices:
+        try:
+            found.update(document.structures.count_by_branch(choice))
+        except TooManyConnectedVariablesError:
+            return Counter()
+    return found
+
+
+def decisions_by_use(document: Document) -> Iterable[list[Choice]]:
+    """Return the decisions of a space without errors, those of the same use of a stage together."""
+    decisions = () if document.structures is None else document.structures.space.decisions
+    return group_by_key(((choice.key, choice.span), choice) for choice in decisions).values()
+
+
+def describe_counts(numbers: Sequence[int]) -> str:
+    """Return a number of structures as text; with several uses of a stage, the number with each use."""
+    *first, last = numbers
+    return "".join(f"{number:,} | " for number in first) + count_with_noun(last, "structure")
 
 
 def inlay_hints(document: Document, shown: types.Range, encoding: PositionEncoding) -> list[types.InlayHint]:
-    """Return hints with the number of structures of the pipeline and of each alternative of its stages."""
+    """Return hints with the number of structures of the pipeline and of each alternative of its stages.
+
+    Where a stage is used several times, one hint has the numbers of all uses; that of a chain has those of all numbers
+    of uses.
+    """
     structures = document.structures
     if structures is None or document.is_compiled:
         return []
-    source, found = document.source, list[types.InlayHint]()
+    source, found = document.source, dict[int, list[int]]()
     start, end = encoding.offset(source, shown.start), encoding.offset(source, shown.end)
-
-    def add(offset: int, number: int) -> None:
-        if start <= offset <= end:
-            label = f" {count_with_noun(number, 'structure')}"
-            found.append(types.InlayHint(encoding.position(source, offset), label))
-
     for item in document.parsed.file.items:
         if isinstance(item, ast.Pipeline):
-            add(item.span.start + len("pipeline"), structures.count)
-    for choice in structures.space.decisions[:MAX_COUNTED_DECISIONS]:
-        places = [branch.span for branch in choice.branches]
-        if any(place.source is source and start <= place.end <= end for place in places):
-            counts = branch_counts(document, choice)
-            for branch in choice.branches:
+            found[item.span.start + len("pipeline")] = [structures.count]
+    for choices in islice(decisions_by_use(document), MAX_COUNTED_DECISIONS):
+        branches = choices[0].branches
+        if any(branch.span.source is source and start <= branch.span.end <= end for branch in branches):
+            counts = branch_counts(document, choices)
+            for branch in branches:
                 if branch.name in counts and branch.span.source is source:
-                    add(branch.span.end, counts[branch.name])
-    return found
+                    found.setdefault(branch.span.end, []).append(counts[branch.name])
+    return [
+        types.InlayHint(encoding.position(source, offset), f" {describe_counts(numbers)}")
+        for offset, numbers in found.items()
+        if start <= offset <= end
+    ]

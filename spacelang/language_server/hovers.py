@@ -1,6 +1,6 @@
-"""Hover texts: what a name stands for, with comments, legal values, ranges and the number of structures below it."""
+"""Hover texts: the kind of a name, its comments, legal values and ranges, and its number of structures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lsprotocol import types
 
@@ -8,7 +8,7 @@ from spacelang.analysis import TextNames
 from spacelang.catalog.catalogue import CatalogueEntry, NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.space import Choice
-from spacelang.language_server.counts import branch_counts
+from spacelang.language_server.counts import branch_counts, decisions_by_use, describe_counts
 from spacelang.language_server.documents import Document
 from spacelang.language_server.names import Occurrence, SymbolKind
 from spacelang.language_server.positions import PositionEncoding
@@ -16,7 +16,7 @@ from spacelang.text import Span, count_with_noun
 
 
 def hover(document: Document, position: types.Position, encoding: PositionEncoding) -> types.Hover | None:
-    """Return a description of what is named at a position, or None."""
+    """Return a description of the symbol at a position, or None."""
     names = document.names
     found = document.index.at(document.source, encoding.offset(document.source, position))
     if names is None or not found:
@@ -40,7 +40,7 @@ def _describe(each: Occurrence, document: Document, names: TextNames) -> Iterato
             yield describe_parameter(parameter, symbol.operator)
     if symbol.kind is SymbolKind.DATA_SIZE:
         number = document.context.bindings.get(symbol.name)
-        yield "a number of the data, " + ("which is not bound here" if number is None else f"bound to {number:,}")
+        yield "not bound here" if number is None else f"bound to {number:,}"
     if symbol.definition is not None:
         yield _comment(symbol.definition)
         yield from _variables(symbol.definition, document, names)
@@ -77,7 +77,7 @@ def _default(parameter: Parameter) -> str:
 
 
 def _comment(definition: Span) -> str:
-    """Return the comment on the lines directly above a declaration, or at the end of its line."""
+    """Return the comments on the lines directly above a declaration and at the end of its line."""
     source, lines = definition.source, list[str]()
     number = definition.line
     while (line := source.line(number - 1).strip()).startswith("#"):
@@ -90,26 +90,39 @@ def _comment(definition: Span) -> str:
 def _variables(definition: Span, document: Document, names: TextNames) -> Iterator[str]:
     """Yield the domain of the hyperparameter, or the alternatives of the decision, that is declared at a place."""
     checked = {} if document.checked.space is None else document.checked.space.variables
+    decisions = [*decisions_by_use(document)]
     for address, variable in names.variables.items():
         node = checked.get(address, variable).node  # with its condition, if the text has no errors
         if isinstance(node, Choice):
-            yield from _decision(node, definition, document)
+            if not decisions and node.span == definition:
+                yield _decision(node)
         elif node.span == definition:
             yield f"`{describe(node.domain)}`, default `{literal(node.default)}`"
             if node.condition is not None:
                 yield f"active when `{node.condition.span.text}`"
+    yield from _counted_decisions(decisions, definition, document)
 
 
-def _decision(choice: Choice, definition: Span, document: Document) -> Iterator[str]:
-    places = [branch.span for branch in choice.branches]
-    if choice.span != definition and definition not in places:
-        return
-    counts = branch_counts(document, choice)
-    if choice.span == definition:
-        default = choice.branches[choice.default].name if choice.branches else "none"
-        yield f"a decision with {count_with_noun(len(choice.branches), 'alternative')}, default `{default}`"
-        if counts:
-            yield f"in {count_with_noun(sum(counts.values()), 'structure')}"
-    for branch in choice.branches:
-        if branch.span == definition and branch.name in counts:
-            yield f"alternative of `{choice.name}` in {count_with_noun(counts[branch.name], 'structure')}"
+def _decision(choice: Choice) -> str:
+    default = choice.branches[choice.default].name if choice.branches else "none"
+    return f"a decision with {count_with_noun(len(choice.branches), 'alternative')}, default `{default}`"
+
+
+def _counted_decisions(decisions: Iterable[list[Choice]], definition: Span, document: Document) -> Iterator[str]:
+    """Yield the decision, or the alternative, that is declared at a place, with the structures of each of its uses."""
+    numbers: dict[str, list[int]] = {}
+    for choices in decisions:
+        first = choices[0]
+        places = [branch for branch in first.branches if branch.span == definition]
+        if first.span != definition and not places:
+            continue
+        counts = branch_counts(document, choices)
+        if first.span == definition:
+            yield _decision(first)
+            if counts:
+                numbers.setdefault("in", []).append(counts.total())
+        for branch in places:
+            if branch.name in counts:
+                numbers.setdefault(f"alternative of `{first.name}` in", []).append(counts[branch.name])
+    for text, several in numbers.items():
+        yield f"{text} {describe_counts(several)}"

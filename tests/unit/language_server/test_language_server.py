@@ -60,7 +60,7 @@ def opened(text: str, folder: Path | None = None) -> tuple[Documents, Document]:
 
 
 def labels(text: str) -> list[str]:
-    """What completion offers at the sign `¦`, after the text without it was checked before the last line was begun."""
+    """Return the completions at the sign `¦`, after a check of the text without the line before the sign."""
     before, _, after = text.partition("¦")
     documents, document = opened(before.rpartition("\n")[0] + "\n" + after.lstrip("\n"))
     assert document.names is not None
@@ -349,3 +349,45 @@ def test_hints_show_the_structures_with_each_alternative() -> None:
     _, document = opened(SPACE)
     hints = counts.inlay_hints(document, types.Range(types.Position(0, 0), types.Position(99, 0)), UTF16)
     assert [hint.label for hint in hints] == [" 2 structures"] * 4
+
+
+CHAIN = """\
+stage step = StandardScaler | SelectPercentile { percentile : int[10, 100] = 50 }
+stage estimator = MLPClassifier {
+  beta_1 : float[0, 0.9]
+  beta_2 : float[0.9, 0.99]
+  hidden_layer_sizes : tuple[1, 2] of int[4, 8]
+}
+pipeline = repeat(step, 0, 2) -> estimator
+"""
+
+
+def test_counts_of_a_chain_are_those_of_its_uses() -> None:
+    _, document = opened(CHAIN)
+    hints = counts.inlay_hints(document, types.Range(types.Position(0, 0), types.Position(99, 0)), UTF16)
+    assert sorted(hint.label for hint in hints) == [
+        " 1 | 2 | 4 structures",  # no use, one use, two uses
+        " 3 | 2 structures",  # with this alternative as the first use, as the second one
+        " 3 | 2 structures",
+        " 7 structures",
+        " 7 structures",
+    ]
+    hovered = hovers.hover(document, place(CHAIN, "step", 0), UTF16)
+    assert hovered is not None
+    assert "in 6 | 4 structures" in hovered.contents.value  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "missing"),
+    [
+        (f"{CHAIN}forbid step[1] is ¦", {"StandardScaler", "SelectPercentile"}, {"estimator"}),
+        (f"{CHAIN}forbid ¦", {"estimator.MLPClassifier.hidden_layer_sizes[1]", "step[2]", "step"}, {"`step[2]`"}),
+        (f"{CHAIN.rpartition('pipeline')[0]}pipeline = repeat(¦", {"step"}, {"PCA"}),
+        (CHAIN.replace("float[0.9", "float[¦"), {"beta_1", "n_features"}, {"beta_2", "step"}),
+        (CHAIN.replace("beta_1 : float[0, 0.9]", "simplex ¦"), {"momentum"}, {"SVC"}),
+    ],
+)
+def test_relations_are_completed(text: str, expected: set[str], missing: set[str]) -> None:
+    found = {*labels(text)}
+    assert expected <= found
+    assert not missing & found

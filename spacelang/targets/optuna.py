@@ -250,7 +250,7 @@ class _SourceWriter:
         return [*self._written, last]
 
     def _part_lines(self, several: Parts, depth: int, known: Known) -> Iterator[str]:
-        """Yield the lines of parts; `known` are the addresses of what is in `found` by then."""
+        """Yield the lines of parts; `known` are the addresses of variables with a value in `found`."""
         for part in several:
             if isinstance(part, FreeHyperparameter):
                 yield from self._value_lines(part, depth)

@@ -3,8 +3,9 @@
 The zygotes of searches are also forked from it, in tests with the fixture `quick_zygotes` (`conftest.py`).
 
 A fork does not show whether a command imports all that it needs, whether a result depends on the order of sets,
-which is the same in all forks, and what Python prints while it destroys modules: tests of these start a new process. (The fork
-server of `multiprocessing` is no alternative: its processes have no streams of their own and run no exit functions.)
+which is the same in all forks, and what Python prints while it destroys modules: tests of these start a new process.
+(The fork server of `multiprocessing` is no alternative: its processes have no streams of their own and run no
+exit functions.)
 """
 
 import atexit

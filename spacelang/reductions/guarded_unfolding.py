@@ -47,22 +47,27 @@ def unfold_with_guards(
     space = structures.space
     rules = (each for rule in space.constraints for each in mentioned_addresses(rule.expression))
     untestable = (address for address, condition in space.conditions.items() if not is_testable(condition, space))
-    more, unfolded = {*rules, *untestable}, set[str]()
+    unfolded = {*with_dependencies(space.variables, (*rules, *untestable))}
     while True:
-        unfolded |= {*with_dependencies(space.variables, more)}
-        more = set() if tests_unfolded else _conditions_on(space, unfolded)
-        if more:
-            continue
+        if not tests_unfolded:
+            _add_tests_of(unfolded, space)
         conditional = [n for n in space.hyperparameters if n.condition is not None and n.address not in unfolded]
         found = _GuardedUnfolding(structures, conditional).parts_below(())
-        more = set() if tests_unfolded else {*_with_ambiguous_guards(space, found)}
-        if not more:
+        ambiguous = [] if tests_unfolded else [*_with_ambiguous_guards(space, found)]
+        if not ambiguous:
             return found
+        unfolded |= {*with_dependencies(space.variables, ambiguous)}
 
 
-def _conditions_on(space: Space, unfolded: set[str]) -> set[str]:
-    """Return the other hyperparameters whose guards may test an unfolded variable."""
-    return {each for each in space.conditions if not unfolded.isdisjoint(_variables_in_guard(space, each))} - unfolded
+def _add_tests_of(unfolded: set[str], space: Space) -> None:
+    """Add the hyperparameters whose guards may test an unfolded variable, with those on which they depend."""
+    while True:
+        more = {
+            each for each in space.conditions if not unfolded.isdisjoint(_variables_in_guard(space, each))
+        } - unfolded
+        if not more:
+            return
+        unfolded |= {*with_dependencies(space.variables, more)}
 
 
 def _with_ambiguous_guards(space: Space, found: Parts) -> Iterator[str]:

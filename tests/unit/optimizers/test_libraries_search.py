@@ -1,5 +1,6 @@
 """Samplers of Optuna and facades of SMAC: what they are asked and told, where they go on, and what they cannot do."""
 
+import json
 import logging
 import os
 import re
@@ -25,6 +26,8 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers import smac as module
+from spacelang.optimizers._libraries import Study, lower_for_optuna
+from spacelang.optimizers._proposer_search import TrialLog
 from spacelang.optimizers.optuna import Optuna
 from spacelang.optimizers.smac import Smac
 from spacelang.optimizers.tpe import Tpe
@@ -118,6 +121,19 @@ def test_what_is_proposed_is_what_optuna_proposes_by_hand(optimizer: Optuna | Tp
             study.tell(asked, state=optuna.trial.TrialState.FAIL)
         else:
             study.tell(asked, trial.loss)
+
+
+@pytest.mark.parametrize("kept", [{"e.f.kernel:case": 0}, {"e": "g", "low": 0.1, "steps": 3}], ids=["names", "values"])
+def test_parameters_that_an_earlier_version_stored_differently_are_encoded_anew(kept: dict[str, object]) -> None:
+    form = lower_for_optuna(Structures(mixed())).form
+    request = Request(form.questions.default)
+    earlier = replace(request, memo=(json.dumps({"params": kept, "trial": {}, "study": {}}),))
+
+    def next_request(started: Request) -> Request:
+        study = Study(form, lambda seed: optuna.samplers.TPESampler(seed=seed, n_startup_trials=0))
+        return study.propose(TrialLog([started]), default_rng(0))
+
+    assert next_request(earlier) == next_request(request)
 
 
 def test_what_is_good_is_optunas_own_business() -> None:

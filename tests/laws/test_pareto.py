@@ -1,4 +1,4 @@
-"""The Pareto front consists of exactly the trials that no other one dominates."""
+"""The Pareto front consists of exactly the trials that no other trial dominates."""
 
 from collections.abc import Sequence
 from dataclasses import replace

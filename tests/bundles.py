@@ -1,4 +1,4 @@
-"""The bundled spaces as those tests take them that are about all."""
+"""The bundled spaces for tests that are parametrized with all of them."""
 
 import os
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from spacelang.syntax.sources import bundled_names
 
 EVERYDAY: Final = ("tabular_classification", "tabular_regression")
-"""Made of one set of stages, which `tests/laws/test_starter_spaces.py` tries on tables with columns of all kinds."""
+"""Spaces of the same stages, which `tests/laws/test_starter_spaces.py` tests on tables with columns of all kinds."""
 
 IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
 

@@ -1,4 +1,4 @@
-"""Optimizers as those tests take them that are about all: with few models, which are slow where trials are nothing."""
+"""All optimizers with options that make them fast, for tests whose trials take no time."""
 
 import os
 from collections.abc import Mapping

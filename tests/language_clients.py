@@ -53,7 +53,7 @@ class SpaceClient(LanguageClient):
 
 
 def place(text: str, mark: str, shift: int = 0) -> types.Position:
-    """The position of the first character of `mark` in an ASCII text, moved by `shift` characters."""
+    """Return the position of the first character of `mark` in an ASCII text, moved by `shift` characters."""
     before = text[: text.index(mark) + shift]
     return types.Position(before.count("\n"), len(before) - before.rfind("\n") - 1)
 

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.conditions import BadBound
+from spacelang.diagnostics.domains import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir import expr
 from spacelang.ir.domain import DATA_SIZE_NAMES, size_of_shape

@@ -1,10 +1,11 @@
 """Check that the hyperparameters that a bound names are active wherever its range is active."""
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.diagnostics.conditions import InactiveBound
+from spacelang.diagnostics.domains import InactiveBound
 from spacelang.ir import expr
 from spacelang.ir.range_bounds import bounded_address
 from spacelang.ir.space import Space, Variable
+from spacelang.ir.tuple_parameters import is_own_condition
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.satisfiability import ExpressionInContext, possible_truths
 from spacelang.text import Span
@@ -43,8 +44,15 @@ def _inactive_reason(space: Space, ranged: Variable, address: str) -> str | None
         _, can_be_inactive = possible_truths(space, statement)
     except (UndecidableError, TooManyConnectedVariablesError):
         can_be_inactive = True
-    return f"`{named.node.name}` is active only `when {_text(named.condition.span)}`" if can_be_inactive else None
+    return _activity(space, named, named.condition) if can_be_inactive else None
 
 
-def _text(span: Span) -> str:
-    return " ".join(span.text.split())
+def _activity(space: Space, named: Variable, condition: expr.Expr) -> str:
+    """Return where a hyperparameter is active, given its condition: as written, or in words for a part of a tuple."""
+    if not is_own_condition(named.address, condition, space):
+        return f"`{named.node.name}` is active only `when {' '.join(condition.span.text.split())}`"
+    parameter = space.tuples[named.address]
+    if parameter.length in expr.references(condition):
+        return f"`{named.node.name}` is active only where `{parameter.name}` has that many elements"
+    part = f"length({parameter.name})" if named.address == parameter.length else named.node.name
+    return f"`{part}` is active only where `{parameter.name}` is a tuple"

@@ -23,11 +23,11 @@ from spacelang.analysis.cycles import find_cycles
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Draft, PendingConstraint, PendingRange
 from spacelang.analysis.expressions import ExpressionReader
-from spacelang.analysis.operands import NameResolver
+from spacelang.analysis.names import NameResolver
 from spacelang.analysis.ranges import is_named_bound
 from spacelang.analysis.value_intervals import End, interval_of
-from spacelang.diagnostics.conditions import BadBound, BoundCycle, EmptyDomain
 from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.domains import BadBound, BoundCycle, EmptyDomain
 from spacelang.diagnostics.names import UnknownName
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.frozen import frozen

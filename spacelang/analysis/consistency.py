@@ -11,6 +11,7 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import DecisionCondition, Draft
 from spacelang.diagnostics import conditions as problems
 from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.domains import ContradictoryBounds
 from spacelang.ir.chains import address_in_stage, place_of_use
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import BranchTest, Expr, mentioned_addresses, nodes
@@ -271,7 +272,7 @@ def _report_contradictory_bounds(found: Conflict, report: DiagnosticCollector) -
     first, *others = found.constraints
     related = tuple(Related(constraint.span, "together with this bound") for constraint in others[:MAX_SHOWN])
     notes = _symbol_notes(found, report)
-    report.add(problems.ContradictoryBounds(first.span, related=(*related, *found.others), notes=notes))
+    report.add(ContradictoryBounds(first.span, related=(*related, *found.others), notes=notes))
 
 
 def _is_decided_by_condition(space: Space, presence: DecisionCondition, branch: Branch) -> bool:

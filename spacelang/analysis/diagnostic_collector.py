@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from spacelang.diagnostics.conditions import UnboundSymbol
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
+from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.ir.domain import DATA_SIZE_NAMES, minimum_data_size
 from spacelang.text import Source, Span
 

@@ -9,8 +9,8 @@ from spacelang.analysis.diagnostic_collector import VAST, DataSymbols, Diagnosti
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.ranges import RangeReader
 from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value
-from spacelang.diagnostics.conditions import EmptyDomain
 from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.domains import EmptyDomain
 from spacelang.diagnostics.names import DuplicateValue
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.frozen import frozen

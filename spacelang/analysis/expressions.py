@@ -7,7 +7,8 @@ from typing import Final
 from spacelang.analysis.counts import expand_counts
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Definition, Scope
-from spacelang.analysis.operands import NameResolver, OperandReader
+from spacelang.analysis.names import NameResolver
+from spacelang.analysis.operands import OperandReader
 from spacelang.analysis.truths import ORDER_OPERATORS, comparison_remedy, is_test, is_truth_value
 from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
 from spacelang.diagnostics.conditions import DefinitionCycle

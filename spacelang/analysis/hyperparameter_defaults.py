@@ -11,8 +11,8 @@ from spacelang.analysis.domains import domain_text, domains_for_vast_data, wides
 from spacelang.analysis.ranges import LARGEST
 from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value, suggest_value
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
-from spacelang.diagnostics.conditions import DefaultOutside
 from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.domains import DefaultOutside
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import (
     DATA_SIZE_NAMES,

@@ -82,15 +82,7 @@ class ParameterChecker:
         element = entry.element_of(parameter)
         expected = next((found for each in value if (found := element.check_value(each)) is not None), None)
         if expected is not None:
-            self._report.add(
-                problems.RejectedValue(
-                    span,
-                    operator=entry.name,
-                    parameter=parameter.name,
-                    value=literal(value),
-                    expected=f"expected elements: {expected}",
-                )
-            )
+            self._report_rejected(span, literal(value), f"expected elements: {expected}")
         return expected is None
 
     @property
@@ -112,15 +104,7 @@ class ParameterChecker:
         if expected is None and length and (least, greatest) != (length, length):
             expected = f"a tuple of {length} elements"
         if expected is not None:
-            self._report.add(
-                problems.RejectedValue(
-                    span,
-                    operator=entry.name,
-                    parameter=parameter.name,
-                    value=" ".join(span.text.split()),
-                    expected=f"expected {expected}",
-                )
-            )
+            self._report_rejected(span, " ".join(span.text.split()), f"expected {expected}")
         return expected is None
 
     def range_rejection(self, part: Grid | Real) -> tuple[CatalogueEntry, Parameter, str] | None:
@@ -174,14 +158,18 @@ class ParameterChecker:
 
     def report_condition_on_required_operator(self, condition: Span) -> None:
         """Report a condition on a choice of operators that cannot be `none` where the condition fails."""
-        assert self._known is not None
-        entry, parameter = self._known
+        assert self.parameter is not None
+        parameter = self.parameter
         expected = f"expected {parameter.expected}" if not parameter.takes_operator_list else "expected operators"
         hint = f"remove the condition: `{parameter.name}` would be `none` where it does not hold"
-        operator, name = entry.name, parameter.name
+        self._report_rejected(condition, "none", expected, hint)
+
+    def _report_rejected(self, span: Span, value: str, expected: str, hint: str | None = None) -> None:
+        assert self._known is not None
+        entry, parameter = self._known
         self._report.add(
             problems.RejectedValue(
-                condition, operator=operator, parameter=name, value="none", expected=expected, hint=hint
+                span, operator=entry.name, parameter=parameter.name, value=value, expected=expected, hint=hint
             )
         )
 

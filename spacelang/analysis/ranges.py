@@ -14,7 +14,7 @@ from spacelang.analysis.arithmetic import (
 from spacelang.analysis.diagnostic_collector import DataSymbols, DiagnosticCollector, extreme_sizes
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.catalog.rules import NumberRange, spell_value
-from spacelang.diagnostics.conditions import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
+from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.frozen import frozen
 from spacelang.ir.domain import DATA_SIZE_NAMES, Grid, Real, grid, literal

@@ -9,7 +9,7 @@ from spacelang.analysis.cycles import find_cycles
 from spacelang.analysis.data_pruning import prune_for_columns
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.expressions import ExpressionReader
-from spacelang.analysis.operands import NameResolver
+from spacelang.analysis.names import NameResolver
 from spacelang.diagnostics.conditions import ConditionCycle, TooComplexToDecide, WrongComparison
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnusedValue

@@ -14,8 +14,8 @@ from spacelang.analysis.hyperparameter_defaults import read_value
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.values import InvalidValue, literal_value
 from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
-from spacelang.diagnostics.conditions import BadBound, DefaultOutside, EmptyDomain
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
+from spacelang.diagnostics.domains import BadBound, DefaultOutside, EmptyDomain
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import DuplicateValue
 from spacelang.diagnostics.syntax import UnexpectedText

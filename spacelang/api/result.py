@@ -136,11 +136,12 @@ class Result:
 
     @property
     def front(self) -> "pd.DataFrame":
-        """The Pareto front: a table of the trials that no other one dominates, indexed by `trial`, by the first score.
+        """The Pareto front: a table of the trials that no other trial dominates, indexed by `trial`.
 
-        It has a column for each objective, with scores in their own direction (`roc_auc`, not `1 - roc_auc`), the
-        seconds of the trial (`cost`), and `param_KEY` for each decision and hyperparameter. Only trials on all training
-        rows that satisfy all constraints are considered. Raises ValueError if the run has one objective.
+        It is sorted by the first score, best first. It has a column for each objective, with scores in their own
+        direction (`roc_auc`, not `1 - roc_auc`), the seconds of the trial (`cost`), and `param_KEY` for each decision
+        and hyperparameter. Only trials on all training rows that satisfy all constraints are considered. Raises
+        ValueError if the run has one objective.
         """
         from spacelang.api.result_tables import front_table
 

@@ -109,13 +109,13 @@ class ResumableRun:
         return found
 
     def budget(self, given: ResumeOptions) -> dict[str, Any]:
-        """Return the options that limit the run: the given ones, and the others as the run was started with them.
+        """Return the options that limit the whole run: the given ones, and the original values of the others.
 
-        They count from the start of the run. A limit that the run has used up is left out if another one is given.
-        Raises StoreError if none is, or if the limit is one of the task, unless an ensemble is asked for.
+        Limits count from the start of the run. A limit that the run has used up is left out if another one is given.
+        Raises StoreError if none is given, or if the limit is one of the task, unless an ensemble is requested.
         """
         chosen: dict[str, Any] = {name: given[name] for name in LIMITS if given[name] is not None}
-        if self.is_table:  # it is complete without a limit
+        if self.is_table:  # a search of a table that has no limit is complete
             return dict.fromkeys(LIMITS) | chosen
         stored, of_task = self._stored_limits(chosen), _task_limits(self.header)
         limits: dict[str, Any] = dict.fromkeys(LIMITS) | of_task | stored | chosen
@@ -135,7 +135,7 @@ class ResumableRun:
         return limits | dict.fromkeys(used_up)
 
     def _stored_limits(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the limits that the user gave the run; those of its budget if it had others and none is chosen now."""
+        """Return the limits that the user gave at the start; if none was given then or now, the budget of the run."""
         stored = _stored_values(self.header)
         found: dict[str, Any] = {name: stored[name] for name in LIMITS if name in stored and _is_limit(stored[name])}
         if found or chosen:
@@ -144,9 +144,9 @@ class ResumableRun:
         return {"time": None if seconds is None else seconds / self.first_workers, "trials": trials}
 
     def _used_up_limits(self, limits: Mapping[str, Any]) -> list[str]:
-        """Return the names of the limits of the run that leave nothing to a resumed run."""
+        """Return the names of the limits of the run that leave a resumed run no time or trials."""
         trials, budget = limits["trials"], self.header.budget
-        # A run ends before its time is up, because final fits follow; then the trials are fewer than allowed.
+        # The search ends before the time is up, because final fits follow. Then it has fewer trials than allowed.
         ended_by_time = self.state is RunState.FINISHED and not self.is_exhausted
         ended_by_time &= budget.trials is None or self.trials < budget.trials
         found = ["trials"] if trials is not None and self.trials >= trials else []

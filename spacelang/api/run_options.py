@@ -272,9 +272,10 @@ class SearchOptions(RunOptions, total=False):
         '`spacelang.contracts`).')]
     objectives: Annotated[Iterable[str], RunOption((), doc="For a function: the names of several numbers to minimize, "
         "which it returns by name (further names are ignored) or in this order, such as `(\"error\", \"seconds\")`. "
-        "`Result.front` has the configurations that no other one dominates. By default they are the goals in quotes of "
-        "the task, such as `minimize \"error\"`. On data, `minimize 1 - roc_auc, predict_latency` in the task has "
-        "several objectives.", check=(checks.is_iterable_of_strings, 'takes names, such as `["error", "seconds"]`'))]
+        "`Result.front` has the configurations that no other configuration dominates. By default, the names are the "
+        "goals in quotes of the task, such as `minimize \"error\"`. On data, the task names several objectives, as in "
+        "`minimize 1 - roc_auc, predict_latency`.",
+        check=(checks.is_iterable_of_strings, 'takes names, such as `["error", "seconds"]`'))]
     fidelities: Fidelities
     scale: Scale
     groups: Annotated[Any, RunOption(None, doc="n values, such as subjects: rows with equal values are held out "

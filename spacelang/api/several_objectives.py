@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class SeveralObjectivesError(PicklableError):
-    """A run has several objectives, so that it has no single best trial: `Result.front` has the best ones."""
+    """An error: no single trial of a run with several objectives is the best; `Result.front` has the best ones."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         shown = ", ".join(f"`{name}`" for name in names)
         super().__init__(
             f"the run has {len(names)} objectives ({shown}), so no single trial is the best: `result.front` is the"
-            " table of those that no other one dominates, and `result.pipeline_of(trial)` fits one of them"
+            " table of the trials that no other trial dominates, and `result.pipeline_of(trial)` fits one of them"
         )
         self.names = names
 
@@ -31,7 +31,7 @@ def check_single_objective(objective: ObjectiveInfo) -> None:
 
 
 def check_objectives(prepared: "PreparedExperiment") -> None:
-    """Raise InputError if a run has several objectives, and its optimizer or its options are for one alone."""
+    """Raise InputError if a run has several objectives but its optimizer or an option supports only one."""
     objective, experiment, optimizer = prepared.objective, prepared.experiment, prepared.optimizer
     names = objective_names(objective)
     if not names:
@@ -59,7 +59,7 @@ def refuse_several_objectives(objective: ObjectiveInfo, what: str) -> None:
 
 
 def front_of(outcome: "Outcome", objective: ObjectiveInfo) -> "tuple[TrialRecord, ...]":
-    """Return the Pareto front of a run; raises ValueError if it has one objective."""
+    """Return the Pareto front of a run; raises ValueError for a run with one objective."""
     if not objective_names(objective):
         raise ValueError("the run has one objective: `best_configuration` and `leaderboard()` have the best trials")
     return pareto_front(outcome.records, objective.training_size)

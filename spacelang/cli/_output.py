@@ -175,7 +175,7 @@ def configure_plugin(plugins: Any, name: str, pairs: list[str] | None) -> Any:
 
 
 def list_plugins(plugins: Any, chosen: str | None, *, command: str, as_json: bool) -> None:
-    """Print a line for each plug-in, or the chosen one with its options and defaults; as JSON, options of all.
+    """Print a line for each plug-in, or the chosen one with its options and defaults; JSON always has the options.
 
     Raises UnknownPluginError for an unknown name. `command` is the one that lists them.
     """

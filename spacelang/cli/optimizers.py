@@ -17,7 +17,7 @@ def command(
 ) -> None:
     """List the optimizers; with a name, show its options, presets and paper.
 
-    With --json, all of them have their options.
+    With --json, all of them are listed with their options.
 
     Example: `spacelang optimizers blds`
     """

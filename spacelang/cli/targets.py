@@ -17,7 +17,7 @@ def command(
 ) -> None:
     """List the targets; with a name, show its options.
 
-    With --json, all of them have their options.
+    With --json, all of them are listed with their options.
 
     Example: `spacelang targets boasf`
     """

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Final, TypedDict
 
 from spacelang.diagnostics import parameters as problems
-from spacelang.diagnostics.conditions import AlwaysTrue, BadBound, NeverActiveTogether, NeverTrue, WrongComparison
+from spacelang.diagnostics.conditions import AlwaysTrue, NeverActiveTogether, NeverTrue, WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic, Fix
+from spacelang.diagnostics.domains import BadBound
 from spacelang.diagnostics.names import DuplicateValue
 from spacelang.diagnostics.syntax import ForeignSyntax, MissingSeparator, UnclosedString, UnexpectedText
 from spacelang.diagnostics.tasks import ReversedGoal

@@ -1,4 +1,4 @@
-"""Completion: what the grammar, the catalogues and the space itself offer at the cursor."""
+"""Completions at the cursor, from the grammar, the catalogues and the names of the space."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,7 @@ _STARTED_ANNOTATION: Final = re.compile(r"@\w*\Z")
 
 
 def complete(document: Document, position: types.Position, encoding: PositionEncoding) -> list[types.CompletionItem]:
-    """Return the words that can stand at a position; the editor shows those that fit the started word."""
+    """Return the words that are valid at a position; the editor filters them by the word that is being typed."""
     source = document.source
     offset = encoding.offset(source, position)
     line = source.text[source.text.rfind("\n", 0, offset) + 1 : offset]
@@ -75,7 +75,7 @@ def _annotations() -> Iterator[types.CompletionItem]:
 
 
 class _Completer:
-    """The completions at one place, from the names of the space and the catalogues."""
+    """A generator of completions at one cursor position, from the names of the space and the catalogues."""
 
     def __init__(self, cursor: CursorContext, names: TextNames) -> None:
         self._cursor = cursor
@@ -85,7 +85,7 @@ class _Completer:
         self._variables = names.variables
 
     def items(self) -> Iterator[types.CompletionItem]:
-        """Yield all completions but the keywords."""
+        """Yield all completions except keywords."""
         cursor = self._cursor
         match cursor.previous:
             case "USE":
@@ -110,7 +110,7 @@ class _Completer:
                 yield from self._by_grammar()
 
     def _by_grammar(self) -> Iterator[types.CompletionItem]:
-        """Yield what the accepted terminals mean: they tell members, steps, domains, values and expressions apart."""
+        """Yield completions for the accepted terminals, which show whether a member, step, domain, … is expected."""
         expected, cursor = self._expected, self._cursor
         if "INCLUDE" in expected:
             yield from self._parameters()
@@ -220,7 +220,7 @@ class _Completer:
     # ---- names in expressions
 
     def _find(self, path: Sequence[str]) -> list[Variable]:
-        """Return the variables that a path may name; a single word in a body is looked for in that body first."""
+        """Return the variables that a path may name; for a single word in a body, variables of this body come first."""
         own = ".".join((self._cursor.owner.rpartition(".")[2], *path)) if self._cursor.owner else ""
         for wanted in (own, ".".join(path)):
             found = [v for a, v in self._variables.items() if wanted and (a == wanted or a.endswith(f".{wanted}"))]
@@ -257,10 +257,10 @@ class _Completer:
 
     def _sizes(self) -> Iterator[types.CompletionItem]:
         for name in DATA_SIZE_NAMES:
-            yield _item(name, types.CompletionItemKind.Constant, "number of the data", order=6)
+            yield _item(name, types.CompletionItemKind.Constant, "size of the data", order=6)
 
     def _path(self) -> Iterator[types.CompletionItem]:
-        """Yield the words that can follow a dot: names in an import, operators of a package, parts of an address."""
+        """Yield the words that can follow a dot: names of an import, operators of a package, parts of an address."""
         path = self._cursor.path
         home = self._module
         for word in path:

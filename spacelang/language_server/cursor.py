@@ -1,4 +1,4 @@
-"""The place of the cursor in an unfinished text: what the grammar accepts there, and the bodies around it."""
+"""The syntactic context of the cursor in an unfinished text: accepted terminals, and the bodies around it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ class OpenBrace:
 
 @frozen
 class CursorContext:
-    """The place of the cursor: the started word, the terminals that may stand there, and the tokens before."""
+    """The syntactic context of the cursor: the word that is being typed, the accepted terminals, and earlier tokens."""
 
     start: int
     word: str
@@ -39,17 +39,17 @@ class CursorContext:
 
     @property
     def previous(self) -> str:
-        """The terminal before the started word; an empty string at the beginning of an item."""
+        """The last terminal before the word that is being typed; an empty string at the beginning of an item."""
         return self.tokens[-1].type if self.tokens else ""
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The words before the started one that belong to the same path: `a` and `b` in `a.b.c`."""
+        """The words of a path before the one that is being typed: `a` and `b` in `a.b.c`."""
         return _path_before(self.tokens) if self.previous == "DOT" else ()
 
     @property
     def compared_path(self) -> tuple[str, ...]:
-        """The path on the left side of the comparison or test in which the cursor is; empty if it is in none."""
+        """The path on the left side of the comparison or test around the cursor; empty outside of one."""
         for place in range(len(self.tokens) - 1, 0, -1):
             kind = self.tokens[place].type
             if kind in ("COMPARE", "IN", "IS"):
@@ -71,7 +71,7 @@ class CursorContext:
 
     @property
     def member(self) -> str:
-        """The name of the member whose domain or value the cursor is in; an empty string outside of one."""
+        """The name of the member whose domain or value contains the cursor; an empty string outside of one."""
         depth = 0
         for place in range(len(self.tokens) - 1, 0, -1):
             kind = self.tokens[place].type
@@ -84,12 +84,12 @@ class CursorContext:
 
     @property
     def owner(self) -> str:
-        """The operator in whose body the cursor is; an empty string outside of bodies."""
+        """The operator whose body contains the cursor; an empty string outside of bodies."""
         return next((brace.owner for brace in reversed(self.braces) if not brace.is_set), "")
 
 
 def find_cursor(source: Source, offset: int) -> CursorContext:
-    """Return the place of the cursor at an offset. Mistakes before it, in the same item or in others, do not matter."""
+    """Return the context of the cursor at an offset. Mistakes before the cursor are skipped."""
     started = _STARTED_WORD.search(source.text, 0, offset)
     start = started.start() if started else offset
     begin = next((first for first, end in split_items(source.text, 0) if first <= start <= end and end >= offset), 0)
@@ -104,7 +104,7 @@ def _driver() -> LrDriver:
 
 
 def _tokens_and_expected(text: str) -> tuple[tuple[Token, ...], frozenset[str]]:
-    """Return the tokens of a text, and the terminals that may follow; lines with mistakes are left out."""
+    """Return the tokens of a text, and the terminals that may follow. Lines with mistakes are skipped."""
     driver = _driver()
     for _ in range(_MAX_REPAIRS):
         tokens, expected, mistake = driver.read_beginning(text)

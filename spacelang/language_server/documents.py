@@ -1,4 +1,4 @@
-"""Open documents: every version is parsed and checked at most once, and imports see texts that are not saved yet."""
+"""Open documents, with cached results of parsing and checking; imports read unsaved texts of other documents."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -20,9 +20,9 @@ from spacelang.text import Origin, Source, Span
 
 @dataclass(eq=False)
 class Document:
-    """One version of an open text, with everything that is known about it; each result is computed on first use.
+    """One version of an open text, with lazily computed results of parsing and checking.
 
-    `previous` is an earlier version that could be read completely.
+    `previous` is an earlier version without syntax errors.
     """
 
     uri: str
@@ -43,7 +43,7 @@ class Document:
 
     @cached_property
     def checked(self) -> CheckResult:
-        """The result of the check, and of the check of everything that the text imports."""
+        """The result of checking the text and everything that it imports."""
         return check(self.source, self.context)
 
     @property
@@ -58,7 +58,7 @@ class Document:
 
     @cached_property
     def index(self) -> NameIndex:
-        """The names of the text and of the files that it imports, with what they stand for."""
+        """The index of the names in the text and in the files that it imports."""
         return NameIndex(()) if self.names is None else index_names(self.names)
 
     @property
@@ -81,11 +81,11 @@ class Document:
         return Document(self.uri, version, source, self.context, previous)
 
     def refreshed(self) -> "Document":
-        """Return the same version without results, because a file that it imports has changed."""
+        """Return the same version without cached results, because an imported file has changed."""
         return Document(self.uri, self.version, self.source, self.context, self.previous)
 
     def imports(self, path: Path) -> bool:
-        """Return True if the checked text imports a file, directly or by way of others."""
+        """Return True if the checked text imports a file, directly or through other files."""
         return self.is_checked and path in imported_paths(self.names)
 
 
@@ -150,7 +150,7 @@ class Documents(FileReader):
         self.refresh_importers(uri)
 
     def refresh_importers(self, uri: str) -> list[Document]:
-        """Discard the results of all open documents that import a changed file, and return these documents."""
+        """Discard the cached results of all open documents that import a changed file, and return these documents."""
         path = _real_path(uri)
         stale = [] if path is None else [document for document in self if document.imports(path)]
         for document in stale:

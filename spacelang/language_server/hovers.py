@@ -1,4 +1,4 @@
-"""Hover texts: what a name stands for, with comments, legal values, ranges and the number of structures below it."""
+"""Hover texts: the kind of a name, its comments, legal values and ranges, and its number of structures."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,7 +16,7 @@ from spacelang.text import Span, count_with_noun
 
 
 def hover(document: Document, position: types.Position, encoding: PositionEncoding) -> types.Hover | None:
-    """Return a description of what is named at a position, or None."""
+    """Return a description of the symbol at a position, or None."""
     names = document.names
     found = document.index.at(document.source, encoding.offset(document.source, position))
     if names is None or not found:
@@ -40,7 +40,7 @@ def _describe(each: Occurrence, document: Document, names: TextNames) -> Iterato
             yield describe_parameter(parameter, symbol.operator)
     if symbol.kind is SymbolKind.DATA_SIZE:
         number = document.context.bindings.get(symbol.name)
-        yield "a number of the data, " + ("which is not bound here" if number is None else f"bound to {number:,}")
+        yield "not bound here" if number is None else f"bound to {number:,}"
     if symbol.definition is not None:
         yield _comment(symbol.definition)
         yield from _variables(symbol.definition, document, names)
@@ -77,7 +77,7 @@ def _default(parameter: Parameter) -> str:
 
 
 def _comment(definition: Span) -> str:
-    """Return the comment on the lines directly above a declaration, or at the end of its line."""
+    """Return the comments on the lines directly above a declaration and at the end of its line."""
     source, lines = definition.source, list[str]()
     number = definition.line
     while (line := source.line(number - 1).strip()).startswith("#"):

@@ -1,4 +1,4 @@
-"""The names of a text: every place that declares or mentions something, and what it stands for."""
+"""An index of the names in a text: every place that declares or mentions a symbol."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -16,7 +16,7 @@ from spacelang.text import Source, Span
 
 
 class SymbolKind(StrEnum):
-    """A kind of named thing; the kinds up to `ALTERNATIVE` are declared in spaces, the others are not."""
+    """A kind of symbol. Those up to `ALTERNATIVE` are declared in spaces, the others in libraries or the language."""
 
     STAGE = "stage"
     GROUP = "group of parameters"
@@ -33,7 +33,7 @@ class SymbolKind(StrEnum):
 
 @frozen
 class Symbol:
-    """A named thing: its kind and name, and its declaration, or, for a parameter, the operator that takes it."""
+    """A symbol: its kind and name, its declaration, and for a parameter the operator that takes it."""
 
     kind: SymbolKind
     name: str
@@ -42,7 +42,7 @@ class Symbol:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The identity of the named thing; it is the same if the thing is named in texts of different files."""
+        """The identity of the symbol, which is the same in texts of different files."""
         if self.definition is None:
             return (self.kind, self.name, self.operator)
         return (*place_of(self.definition), self.kind in (SymbolKind.ALTERNATIVE,))
@@ -177,7 +177,7 @@ class _NameCollector:
     def _reference(
         self, node: ast.Import | ast.CatalogueUse | ast.ParameterGroupInclusion | ast.DottedName, module: Module
     ) -> None:
-        """Collect the names in a node that only refers to something else."""
+        """Collect the names in a node that refers to other declarations and declares nothing."""
         match node:
             case ast.Import():
                 self._import(node, module)
@@ -247,7 +247,7 @@ class _NameCollector:
         self._declare(SymbolKind.PARAMETER, name, operator)
 
     def _plain_name(self, name: ast.DottedName, module: Module) -> None:
-        """Collect a name in an expression that the check has not resolved, by its first word."""
+        """Collect a name in an expression that the check has not resolved; its first word decides its kind."""
         if name.span in self._mentioned:
             return
         home, rest = self._prefix(name, module)
@@ -307,7 +307,7 @@ class _NameCollector:
         yield self._symbol_of(variable)
 
     def _symbol_of(self, variable: Variable) -> Symbol:
-        """Return the declared symbol of a variable, which is found by the place of its declaration."""
+        """Return the symbol that is declared at the place of a variable."""
         known = self._declared.get(variable.node.span)
         first_use = self._names.variables.get(name_of_use(variable.address, 1))
         if known is None and first_use is not None:

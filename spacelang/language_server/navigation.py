@@ -21,15 +21,15 @@ RENAMED_KINDS = frozenset(
         SymbolKind.ALTERNATIVE,
     }
 )
-"""The kinds of names that a space declares itself; parameters are named by the library that takes them."""
+"""The kinds of symbols that a space declares itself and that can be renamed; libraries name parameters."""
 
 
 class RenameError(Exception):
-    """A name cannot be changed; the text says why."""
+    """An error that says why a name cannot be changed."""
 
 
 def definitions(document: Document, position: types.Position, encoding: PositionEncoding) -> list[types.Location]:
-    """Return the declarations of what is named at a position."""
+    """Return the declarations of the symbols at a position."""
     offset = encoding.offset(document.source, position)
     found = document.index.at(document.source, offset)
     places = [each.symbol.definition for each in found if each.symbol.definition is not None]
@@ -45,7 +45,7 @@ def references(
     *,
     with_definition: bool = True,
 ) -> list[types.Location]:
-    """Return all places in the workspace that mention what is named at a position."""
+    """Return all places in the workspace that mention a symbol at a position."""
     symbols = _symbols_at(document, encoding.offset(document.source, position))
     return [
         types.Location(home.uri if each.span.source is home.source else uri, encoding.range(each.span))
@@ -57,7 +57,7 @@ def references(
 def highlights(
     document: Document, position: types.Position, encoding: PositionEncoding
 ) -> list[types.DocumentHighlight]:
-    """Return the places in a document that mention what is named at a position."""
+    """Return the places in a document that mention a symbol at a position."""
     symbols = _symbols_at(document, encoding.offset(document.source, position))
     spans = {each.span for symbol in symbols for each in document.index.of(symbol)}
     return [types.DocumentHighlight(encoding.range(span)) for span in sorted(spans) if span.source is document.source]
@@ -71,7 +71,7 @@ def renamed_range(document: Document, position: types.Position, encoding: Positi
 def rename(
     document: Document, documents: Documents, position: types.Position, name: str, encoding: PositionEncoding
 ) -> types.WorkspaceEdit:
-    """Return the edits that give a new name to what is named at a position; raise RenameError if that is impossible."""
+    """Return the edits that rename the symbol at a position; raise RenameError if that is impossible."""
     chosen = _renamed(document, encoding.offset(document.source, position))
     if not is_bare_word(name):
         raise RenameError(f"`{name}` cannot be a name: use letters, digits and `_`, and no reserved word")
@@ -93,7 +93,7 @@ def rename(
 def _edit(
     each: Occurrence, symbol: Symbol, name: str, document: Document, encoding: PositionEncoding
 ) -> types.TextEdit:
-    """Return the edit of one place; an operator that is named by its class gets its new name after `as`."""
+    """Return the edit of one place. An operator that has the name of its class gets its new name after `as`."""
     if symbol.kind is SymbolKind.ALTERNATIVE and each.is_definition and _is_class(each, document):
         end = encoding.position(each.span.source, each.span.end)
         return types.TextEdit(types.Range(end, end), f" as {name}")
@@ -106,7 +106,7 @@ def _is_class(each: Occurrence, document: Document) -> bool:
 
 
 def _refuse_clash(document: Document, edits: dict[Span, types.TextEdit], name: str) -> None:
-    """Raise RenameError if the document has an error after the renaming that it does not have before."""
+    """Raise RenameError if the renaming causes an error in the document."""
     text, shift = document.source.text, 0
     for span, edit in sorted(edits.items(), key=lambda pair: pair[0].start):
         start = span.end if edit.new_text.startswith(" as ") else span.start

@@ -1,4 +1,4 @@
-"""Positions of the protocol (lines from 0, columns in code units) to offsets of a text, and spans to ranges."""
+"""Conversion between positions of the protocol (lines from 0, columns in code units) and offsets of a text."""
 
 from bisect import bisect_right
 from typing import Final
@@ -25,7 +25,7 @@ class PositionEncoding:
         return len(text.encode(_CODECS[self.name], "surrogatepass")) // _UNIT_BYTES[self.name]
 
     def characters(self, line: str, column: int) -> int:
-        """Return the number of characters before a column; a column behind the line means its end."""
+        """Return the number of characters before a column; a column after the end of the line means its end."""
         if self.name not in _CODECS or line.isascii():
             return min(column, len(line))
         before = 0
@@ -36,7 +36,7 @@ class PositionEncoding:
         return len(line)
 
     def offset(self, source: Source, position: types.Position) -> int:
-        """Return the offset of a position; positions behind the text mean its end."""
+        """Return the offset of a position; positions after the end of the text mean its end."""
         if position.line >= len(source.line_starts):
             return len(source.text)
         line = source.line(position.line + 1)

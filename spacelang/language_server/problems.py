@@ -1,4 +1,4 @@
-"""Diagnostics and quick fixes: the mistakes that `spacelang check` reports, while the text is being written."""
+"""Diagnostics, as `spacelang check` reports them, and quick fixes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -64,7 +64,7 @@ def _shown_place(problem: Diagnostic) -> str:
 
 
 def _import_of(span: Span, document: Document) -> Span:
-    """Return the `import` line by which a document reads the file of a span; its beginning for other texts."""
+    """Return the `import` line of a document for the file of a span; the start of the document for any other file."""
     names = document.names
     for item in names.module.file.items if names is not None else ():
         path = getattr(item, "path", None)

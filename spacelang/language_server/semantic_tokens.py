@@ -1,4 +1,4 @@
-"""Semantic tokens: the colours of a document, by what its names stand for."""
+"""Semantic tokens, by which an editor colours the words of a document."""
 
 from collections.abc import Iterator
 
@@ -30,11 +30,11 @@ _OF_SYMBOLS = {
     SymbolKind.FUNCTION: "function",
 }
 _PRIORITY = [SymbolKind.STAGE, SymbolKind.OPERATOR, *SymbolKind]
-"""A name may stand for several things; the first kind in this list is shown."""
+"""The kinds of symbols by priority: if a name denotes several symbols, the first kind in this list is shown."""
 
 
 def semantic_tokens(document: Document, encoding: PositionEncoding) -> list[int]:
-    """Return the tokens of a document in the encoding of the protocol: five integers for each, relative to the last."""
+    """Return the tokens in the encoding of the protocol: five integers for each, relative to the previous token."""
     source, data, before = document.source, list[int](), types.Position(0, 0)
     for start, end, kind, modifiers in _tokens(document):
         place = encoding.position(source, start)
@@ -45,7 +45,7 @@ def semantic_tokens(document: Document, encoding: PositionEncoding) -> list[int]
 
 
 def _tokens(document: Document) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the start, end, type and modifiers of each token; names override words that look like keywords."""
+    """Yield the start, end, type and modifiers of each token; names take precedence over keywords."""
     named = _names(document)
     place = 0
     for kind, text in highlight(document.source.text):

@@ -1,4 +1,4 @@
-"""The server: answers the requests of an editor by the modules of the features, and publishes diagnostics."""
+"""The server: dispatches the requests of an editor to the modules of the features, and publishes diagnostics."""
 
 import asyncio
 import gc
@@ -28,7 +28,7 @@ from spacelang.language_server.documents import Document, Documents
 from spacelang.language_server.positions import PositionEncoding
 
 QUIET_SECONDS: Final = 0.005
-"""The time after a change before the text is checked, so that requests that follow the change are answered first."""
+"""The delay between a change and the check of the text; requests that follow the change are answered first."""
 COMPLETION_CHARACTERS: Final = [".", "@", ":", "=", "{", " "]
 
 
@@ -54,7 +54,7 @@ class SpaceLanguageServer(LanguageServer):
         return found
 
     def check_soon(self, uri: str) -> None:
-        """Check a document as soon as no further change arrives, and publish its diagnostics."""
+        """Check a document after a short time without changes, and publish its diagnostics."""
         if uri in self._waiting:
             self._waiting[uri].cancel()
         self._waiting[uri] = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._publish, uri)
@@ -89,7 +89,7 @@ class SpaceLanguageServer(LanguageServer):
 
 
 def _to_mapping(options: Any) -> dict[str, Any]:
-    """Return options of a client, which the protocol passes as a dictionary or as an object; empty for others."""
+    """Return the options of a client as a mapping, whether they are a dictionary or an object; empty otherwise."""
     if isinstance(options, Mapping):
         return dict(options)
     return dict(options._asdict()) if hasattr(options, "_asdict") else dict(getattr(options, "__dict__", {}))
@@ -109,7 +109,7 @@ def start(bindings: Mapping[str, int], allowed: Iterable[str], version: str) -> 
     """Serve one client on standard input and output, until it disconnects."""
     server = make_server(bindings, allowed, version)
     gc.collect()
-    gc.freeze()  # the tables and modules stay, so that collections while typing do not visit them
+    gc.freeze()  # exclude the permanent objects from garbage collections while the user types
     # The server closes its output when the client disconnects, and the end of the process flushes the standard output.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:
         server.start_io(stdout=output)

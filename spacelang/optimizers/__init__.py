@@ -60,7 +60,7 @@ def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
 
 
 def equal_seeds_sentence(optimizer: Any, objectives: Iterable[str] = ()) -> str:
-    """Return what two searches by an optimizer with the same seed have in common; `objectives` if there are several."""
+    """Return a sentence on what searches with equal seeds have in common; `objectives` names several objectives."""
     if getattr(optimizer, "is_independent_of_workers", False):
         same = "equal seeds give the same trials with any number of workers (in the same order with one)"
         return f"{same}, unless a time limit decides"

@@ -16,7 +16,7 @@ from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._proposer_search import ObservedLoss, TrialLog
 from spacelang.optional_imports import import_optional
 from spacelang.solver.counting import Structures
-from spacelang.surrogates.limits import MAX_DENSITY_POINTS, points_for_densities
+from spacelang.surrogates.limits import MAX_DENSITY_POINTS, density_trial_indices
 from spacelang.targets._lowering import LoweringResult, RefusedError
 from spacelang.targets.hyperopt import Hyperopt, HyperoptSpace, Values
 from spacelang.targets.optuna import Optuna, OptunaFunction, Parameters, silence_optuna
@@ -25,7 +25,7 @@ MAX_INVALID_PROPOSALS: Final = 100
 """After this many proposals in a row that violate constraints, no proposal is expected any more."""
 SEED_LIMIT: Final = 2**31 - 1
 STUDY_GROWTH: Final = MAX_DENSITY_POINTS // 2
-"""By how many requests a study grows before it forgets all but as many of its old trials, for models of all trials."""
+"""A study that forgets is rebuilt after each `STUDY_GROWTH` requests, with at most as many of its old trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class HyperoptTpe:
     """TPE over a space: densities of good and bad trials, nested as a tree if there are conditions.
 
     The best min(25, ceil(gamma sqrt(n))) of n trials are good. Trials without a loss count among the n and are never
-    good. All hyperparameters are modelled independently, each from the trials in which it was active. Of a long
-    history, hyperopt gets the `points_for_densities`.
+    good. All hyperparameters are modelled independently, each from the trials in which it was active. If the history
+    is long, hyperopt gets only some of its trials (see `density_trial_indices`).
 
     If the constraints of a space are too entangled for nested choices, it is compiled without them. A proposal that
     violates a constraint is then replaced by another proposal.
@@ -59,7 +59,7 @@ class HyperoptTpe:
         self._settings = TpeSettings() if settings is None else settings
         self._form = lower_for_hyperopt(structures).form
         self._documents: dict[int, tuple[Configuration, dict[str, Any]]] = {}
-        """The configurations and the documents by place in the history; the next one usually starts with the same."""
+        """A cache of configurations and their documents by place in the history, because histories grow at the end."""
 
     def propose(self, history: Sequence[ObservedLoss], rng: Generator) -> Configuration | None:
         """Return the proposal after a history in starting order; None after 100 in a row that violate a constraint.
@@ -88,13 +88,13 @@ class HyperoptTpe:
         return lambda seed: self._form.decode(self._form.values_of(suggest(seed=seed)[0]))
 
     def _hyperopt_trials(self, history: Sequence[ObservedLoss]) -> Any:
-        """Convert the trials of the history that the densities are made of."""
-        places = points_for_densities([loss for _, loss in history])
+        """Convert the trials of the history from which hyperopt estimates the densities."""
+        places = density_trial_indices([loss for _, loss in history])
         documents = [self._document(place, *history[place]) for place in places]
         return import_optional("hyperopt", "hyperopt.base").trials_from_docs(documents, validate=False)
 
     def _document(self, number: int, configuration: Configuration, loss: float | None) -> dict[str, Any]:
-        """Return the document of a trial, which is made once for its place in the history."""
+        """Return the document of a trial; documents are cached by the place of the trial in the history."""
         known = self._documents.get(number)
         if known is None or known[0] != configuration:
             known = configuration, self._form.trial_document(number, self._form.encode(configuration))
@@ -131,10 +131,10 @@ def lower_for_optuna(structures: Structures) -> LoweringResult[OptunaFunction, P
 
 
 class Study:
-    """An Optuna study that mirrors a history; a trial that it suggested is treated like one added from outside.
+    """An Optuna study that mirrors a history. Suggested trials are treated like trials that are added from outside.
 
-    With `forgets`, the study is made anew after 3, 4, 5, ... times `STUDY_GROWTH` requests. Of the trials that finished
-    first, all but the last `STUDY_GROWTH`, it then gets only the best `STUDY_GROWTH`.
+    With `forgets`, the study is rebuilt after 3, 4, 5, ... times `STUDY_GROWTH` requests. It then contains the latest
+    `STUDY_GROWTH` finished trials, and the best `STUDY_GROWTH` of the earlier ones.
     """
 
     def __init__(
@@ -144,11 +144,11 @@ class Study:
         self._optuna = import_optional("optuna")
         self._sampler, self._form, self._objectives, self._forgets = sampler, form, objectives, forgets
         self._last_request: Request | None = None
-        self._generation = 2  # The multiple of `STUDY_GROWTH` up to which the study has all trials
-        self._begin()
+        self._generation = 2  # Up to this multiple of `STUDY_GROWTH`, the study has all trials
+        self._rebuild()
 
-    def _begin(self, forgotten: frozenset[int] = frozenset()) -> None:
-        """Replace the study by an empty one that will not get the forgotten trials."""
+    def _rebuild(self, forgotten: frozenset[int] = frozenset()) -> None:
+        """Replace the study by an empty one, to which the trials at the places in `forgotten` are never added."""
         self._storage = self._optuna.storages.InMemoryStorage()
         with silence_optuna(self._optuna):
             self._study = self._optuna.create_study(
@@ -193,7 +193,7 @@ class Study:
             self._generation, self._last_request = generation, None
             old = {place: trial.loss for place, trial in history.finished[: (generation - 1) * STUDY_GROWTH]}
             best = sorted(old, key=lambda place: inf if (loss := old[place]) is None else loss)[:STUDY_GROWTH]
-            self._begin(frozenset(old.keys() - best))
+            self._rebuild(frozenset(old.keys() - best))
         for place in range(self._started_count, len(history.started)):
             if place not in self._forgotten:
                 self._numbers[place] = len(self._numbers)

@@ -25,7 +25,7 @@ from spacelang.optimizers._selection import SelectionProblem, SelectorCall, Tria
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
 from spacelang.surrogates.dimensions import Dimension
-from spacelang.surrogates.limits import one_thread, points_for_densities
+from spacelang.surrogates.limits import density_trial_indices, one_thread
 
 if TYPE_CHECKING:
     from spacelang.surrogates.kernel_density import DensityPair
@@ -221,7 +221,7 @@ class ModelMemory(TrialMemory[LazyCandidate]):
         for rows in sorted(self._by_rows, reverse=True):
             trained = self._by_rows[rows]
             if has_enough_points(len(trained.values), self.coding.width):
-                places = list(points_for_densities(trained.values))
+                places = list(density_trial_indices(trained.values))
                 vectors, values = self._vectors(trained)[places], np.array(trained.values)[places]
                 return DensityPair.from_points(self._dimensions, vectors, values, rng)
         return None

@@ -22,7 +22,7 @@ REQUIRED_LIBRARIES: Final = {"CmaEsSampler": "cmaes", "GPSampler": "torch"}
 STATIC_SAMPLERS: Final = frozenset({"CmaEsSampler", "GPSampler", "QMCSampler"})
 """Samplers that search only the values asked of every trial; they draw conditional values at random."""
 MODEL_SAMPLERS: Final = frozenset({"GPSampler", "TPESampler"})
-"""Samplers that make a model of all trials for each proposal."""
+"""Samplers that fit a model to all trials for each proposal."""
 NUMERIC_SAMPLERS: Final = frozenset({"CmaEsSampler"})
 SINGLE_OBJECTIVE_SAMPLERS: Final = frozenset({"CmaEsSampler"})
 
@@ -65,7 +65,7 @@ class Optuna:
         structures = Structures(problem.space)
         if structures.count:
             form = self.form(structures).form
-            # Which trials are the best is known for one objective only.
+            # Only trials with a single objective have an order, so only their studies can forget.
             forgets = self.sampler in MODEL_SAMPLERS and problem.objectives == 1
             study = Study(form, self._create_sampler, problem.objectives, forgets=forgets)
             yield from search_with_library(study, problem, structures, TrialLog())

@@ -18,13 +18,13 @@ _UNITS: Final = {Cost.LATENCY.value: SECONDS, Cost.FIT.value: SECONDS, Cost.SIZE
 
 
 def score_names(names: Sequence[LossName]) -> list[str]:
-    """Return a name for the scores of each objective; the formulas if two of them have the same score."""
+    """Return the name of the score of each objective, or the formulas if two objectives have the same score."""
     scores = [each.score_name for each in names]
     return scores if len(set(scores)) == len(scores) else [each.formula for each in names]
 
 
 def format_objective(name: LossName, value: float) -> str:
-    """Return the score that the value of an objective stands for; costs with a unit, such as `1.25ms`."""
+    """Return the value of an objective as a score, or a cost with its unit, such as `1.25ms`."""
     if (units := _UNITS.get(name.formula)) is not None:
         name_of_unit, factor = _suitable_unit(value, units)
         return f"{value / factor:.3g}{name_of_unit}"
@@ -32,7 +32,7 @@ def format_objective(name: LossName, value: float) -> str:
 
 
 def _suitable_unit(value: float, units: Mapping[str, Fraction]) -> tuple[str, float]:
-    """Return the largest unit, with its factor, of which the value has at least one; the smallest one otherwise."""
+    """Return the name and the factor of the largest unit that is at most the value, or else of the smallest unit."""
     found = sorted(((float(factor), name) for name, factor in units.items()), key=lambda each: each[0])
     fitting = [each for each in found if abs(value) >= each[0]] or found[:1]
     factor = fitting[-1][0]
@@ -59,10 +59,10 @@ def front_lines(
 def front_rows(
     front: "Sequence[TrialRecord]", names: Sequence[LossName], order: Sequence[str], most: int = MAX_ROWS
 ) -> tuple[str, list[tuple[str, ...]], str]:
-    """Return a headline, the cells of a table with its head, and how many more trials there are (or nothing)."""
+    """Return a headline, the cells of a table with its header, and a line on omitted trials, which may be empty."""
     scores = score_names(names)
     objectives = f"{', '.join(scores[:-1])} and {scores[-1]}"
-    headline = f"Pareto front of {objectives}: {count_with_noun(len(front), 'trial')} that no other one dominates"
+    headline = f"Pareto front of {objectives}: {count_with_noun(len(front), 'trial')} that no other trial dominates"
     if not front:
         headline = f"No trial satisfies all constraints, so the Pareto front of {objectives} is empty."
     rows: list[tuple[str, ...]] = [("rank", "trial", *scores, "pipeline")]

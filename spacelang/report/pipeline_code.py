@@ -271,7 +271,7 @@ class PipelineCode(PipelineWalk):
     def _tuple_argument(
         self, operator: ir.Operator, parameter: ir.TupleParameter, conditional: list[Code]
     ) -> dict[str, Code]:
-        """Return the argument for a tuple parameter, unless it has a condition: then it is added to `conditional`."""
+        """Return the argument for a tuple parameter; one with a condition is added to `conditional` instead."""
         value, main = self._tuple(operator, parameter), self._node(parameter.members[0])
         if main.condition is None:
             return {parameter.name: value}
@@ -279,7 +279,7 @@ class PipelineCode(PipelineWalk):
         return {}
 
     def _tuple(self, operator: ir.Operator, parameter: ir.TupleParameter) -> Code:
-        """Return the value of a tuple parameter: the first elements, or one of its other values."""
+        """Return the code of the value of a tuple parameter: as many elements as its length says, or another value."""
         other = None
         if parameter.choice is not None:
             node = replace(self._node(parameter.choice), name=parameter.name)
@@ -360,7 +360,7 @@ def _random_state(found: type) -> Code:
 
 
 def _argument_if_active(name: str, value: Code, key: str, usual: Code | None) -> Code:
-    """Return a keyword argument that is given if a key is in the configuration; otherwise `usual`, if any, is given."""
+    """Return code that passes a keyword argument if its key is in the configuration, else `usual` if there is one."""
     said = expression_source(DictNode(((name, value),)))
     other = expression_source(DictNode(() if usual is None else ((name, usual),)))
     return NameNode(f"**({said} if {literal_source(key)} in {GIVEN} else {other})")

@@ -1,4 +1,4 @@
-"""Plots of a run with matplotlib, from the data of its page: incumbent, importance, parallel coordinates, front."""
+"""Plots of a run with matplotlib: incumbent, importance, parallel coordinates and Pareto front."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final

@@ -59,7 +59,7 @@ def document(
     - `lost`: features of the space that the optimizer's compiled space cannot represent.
     - `overhead`: the `seconds` that the optimizer itself took in the latest session, for how many `trials`, and the
       `share` of a median trial that this is per trial; None without trials.
-    - `front`, only with several objectives: the trials that no other one dominates, each with its `objectives` (all
+    - `front`, only with several objectives: the trials that no other trial dominates, each with its `objectives` (all
       minimized) and `scores`. Then no trial is the best: `loss`, `score` and `configuration` are None.
     - `positive_class`: the label that metrics such as `f1` are about; None if no metric is about one class.
     """

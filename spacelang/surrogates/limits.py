@@ -20,13 +20,15 @@ SUBSAMPLING_NOTE: Final = f"Surrogate models use at most {MAX_POINTS} trials: th
 
 
 MAX_DENSITY_POINTS: Final = 1_000
-"""The maximum number of trials from which densities of good and bad configurations are made."""
+"""The maximum number of trials from which the densities of good and bad configurations are estimated."""
 
 
-def points_for_densities(losses: Sequence[float | None]) -> Sequence[int]:
-    """Return the ascending indices of the trials for densities: all, or the best half and the latest of the others.
+def density_trial_indices(losses: Sequence[float | None]) -> Sequence[int]:
+    """Return the ascending indices of the trials from which densities are estimated.
 
-    Of equal losses the earlier ones are better; a failure, None, is worse than all losses.
+    These are all trials if there are at most `MAX_DENSITY_POINTS`. Otherwise, one half are the best trials, and the
+    other half are the latest of the others. Among equal losses, earlier ones are better. A failure (None) is worse than
+    any loss.
     """
     count = len(losses)
     if count <= MAX_DENSITY_POINTS:

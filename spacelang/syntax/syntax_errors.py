@@ -199,7 +199,7 @@ def _opened_here(source: Source, place: int, label: str) -> Related:
 
 
 def _quoted(found: str) -> str:
-    """Return the found text for a message. Invisible characters are given by code point and name."""
+    """Return a text in backticks, for messages; an invisible character is described by its code point and name."""
     if found.isprintable() and not found.isspace():
         return f"`{found}`"
     name = unicodedata.name(found[0], "a control character").lower()

@@ -22,8 +22,10 @@ DIGITS: Final = 15  # The number of decimals to which irace rounds real numbers:
 RESERVED: Final = {
     *("if", "else", "repeat", "while", "function", "for", "next", "break", "in"),
     *("TRUE", "FALSE", "NULL", "Inf", "NaN", "NA", "T", "F", "c"),
+    *("NA_integer_", "NA_real_", "NA_complex_", "NA_character_"),
 }
 """Words of R, which cannot be names of parameters."""
+MISSING: Final = ("NA", "<NA>")  # The words by which R writes a missing value
 Kind = Literal["c", "o", "i", "r", "i,log", "r,log"]
 
 
@@ -33,7 +35,7 @@ class IraceParameter:
 
     name: str
     question: Question
-    kind: Literal["c", "o", "i", "r", "i,log", "r,log"]
+    kind: Kind
     labels: tuple[str, ...] = ()
     bounds: tuple[float, float] = (0, 0)
     condition: str = r.ALWAYS
@@ -150,7 +152,7 @@ def _labels_of(question: Question) -> tuple[str, ...]:
     plain = [re.sub(r"[^A-Za-z0-9._+*/=<>-]+", "_", word).strip("_") or "value" for word in words]
     found: list[str] = []
     for word in plain:
-        found.append(unique_name("NA_" if word == "NA" else word, {*found}, "_"))
+        found.append(unique_name(f"{word}_" if word in MISSING else word, {*found}, "_"))
     return tuple(found)
 
 

@@ -20,7 +20,7 @@ from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
 from spacelang.reductions import domains
 from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import DrawnPiece, Questions
-from spacelang.reductions.unfolding import Fork, Parts, RangeComparison, all_parts, unfold
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, RangeComparison, all_parts, unfold
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.targets import _lowering
@@ -31,6 +31,7 @@ from spacelang.text import count_with_noun
 L = TypeVar("L")
 
 NESTED: Final = rewritten("choices are nested so that only valid configurations remain")
+BELOW_CHOICES: Final = rewritten("a hyperparameter appears only below the choices that make it active")
 TOO_ENTANGLED: Final = refused(
     "the expression compares large ranges with each other, or connects too many variables for nested choices"
 )
@@ -75,13 +76,12 @@ def preserved_by_reductions(
             raise ValueError(f"`accepts` does not cover {construct.value}: {error}") from error
         found[construct] = tuple(sorted(verdicts, key=_severity, reverse=True))
     found |= {each: (*found[each], _lowering.OVERSIZED) for each in (Construct.INTEGERS, Construct.STEPS)}
-    appears = rewritten("a hyperparameter appears only below the choices that make it active")
     return found | {
         Construct.DECISIONS: (exact(f"becomes {choice} over the alternatives"),),
         Construct.NESTED: (exact(f"becomes {choice} inside the alternative that contains the decision"),),
         Construct.ORDERS: (exact(f"becomes {choice} over the orders of the steps"),),
         Construct.UNIONS: (rewritten(f"becomes {choice} over the parts of the union"),),
-        Construct.CONDITIONS: (appears, TOO_ENTANGLED),
+        Construct.CONDITIONS: (BELOW_CHOICES, TOO_ENTANGLED),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (NESTED, TOO_ENTANGLED)),
         Construct.PRIORS: (*_lowering.GUIDANCE[Construct.PRIORS], UNIFORM),
     }
@@ -118,9 +118,11 @@ def build_questions(
     return Questions(structures, found, accepts, points, varying_bounds=varying_bounds)
 
 
-def build_report(chain: Questions, keeps: PreservationTable) -> tuple[_lowering.ReportEntry, ...]:
-    """Return the report on a chain: for each place the worst verdict of its reductions that `keeps` declares."""
-    return _lowering.make_report(chain.space, keeps, findings_of(chain, keeps))
+def build_report(
+    chain: Questions, keeps: PreservationTable, findings: Iterable[_lowering.Finding] = ()
+) -> tuple[_lowering.ReportEntry, ...]:
+    """Return the report on a chain: the worst verdict of its reductions at each place, and further findings."""
+    return _lowering.make_report(chain.space, keeps, [*findings_of(chain, keeps), *findings])
 
 
 def names_entry(chain: Questions) -> _lowering.ReportEntry:
@@ -190,6 +192,15 @@ def uniform_prior_findings(space: Space) -> Iterator[_lowering.Finding]:
     for node in space.hyperparameters:
         if isinstance(node.prior, Uniform):
             yield _lowering.Finding(Construct.PRIORS, UNIFORM, node.span)
+
+
+def unfolded_condition_findings(chain: Questions, verdict: Verdict) -> Iterator[_lowering.Finding]:
+    """Yield a finding with a verdict for each condition that is not preserved as a guard, but unfolded into choices."""
+    guards = (part for part in chain.every_part if isinstance(part, Guard))
+    guarded = {free.node.address for guard in guards for free in guard.parts if isinstance(free, FreeHyperparameter)}
+    for address, condition in chain.space.conditions.items():
+        if address not in guarded:
+            yield _lowering.Finding(Construct.CONDITIONS, verdict, condition.span)
 
 
 def constraint_findings(rules: Iterable[Constraint], verdict: Verdict) -> Iterator[_lowering.Finding]:

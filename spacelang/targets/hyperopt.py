@@ -35,11 +35,13 @@ from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import CONNECTED_IN_TURN, RandomDraws
 from spacelang.targets._reduction_chain import (
+    BELOW_CHOICES,
     TOO_ENTANGLED,
     build_questions,
     build_report,
     names_entry,
     preserved_by_reductions,
+    unfolded_condition_findings,
 )
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ class Hyperopt:
         Construct.SETS: (exact("`hp.choice` among the values"),),
         Construct.CONDITIONS: (
             rewritten("`scope.switch` on what was drawn: a hyperparameter is drawn only where its condition holds"),
+            BELOW_CHOICES,
             TOO_ENTANGLED,
         ),
         Construct.DEFAULTS: (approximated("hyperopt has no defaults; `trials([default])` evaluates it first"),),
@@ -92,7 +95,8 @@ class Hyperopt:
     def lower(self, structures: Structures) -> LoweringResult["HyperoptSpace", Values]:
         """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
         named = build_questions(structures, accepts, self.preserves, unfolded=_unfold)
-        report = (*build_report(named, self.preserves), names_entry(named))
+        unfolded_conditions = unfolded_condition_findings(named, BELOW_CHOICES)
+        report = (*build_report(named, self.preserves, unfolded_conditions), names_entry(named))
         form = HyperoptSpace(named)
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 

@@ -8,7 +8,7 @@ encoding is a configuration of irace: the values of its active parameters by nam
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -21,14 +21,13 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
 from spacelang.reductions.space_questions import Question, Questions
-from spacelang.reductions.unfolding import FreeHyperparameter, Guard, Parts
+from spacelang.reductions.unfolding import Parts
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import r_conditions as r
-from spacelang.targets._irace import DIGITS, IraceParameter, ParameterWriter
+from spacelang.targets._irace import DIGITS, MISSING, IraceParameter, ParameterWriter
 from spacelang.targets._lowering import (
     OVERSIZED,
     Construct,
-    Finding,
     LoweringResult,
     PreservationTable,
     ReadableForm,
@@ -44,6 +43,7 @@ from spacelang.targets._reduction_chain import (
     constraint_findings,
     findings_of,
     preserved_by_reductions,
+    unfolded_condition_findings,
 )
 from spacelang.targets._text_and_dot import digraph, quote_dot
 from spacelang.text import count_with_noun
@@ -105,19 +105,11 @@ class Irace:
         if form is None:
             form = IraceParameters(build_questions(structures, accepts, self.preserves), ())
         named, space = form.questions, structures.space
-        found = [*findings_of(named, self.preserves), *self._unfolded_conditions(named)]
+        found = [*findings_of(named, self.preserves), *unfolded_condition_findings(named, UNFOLDED)]
         if not form.constraints:
             found += constraint_findings(space.constraints, NESTED)
         report = make_report(space, self.preserves, found)
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
-
-    def _unfolded_conditions(self, named: Questions) -> Iterator[Finding]:
-        """Yield a finding for each condition that additional parameters express."""
-        guards = (part for part in named.every_part if isinstance(part, Guard))
-        kept = {free.node.address for guard in guards for free in guard.parts if isinstance(free, FreeHyperparameter)}
-        for address, condition in named.space.conditions.items():
-            if address not in kept:
-                yield Finding(Construct.CONDITIONS, UNFOLDED, condition.span)
 
     def _with_forbidden(self, structures: Structures) -> "IraceParameters | None":
         """Return the parameters with constraints as forbidden combinations, or None if irace could not draw them."""
@@ -300,7 +292,7 @@ class IraceParameters(ReadableForm):
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value in ("NA", "<NA>") or (isinstance(value, float) and math.isnan(value))
+    return value is None or value in MISSING or (isinstance(value, float) and math.isnan(value))
 
 
 def _cell(value: Value) -> str:

@@ -50,6 +50,7 @@ from spacelang.targets._random_draws import (
     keys_with,
 )
 from spacelang.targets._reduction_chain import (
+    BELOW_CHOICES,
     EVENLY,
     TOO_ENTANGLED,
     build_questions,
@@ -57,6 +58,7 @@ from spacelang.targets._reduction_chain import (
     even_draws_entries,
     names_entry,
     preserved_by_reductions,
+    unfolded_condition_findings,
 )
 from spacelang.text import unique_name
 
@@ -122,6 +124,7 @@ class Optuna:
         ),
         Construct.CONDITIONS: (
             rewritten("an `if` of the function: a hyperparameter is asked for only where its condition holds"),
+            BELOW_CHOICES,
             TOO_ENTANGLED,
         ),
         Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
@@ -132,7 +135,9 @@ class Optuna:
         """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
         unfolded = partial(unfold_with_guards, is_testable=is_testable)
         named = build_questions(structures, accepts, self.preserves, unfolded=unfolded, varying_bounds=True)
-        report = (*build_report(named, self.preserves), names_entry(named), *even_draws_entries(named))
+        unfolded_conditions = unfolded_condition_findings(named, BELOW_CHOICES)
+        report = build_report(named, self.preserves, unfolded_conditions)
+        report = (*report, names_entry(named), *even_draws_entries(named))
         form = OptunaFunction(named)
         return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 

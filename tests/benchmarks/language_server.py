@@ -26,7 +26,7 @@ EDITS = 100
 
 
 def edited(text: str, random_state: random.Random) -> tuple[str, types.Position]:
-    """The text after an edit, and the position of the cursor behind it."""
+    """Return the text after an edit, and the position of the cursor behind it."""
     lines = text.split("\n")
     numbered = [i for i, line in enumerate(lines) if ": int[" in line or ": float[" in line]
     at = random_state.choice(numbered)
@@ -53,7 +53,7 @@ async def timed(awaitable: Any) -> tuple[float, Any]:
 
 
 def processor_seconds(client: SpaceClient) -> float:
-    """The processor time of the server so far."""
+    """Return the processor time of the server so far."""
     assert client._server is not None
     times = psutil.Process(client._server.pid).cpu_times()
     return float(times.user + times.system)

@@ -51,7 +51,7 @@ document.body.textContent = JSON.stringify(found);
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole site with the playground, built by its command."""
+    """Build the site with the playground by its command, and return its folder."""
     if not PYODIDE.exists():
         pytest.skip("needs the npm package `pyodide`: npm install --prefix .node pyodide")
     folder = tmp_path_factory.mktemp("site") / "site"
@@ -67,7 +67,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 def driven(site: Path, width: int) -> tuple[dict[str, Any], list[str]]:
-    """What the driver saw, and the requests to other hosts, which find nobody."""
+    """Return the observations of the driver, and the failed requests to other hosts."""
     (site / "driver.html").write_text(DRIVER.replace("WIDTH", str(width)), encoding="utf-8")
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(site))) as server:
         Thread(target=server.serve_forever, daemon=True).start()

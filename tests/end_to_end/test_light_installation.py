@@ -33,7 +33,7 @@ for arguments in json.loads(sys.argv[1]):
 there = [name for name in json.loads(sys.argv[2]) if importlib.util.find_spec(name)]
 json.dump([ended, there], sys.stdout)
 """
-"""Commands one after the other in one process, which starts them all in the time of one."""
+"""Code that runs all commands in one process, which takes the start of one."""
 
 READING = {
     "check toy.space": "no problems",
@@ -52,7 +52,7 @@ READING = {
     "sklearn text": "estimator",
     "sklearn dot": "digraph",
 }
-"""Commands, or targets and formats of `compile`, with a piece of what they print."""
+"""Commands, or targets and formats of `compile`, with a part of their output."""
 
 NEEDING = {
     "sample toy.space": "numpy",
@@ -62,11 +62,11 @@ NEEDING = {
     "verify toy.space --target optuna": "numpy",
     "catalogue --refresh": "scikit-learn",
 }
-"""Commands that need more, with the package that they miss first."""
+"""Commands that need more packages, with the first one that is missing."""
 
 
 def closure(names: tuple[str, ...]) -> set[str]:
-    """The distributions and those that they need, but not for extras."""
+    """Return the distributions and all that they need without extras."""
     found, waiting = set[str](), list(names)
     while waiting:
         name = waiting.pop()
@@ -106,7 +106,7 @@ def python(site: Path, code: str, *arguments: str, folder: Path, stdin: bytes = 
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """How each command ended: its status, its output, and its errors."""
+    """Return the status, the output and the errors of each command."""
     folder = tmp_path_factory.mktemp("light")
     site = link(folder / "site", *LIGHT)
     (folder / "toy.space").write_text(TOY, encoding="utf-8")

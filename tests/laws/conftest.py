@@ -1,4 +1,4 @@
-"""What laws about counting are tried with: both ways in which a decision's branches are looked at."""
+"""Fixtures of the laws about counting: both ways to combine the branches of a decision."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the laws of the exports share: spaces that are compiled to a tool's form, and members of them."""
+"""Spaces compiled to the form of a tool, and members of them, for the laws of exports."""
 
 import os
 from pathlib import Path

@@ -264,7 +264,7 @@ class Oracle:
             self.files.append(file)
 
     def chain(self, part: Repeat, scope: Scope) -> list[Way]:
-        """So many uses as the number says, each of which is a decision of its own, also in what it is made of."""
+        """Return the chains of all numbers of uses; each use has decisions of its own."""
         home, name = scope.file.home(part.name)
         if self.is_in_chain or any(n == "none" for n, _, _ in _alternatives(home.stages[name], is_named=False)):
             raise FaultyError
@@ -498,7 +498,7 @@ def mentioned(part: Part) -> Iterator[str]:
 
 
 def _placed(address: str, taken: Mapping[str, str]) -> str:
-    """The address in the space, where what is inside a use of a chain begins with the number of uses."""
+    """Return the address in the space: inside a use of a chain it begins with the number of uses."""
     chain, bracket, _ = address.partition(".")[0].partition("[")
     return f"{chain}.{taken[chain]}.{address}" if bracket else address
 

@@ -1,4 +1,4 @@
-"""What texts of the whole language consist of, and how each part is written."""
+"""The parts of random texts of the whole language, with functions that write them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -20,7 +20,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def evaluate(text: str, values: Mapping[str, Any]) -> Any:
-    """The value of an expression; parameters without a value are NA."""
+    """Return the value of an expression; parameters without a value are NA."""
     tokens = TOKEN.findall(text)
     assert "".join(tokens) == re.sub(r'\s+(?=(?:[^"]*"[^"]*")*[^"]*$)', "", text), text
     found, rest = _level(tokens, 0, values)

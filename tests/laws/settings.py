@@ -1,4 +1,4 @@
-"""How long a law is tried."""
+"""Settings of Hypothesis for laws: the number of random cases."""
 
 from hypothesis import HealthCheck, settings
 from trying import IS_FULL

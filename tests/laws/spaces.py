@@ -166,7 +166,7 @@ def _operator(draw: st.DrawFn, draft: _Draft, name: str, path: str, key: str, de
 
 
 def _tuple(draw: st.DrawFn, draft: _Draft, path: str, key: str) -> tuple[TupleParameter, list[Hyperparameter]]:
-    """A tuple of one or two elements, or of none, perhaps beside another value; its members have no conditions yet."""
+    """Draw a tuple of at most two elements, perhaps with another value; its members have no conditions yet."""
     least, greatest = draw_integer(draw, 0, 1), draw_integer(draw, 1, 2)
     draft.left -= greatest
     element = _numbers(draw, draft.finite) if draw(BOOLEAN_STRATEGY) else _set(draw)

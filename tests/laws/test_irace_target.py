@@ -1,4 +1,4 @@
-"""The file for irace says what the space says: its conditions and forbidden combinations, evaluated as R does."""
+"""The file for irace has the members of the space: its conditions and forbidden combinations are evaluated as in R."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ DRAWS = 20
 
 
 def active(form: IraceParameters, values: dict[str, Any]) -> set[str]:
-    """The parameters whose condition holds."""
+    """Return the parameters whose condition holds."""
     several = form.parameters.values()
     return {each.name for each in several if not each.condition or evaluate(each.condition, values) is True}
 

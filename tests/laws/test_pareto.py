@@ -1,4 +1,4 @@
-"""The Pareto front consists of exactly the trials that no other one dominates."""
+"""The Pareto front consists of exactly the trials that no other trial dominates."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ NAMES = ("1 - roc_auc", "predict_latency", "fit_seconds")
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[TrialRecord]:
-    """Trials with few different values, so that many are equal; some failed, are infeasible or had fewer rows."""
+    """Draw trials of which many have equal values; some failed, are infeasible or had fewer rows."""
     names = NAMES[: draw(st.integers(2, 3))]
     found = []
     for index in range(1, draw(st.integers(0, 12)) + 1):

@@ -39,7 +39,7 @@ class Drawn:
 
 @st.composite
 def drawn_tuples(draw: st.DrawFn) -> Drawn:
-    """A tuple, maybe beside other values, with a condition, and with a constraint over its length and elements."""
+    """Draw a tuple, perhaps with other values, a condition, and a constraint on its length and elements."""
     least = draw_integer(draw, 0, 2)
     greatest = draw_integer(draw, max(least, 1), 3)
     element = draw_one(draw, sorted(ELEMENTS))
@@ -71,7 +71,7 @@ stage estimator = Net {{
 
 
 def spelled(value: Any) -> str:
-    """A value as a text writes it."""
+    """Return a value as a text writes it."""
     if isinstance(value, tuple):
         return f"({', '.join(map(spelled, value))}{',' * (len(value) == 1)})"
     return (
@@ -80,13 +80,13 @@ def spelled(value: Any) -> str:
 
 
 def value_of(space: Space, configuration: sl.Configuration) -> Any:
-    """The value that the operator gets."""
+    """Return the value that the operator gets."""
     (net,) = (each for each in operators(space.root) if isinstance(each, Operator))
     return tuple_value(net.tuples[0], Assignment.from_configuration(space, configuration))
 
 
 def exported_value(configuration: sl.Configuration) -> Any:
-    """The value that the code of a compiled space makes of a configuration."""
+    """Return the value that the code of a compiled space makes of a configuration."""
     names: dict[str, Any] = {}
     exec(f"from collections.abc import Mapping\nfrom typing import Any\n{TUPLE_OF}", names)
     given = dict(configuration)

@@ -167,7 +167,7 @@ class _Writer:
                 return self.one(parts.Permute(self.several(file, names, depth), alias), parts.Nothing())
 
     def with_chain(self, file: parts.File, library: parts.File | None) -> parts.Part:
-        """A small pipeline with a chain of two stages, or of a stage of the other file."""
+        """Return a small pipeline with a chain of two stages, or of a stage of the other file."""
         for name in ("first", "second"):
             self.left = 2
             file.stages[name] = parts.Joined(

@@ -130,7 +130,7 @@ def kill_scheduler(run: "Run") -> Fault:
 
 
 def pause_network(run: "Run") -> Fault:
-    """Pass nothing on between the command and the scheduler for some seconds."""
+    """Block the connection of the command and the scheduler for some seconds."""
     yield from wait_for_results(run, ENOUGH)
     assert run.cluster is not None
     run.cluster.proxy.is_paused = True
@@ -148,9 +148,9 @@ def set_clock(run: "Run") -> Fault:
 
 
 def wait_for_results(run: "Run", more: int) -> Fault:
-    """Yield until the user of the tool was told so many further results, or the run is over."""
-    wanted = run.told + more
-    while run.told < wanted and not run.is_over:
+    """Yield until the tool has reported so many further results to the user, or the run is over."""
+    wanted = run.reported + more
+    while run.reported < wanted and not run.is_over:
         yield
 
 

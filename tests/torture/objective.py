@@ -1,7 +1,7 @@
 """The objective that all tools minimize; it needs the standard library only.
 
 An evaluation takes some milliseconds. Its process and its end are noted in a folder, so that a fault can strike it, and
-its result can be compared with what the tool has kept. With `TORTURE_MISBEHAVES` a tenth of the trials do the worst
+its result can be compared with what the tool has stored. With `TORTURE_MISBEHAVES` a tenth of the trials do the worst
 that a trial can do.
 """
 
@@ -32,8 +32,8 @@ def evaluate(x: float) -> float:
     """Return the loss after some milliseconds, or misbehave."""
     Path(os.environ[NOTES], f"process-{os.getpid()}").touch()
     time.sleep(SECONDS)
-    if os.environ.get(MISBEHAVES) and (deed := deed_of(x)):
-        return DEEDS[deed]()
+    if os.environ.get(MISBEHAVES) and (action := misbehaviour_of(x)):
+        return ACTIONS[action]()
     note("evaluated", x)
     return loss_of(x)
 
@@ -43,10 +43,10 @@ def evaluate_configuration(configuration: Any, seed: int = 0) -> float:
     return evaluate(float(configuration["x"]))
 
 
-def deed_of(x: float) -> str:
+def misbehaviour_of(x: float) -> str:
     """Return what the trial of a number does if trials misbehave: the empty string for nine of ten."""
     number = crc32(repr(x).encode())
-    return list(DEEDS)[number // 10 % len(DEEDS)] if number % 10 == 0 else ""
+    return list(ACTIONS)[number // 10 % len(ACTIONS)] if number % 10 == 0 else ""
 
 
 def note(name: str, x: float) -> None:
@@ -92,7 +92,7 @@ def kill_the_parent() -> float:
     return 0.0
 
 
-DEEDS: Final[dict[str, Callable[[], Any]]] = {
+ACTIONS: Final[dict[str, Callable[[], Any]]] = {
     each.__name__: each
     for each in (raise_an_error, return_no_number, exit_at_once, crash, hang, allocate, kill_the_parent)
 }

@@ -44,7 +44,7 @@ def work(folder: str, trials: int, storage: str) -> None:
         lambda trial: evaluate(trial.suggest_float("x", 0, 1)),
         catch=(Exception,),
         callbacks=[
-            lambda _, trial: note("told", trial.params["x"]),
+            lambda _, trial: note("reported", trial.params["x"]),
             MaxTrialsCallback(trials, states=ENDED),
         ],
     )

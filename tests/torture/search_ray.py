@@ -18,10 +18,10 @@ class Telling(tune.Callback):
     """A callback that notes each trial that has ended."""
 
     def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        note("told", trial.config["x"])
+        note("reported", trial.config["x"])
 
     def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        note("told", trial.config["x"])
+        note("reported", trial.config["x"])
 
 
 def run(folder: str, trials: int) -> None:

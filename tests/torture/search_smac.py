@@ -16,10 +16,10 @@ LIMIT_MEGABYTES = 4_000
 
 
 class Telling(Callback):
-    """A callback that notes each result that SMAC has been told."""
+    """A callback that notes each result that SMAC reports."""
 
     def on_tell_end(self, smbo: Any, info: Any, value: Any) -> None:
-        note("told", float(info.config["x"]))
+        note("reported", float(info.config["x"]))
 
 
 def run(folder: str, trials: int, scheduler: str | None) -> None:

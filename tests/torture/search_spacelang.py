@@ -28,7 +28,7 @@ def run(folder: str, trials: int, scheduler: str | None) -> None:
         trial_limit=f"{LIMIT_SECONDS:g}s {LIMIT_MEGABYTES}MB",
         store=Path(folder, "run.db"),
         resume=True,
-        callbacks=[lambda trial: note("told", float(trial.configuration["part.x"]))],
+        callbacks=[lambda trial: note("reported", float(trial.configuration["part.x"]))],
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import psutil
 from faults import CLUSTER_FAULTS, FAULTS, Cluster
-from objective import HARNESS, MISBEHAVES, NOTES, deed_of, loss_of
+from objective import HARNESS, MISBEHAVES, NOTES, loss_of, misbehaviour_of
 
 from spacelang.testing.executors import MarkedProcesses, mark_processes
 
@@ -60,19 +60,19 @@ def tools(peers: Path) -> list[Tool]:
 
 @dataclass(frozen=True)
 class Losses:
-    """What came of a run.
+    """The counts of a run that a fault struck.
 
-    `told` is the number of results of which the user was told, `lost` how many of these are not in the storage. `kept`
-    is the number of results in the storage; the loss of `wrong` ones is not what the objective has returned, `blamed`
-    ones have failed although they did not misbehave. `wasted` evaluations have succeeded, but are not in the storage.
-    `restarts` counts sessions that ended by themselves before the end of the run, `hangs` those that had to be killed,
-    and `left` the processes that the run has left behind.
+    `reported` is the number of results that the user has seen, and `lost` how many of these are not in the storage.
+    `stored` is the number of results in the storage. The loss of `wrong` ones is not what the objective has returned;
+    `blamed` ones have failed although they did not misbehave. `wasted` evaluations have succeeded, but are not in the
+    storage. `restarts` counts sessions that ended by themselves before the end of the run, `hangs` those that had to be
+    killed, and `left` the processes that the run has left behind.
     """
 
     struck: int
-    told: int
+    reported: int
     lost: int
-    kept: int
+    stored: int
     wrong: int
     blamed: int
     wasted: int
@@ -107,17 +107,17 @@ class Run:
             self.environment |= {"LD_PRELOAD": str(clock), "CLOCK_OFFSET_FILE": str(folder / "clock")}
 
     @property
-    def told(self) -> int:
-        """The number of results of which the user was told."""
-        return len(self._numbers("told"))
+    def reported(self) -> int:
+        """The number of results that the user has seen."""
+        return len(self._numbers("reported"))
 
     @property
     def misbehaved(self) -> int:
-        """The number of trials that have misbehaved: all of them that the tool has kept or told of."""
-        return sum(bool(deed_of(x)) for x in set(self._numbers("told")))
+        """The number of trials that have misbehaved: all of them that the tool has reported."""
+        return sum(bool(misbehaviour_of(x)) for x in set(self._numbers("reported")))
 
     def perform(self) -> Losses:
-        """Run until the search is complete; return what came of it."""
+        """Run until the search is complete, and return its counts."""
         started, restarts, hangs, left = time.monotonic(), 0, 0, 0
         with mark_processes() as marked:
             try:
@@ -179,15 +179,15 @@ class Run:
         """Run the command once and return its status; None if it hung and was killed."""
         if self.cluster is not None:
             self.cluster.ensure_started()
-        self.command, before = self.start_command(), self.told
+        self.command, before = self.start_command(), self.reported
         self.sessions += 1
         known, since = before, time.monotonic()
         while (status := self.command.poll()) is None:
             next(fault, None)
             time.sleep(TICK)
-            told = self.told
-            if told > known:
-                known, since = told, time.monotonic()
+            reported = self.reported
+            if reported > known:
+                known, since = reported, time.monotonic()
             if time.monotonic() - since > (PATIENCE if known > before else START_PATIENCE):
                 for process in [psutil.Process(self.command.pid)] if self.cluster else marked():
                     with suppress(psutil.NoSuchProcess):
@@ -200,22 +200,22 @@ class Run:
         command = self._command("read", str(self.folder), *self._tool.options)
         environment = os.environ | {"PYTHONPATH": self._module_path()}
         answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        note, kept = self.note, dict[float, Any]()
+        note, stored = self.note, dict[float, Any]()
         if answer.returncode:
             note = f"the storage cannot be read: {answer.stderr.strip().splitlines()[-1]}"
         else:
-            kept = dict(json.loads(answer.stdout.splitlines()[-1]))
-        told, evaluated = self._numbers("told"), self._numbers("evaluated")
-        wasted = len(evaluated) - len({*evaluated} & {x for x, loss in kept.items() if loss is not None})
-        deeds = {x: self._fault == "10 % misbehaving trials" and deed_of(x) for x in kept}
-        successes = {x: loss for x, loss in kept.items() if loss is not None and deeds[x] != "allocate"}
+            stored = dict(json.loads(answer.stdout.splitlines()[-1]))
+        reported, evaluated = self._numbers("reported"), self._numbers("evaluated")
+        wasted = len(evaluated) - len({*evaluated} & {x for x, loss in stored.items() if loss is not None})
+        misbehaviours = {x: self._fault == "10 % misbehaving trials" and misbehaviour_of(x) for x in stored}
+        successes = {x: loss for x, loss in stored.items() if loss is not None and misbehaviours[x] != "allocate"}
         return Losses(
             struck=self.struck,
-            told=len({*told}),
-            lost=len({*told} - kept.keys()),
-            kept=len(kept),
-            wrong=sum(bool(deeds[x]) or abs(loss - loss_of(x)) > 1e-9 for x, loss in successes.items()),
-            blamed=sum(loss is None and not deeds[x] for x, loss in kept.items()),
+            reported=len({*reported}),
+            lost=len({*reported} - stored.keys()),
+            stored=len(stored),
+            wrong=sum(bool(misbehaviours[x]) or abs(loss - loss_of(x)) > 1e-9 for x, loss in successes.items()),
+            blamed=sum(loss is None and not misbehaviours[x] for x, loss in stored.items()),
             wasted=wasted,
             restarts=restarts,
             hangs=hangs,

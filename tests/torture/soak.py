@@ -100,8 +100,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def add_measurement(name: str, interface: str, options: argparse.Namespace) -> None:
     """Run a measurement in a new process and add its rows to the results, unless they are there."""
-    kept = [row for row in read_rows(options.output) if is_of(row, name, interface)]
-    if any(row["is_last"] and not row["note"].startswith("stopped") for row in kept):
+    stored = [row for row in read_rows(options.output) if is_of(row, name, interface)]
+    if any(row["is_last"] and not row["note"].startswith("stopped") for row in stored):
         return
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--trials", str(options.trials), "--measure", name, interface, folder]

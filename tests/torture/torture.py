@@ -36,7 +36,7 @@ SHOWN: Final = ("lost", "wrong", "blamed", "restarts", "hangs", "left")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Torture the chosen tools by the chosen faults, as far as the results lack them."""
+    """Run the chosen tools under the chosen faults, except those that the results already contain."""
     options = parse(arguments)
     if options.table:
         print_table(read_rows(options.output))
@@ -104,7 +104,7 @@ def compile_clock(folder: Path) -> Path:
 
 @contextmanager
 def small_disk(place: Path, *, is_wanted: bool) -> Iterator[None]:
-    """Mount a disk of `DISK_BYTES` in memory at the place, if it is wanted."""
+    """Mount a disk of `DISK_BYTES` in memory at the place, if the fault needs one."""
     if not is_wanted:
         yield
         return

@@ -48,6 +48,13 @@ def test_the_tables_of_contributing_name_files_of_the_folders_in_their_first_col
     ] == []
 
 
+@pytest.mark.parametrize(("folder", "prefix"), [("tests", "tests/"), ("tests/benchmarks", "")])
+def test_the_page_on_tests_lists_helpers_and_benchmarks(folder: str, prefix: str) -> None:
+    named = {*FILE.findall((ROOT / "tests" / "README.md").read_text(encoding="utf-8"))}
+    paths = (ROOT / folder).glob("*.py")
+    assert {f"{prefix}{path.name}" for path in paths if not path.name.startswith("test_")} <= named
+
+
 def folders(cell: str) -> list[str]:
     """Return the folders that a cell names."""
     return re.findall(r"`([a-z_/]+)/`", cell)

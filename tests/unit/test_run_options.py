@@ -216,17 +216,17 @@ def test_every_option_survives_a_resume(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_options_of_processes_survive_a_resume(tmp_path: Path) -> None:
     options = {name: OPTIONS[name] for name in APART}
-    header = stored_header_of(tmp_path / "run.db", options)
+    header = store_with(tmp_path / "run.db", options)
     found = resumed_options(header, trials=9)
     assert {name: found[name] for name in APART} == options
-    away = stored_header_of(tmp_path / "away.db", {"executor": "tcp://10.0.0.1:80"})
+    away = store_with(tmp_path / "away.db", {"executor": "tcp://10.0.0.1:80"})
     with pytest.raises(InputError, match=r"ran at `tcp://10\.0\.0\.1:80`, to which a store alone does not connect"):
         resumed_options(away, trials=9)
     assert resumed_options(away, trials=9, executor="dask")["executor"] == "dask"
 
 
-def stored_header_of(path: Path, options: dict[str, Any]) -> Path:
-    """A run of one trial, whose store has these options."""
+def store_with(path: Path, options: dict[str, Any]) -> Path:
+    """Run one trial, and return its store, which has these options."""
     data = BlackBoxData("artificial:1")
     experiment = Experiment(
         space=sl.parse(SPACE), data=data, workers=WorkerSettings(0), budget=Budget(trials=1), options=options

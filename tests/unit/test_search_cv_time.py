@@ -25,7 +25,7 @@ FEATURES, LABELS = load_iris(return_X_y=True)
 
 
 def running(budget: Budget, *, refits: bool = True) -> CrossValidatedSearch:
-    """A search that started two seconds after `fit` was called, and has evaluated one trial."""
+    """Return a search that started two seconds after `fit` was called, and has evaluated one trial."""
     splits = [*StratifiedKFold(2).split(FEATURES, LABELS)]
     table = replace(make_table(FEATURES, LABELS), splits=tuple(starmap(Split, splits)))
     space = sl.parse("stage scaler = none | StandardScaler\nstage e = GaussianNB\n")

@@ -28,12 +28,12 @@ class ErrorBar:
 
 @dataclass(frozen=True, slots=True)
 class CurveLine:
-    """The curve of a run: `number` chooses the colour, `path` is an SVG path in units, `said` describes it in words."""
+    """The curve of a run: `number` chooses the colour, `path` is an SVG path in units."""
 
     number: int
     name: str
     path: str
-    said: str
+    description: str
     rows: tuple[tuple[str, str, str], ...]
     place: float
     whisker: ErrorBar | None = None
@@ -81,7 +81,7 @@ def curves_of(runs: Sequence[tuple[int, RunData]]) -> Curves | None:
 def curve_axes(runs: Sequence[RunData]) -> tuple[TimeAxis, Axis]:
     """Return the axes of time and loss for all trials of runs.
 
-    They have no room for losses far above the others: curves leave the plot there.
+    Losses far above the others do not fit on the axis: curves leave the plot there.
     """
     curves = [run_data.run.curve for run_data in runs]
     ends = [run_data.summary.seconds for run_data in runs]
@@ -102,9 +102,9 @@ def _line(run_data: RunData, number: int, x: TimeAxis, y: Axis) -> CurveLine:
         whisker = ErrorBar(*(100 - y.position(value) for value in (score.loss, *ends) if value is not None))
     shown = evenly_spaced(curve, LINES)
     rows = [(format_seconds(each.seconds), f"{each.trial}", format_number(each.loss)) for each in shown]
-    path, said = _steps(curve, end, x, y), _description(curve, end)
+    path, description = _steps(curve, end, x, y), _description(curve, end)
     return CurveLine(
-        number, f"Run {number}: {run_data.summary.optimizer}", path, said, tuple(rows), x.position(end), whisker
+        number, f"Run {number}: {run_data.summary.optimizer}", path, description, tuple(rows), x.position(end), whisker
     )
 
 

@@ -140,7 +140,7 @@ def _columns(field: VariableColumns, fields: Sequence[VariableColumns]) -> Array
 def _permutation_importance_once(
     points: Array, ranks: Array, groups: Sequence[Array], rng: np.random.Generator
 ) -> tuple[float, Array]:
-    """Return the share of variance that a forest explains on held-out trials, and its drop for each permuted group."""
+    """Return the share of variance that a forest explains on held-out trials, and the drop per permuted group."""
     held, fitted = np.split(rng.permutation(len(points)), [round(HELD_OUT * len(points))])
     forest = Forest(TREES, FEATURES).fit(points[fitted], ranks[fitted], rng)
     asked, target = points[held], ranks[held]

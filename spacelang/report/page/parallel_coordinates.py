@@ -41,7 +41,7 @@ class ParallelAxis:
 
 @dataclass(frozen=True, slots=True)
 class ParallelPlot:
-    """The plot of some of all `trials`: a line is the heights at all axes, in percent from above."""
+    """A plot of some of the `trials` of a run. A line is a tuple of heights at all axes, in percent from the top."""
 
     axes: tuple[ParallelAxis, ...]
     best_lines: tuple[tuple[float, ...], ...]
@@ -109,9 +109,10 @@ def _axis_fields(
 def _heights(
     fields: Sequence[VariableColumns], points: Array, losses: Array, metric: LossName
 ) -> tuple[Array, ParallelAxis]:
-    """Return the heights of the lines at all axes, in percent from above, and the axis of the score: its best is below.
+    """Return the heights of the lines at all axes, in percent from the top, and the axis of the score.
 
-    The heights are those of losses, so that scores near 1 are apart if the losses are logarithmic.
+    The best score is at the bottom. Heights are computed from losses, so that a log scale of losses separates scores
+    near 1.
     """
     axis = axis_of([float(each) for each in losses])
     last = np.array([100 - axis.position(float(each)) for each in losses])

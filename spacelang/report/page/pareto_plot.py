@@ -1,4 +1,4 @@
-"""The Pareto front of a run with several objectives: plots of the first against each other one, and a table."""
+"""The Pareto front of a run: plots of the first objective against each other objective, and a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,17 +18,20 @@ from spacelang.text import count_with_noun
 
 @dataclass(frozen=True, slots=True)
 class FrontPoint:
-    """A trial of the front: its position in percent, its two scores, and its text."""
+    """A trial of the front: its position in percent, its two scores, and its description."""
 
     x: float
     y: float
     scores: tuple[float, float]
-    said: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
 class FrontPlot:
-    """Two objectives: the scores of all trials, and the front as points, and as a line if there are no others."""
+    """A plot of two objectives: all trials and the front.
+
+    `is_whole` is True if the run has no other objectives, so that the points of the front form a line.
+    """
 
     x: Axis
     x_title: str
@@ -55,14 +58,14 @@ class FrontPlot:
 class ParetoFront:
     """The plots, and the table with a row for each trial of the front: rank, trial, scores and pipeline."""
 
-    said: str
+    headline: str
     plots: tuple[FrontPlot, ...]
     scores: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 def pareto_front_view(run_data: RunData) -> ParetoFront | None:
-    """Return the front of a run; None if it has one objective, or if no trial is in the front."""
+    """Return the Pareto front of a run, or None for a run with one objective and for an empty front."""
     names, front = stored_objective_names(run_data.run.header), stored_front(run_data.run)
     if not front:
         return None
@@ -72,8 +75,8 @@ def pareto_front_view(run_data: RunData) -> ParetoFront | None:
         _plot(shown, front, (names[0], scores[0], 0), (name, scores[place], place), is_whole=len(names) == 2)
         for place, name in enumerate(names[1:], start=1)
     )
-    said = f"{count_with_noun(len(front), 'trial')} that no other one dominates in {', '.join(scores)}"
-    return ParetoFront(said, plots, tuple(scores), tuple(_rows(front, names, run_data.decisions)))
+    headline = f"{count_with_noun(len(front), 'trial')} that no other trial dominates in {', '.join(scores)}"
+    return ParetoFront(headline, plots, tuple(scores), tuple(_rows(front, names, run_data.decisions)))
 
 
 def _plot(
@@ -84,7 +87,7 @@ def _plot(
     *,
     is_whole: bool,
 ) -> FrontPlot:
-    """Return the plot of two objectives, each given by its name, the name of its score and its place."""
+    """Return the plot of two objectives, each given by its name, the name of its score and its index."""
 
     def scores(record: TrialRecord) -> tuple[float, float]:
         values = objective_values(record.trial)

@@ -35,7 +35,7 @@ PATH: Final = re.compile(r"[MHVLh0-9 .-]*")  # The characters of an SVG path
 class LiveUpdate:
     """The update settings of a page that follows its run: every `every` seconds `script` asks for a newer `version`."""
 
-    said: str
+    status: str
     version: str
     every: float
     script: str

@@ -1,4 +1,4 @@
-"""Chains, `repeat(stage, least, most)`: what they mean, and what every other part of the package makes of them."""
+"""Chains, `repeat(stage, least, most)`: their members, and their treatment by all parts of the package."""
 
 from collections import Counter
 

@@ -25,7 +25,7 @@ stage estimator = Net
 
 
 def tuple_of(space: sl.Space) -> TupleParameter:
-    """The only tuple parameter of a space."""
+    """Return the only tuple parameter of a space."""
     (found,) = (each for operator in operators(space.checked.root) for each in operator.tuples)
     return found
 

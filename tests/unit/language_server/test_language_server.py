@@ -60,7 +60,7 @@ def opened(text: str, folder: Path | None = None) -> tuple[Documents, Document]:
 
 
 def labels(text: str) -> list[str]:
-    """What completion offers at the sign `¦`, after the text without it was checked before the last line was begun."""
+    """Return the completions at the sign `¦`, after a check of the text without the line before the sign."""
     before, _, after = text.partition("¦")
     documents, document = opened(before.rpartition("\n")[0] + "\n" + after.lstrip("\n"))
     assert document.names is not None

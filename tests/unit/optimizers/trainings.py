@@ -1,4 +1,4 @@
-"""Which pipelines a search trains, on how many rows, and tables of losses to answer it from."""
+"""The pipelines that a search trains, with their numbers of rows, and tables of losses that answer it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol

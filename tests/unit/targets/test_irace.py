@@ -1,5 +1,6 @@
 """The file for irace: its lines, what becomes of constraints, and how its configurations are read."""
 
+import json
 from typing import Any
 
 import pytest
@@ -46,6 +47,18 @@ def test_a_configuration_may_be_text() -> None:
     compiled = SPACE.compile("irace")
     told = {".ID.": "7", **{name: str(value) for name, value in DEFAULT.items()}, "e.degree": "NA"}
     assert compiled.decode(told) == SPACE.default()
+
+
+def test_names_and_values_that_r_reserves_are_renamed() -> None:
+    values = ["NA", "<NA>", "NA_", "", "a, b", 'x"y', "TRUE"]
+    listed = ", ".join(map(json.dumps, values))
+    space = sl.parse(
+        f"abstract M\nstage e = M {{ a : {{{listed}}} = NA, NA_real_ : int[1, 3] = 1 when a == NA }} | GaussianNB\n"
+        'forbid e.M.a == "<NA>" and e is M'
+    )
+    form = space.compile("irace").form
+    assert form.parameters["e.a"].labels == ("NA_", "<NA>_", "NA__2", "value", "a_b", "x_y", "TRUE")
+    assert space.verify("irace", count=20).holds
 
 
 @pytest.mark.parametrize(

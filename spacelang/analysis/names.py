@@ -1,0 +1,289 @@
+"""Resolve the names in expressions to hyperparameters and decisions, with suggestions for unknown names."""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from spacelang.analysis.diagnostic_collector import DataSymbols
+from spacelang.analysis.drafts import Definition, Draft, FixedName, NameMention, Scope, stage_of
+from spacelang.diagnostics.conditions import WrongComparison
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.names import UnknownName
+from spacelang.ir.domain import (
+    DATA_SIZE_NAMES,
+    Domain,
+    describe,
+    is_bare_word,
+    literal,
+    size_of_shape,
+    spell_parameter_name,
+)
+from spacelang.ir.expr import Constant, Reference
+from spacelang.ir.space import Choice, Hyperparameter, Space, TupleParameter, Variable, element_name, length_name
+from spacelang.spelling_suggestions import nearest_name
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+
+class NameResolver:
+    """The variables of a space by the names that expressions use for them."""
+
+    def __init__(self, space: Space, draft: Draft, left_out: frozenset[str], symbols: DataSymbols) -> None:
+        """Create the table of names; stages in `left_out` can be named only by expressions inside of them."""
+        self._variables = space.variables
+        self._tuples = {each.address: each for each in space.tuples.values()}
+        self._draft = draft
+        self._left_out = left_out
+        self._symbols = symbols
+
+    def find(self, written: ast.DottedName, scope: Scope) -> Reference | Constant | Choice | Diagnostic | None:
+        """Return what a name stands for, None if its declaration is damaged, or a diagnostic if it is invalid."""
+        name = written.text
+        if name in scope.constants:
+            self.record_fixed(written, scope, written.span)
+            self._symbols.copy_mentions(scope.values[name], written.span)
+            return Constant(scope.constants[name], written.span)
+        if name in scope.operators:
+            problem = f"`{name}` is fixed to the operator `{scope.operators[name]}`"
+            return WrongComparison(written.span, problem=problem, reason="nothing to compare")
+        address = self._address(name, scope)
+        if without_index(name) in scope.dubious or self._is_dubious(address):
+            return None
+        if address in self._variables:
+            self._draft.mentions.append(NameMention(written, address))
+            return self._variable(address, written, scope)
+        if name in DATA_SIZE_NAMES:
+            return Constant(self._symbols.record_mention(name, written.span), written.span)
+        return self._tuple_diagnostic(written, scope) or self._unknown_diagnostic(written, scope)
+
+    def tuple_named(self, name: str, scope: Scope) -> TupleParameter | None:
+        """Return the tuple parameter that a name stands for, or None if it stands for something else."""
+        length = self._address(length_name(name), scope)
+        found = self._tuples.get(length.removesuffix(length_name("")))
+        return None if found is None or found.length != length else found
+
+    def _tuple_diagnostic(self, written: ast.DottedName, scope: Scope) -> Diagnostic | None:
+        """Return the diagnostic of the name of a whole tuple, or of an element that does not exist, or None."""
+        name = written.text
+        if self.tuple_named(name, scope) is not None:
+            remedy = f"name its length or an element: `length({name})`, `{element_name(name, 1)}`"
+            return WrongComparison(written.span, problem=f"`{name}` is a tuple", remedy=remedy)
+        indexed = re.fullmatch(r"(?P<whole>.+)\[(?P<number>\d+)\]", name, re.DOTALL)
+        known = None if indexed is None else self.tuple_named(indexed["whole"], scope)
+        if indexed is None or known is None:
+            return None
+        most = len(known.elements)
+        reason = f"`{indexed['whole']}` has at most {most} element{'' if most == 1 else 's'}"
+        reason = "elements are counted from 1" if indexed["number"] == "0" else reason
+        return UnknownName(written.span, name=name, reason=reason)
+
+    def definition(self, name: str, scope: Scope) -> Definition | None:
+        """Return the expression that a name stands for, or None if it stands for something else."""
+        return self._draft.definition(name, scope)
+
+    def _address(self, name: str, scope: Scope) -> str:
+        """Return the address that a name stands for; alternatives may be left out if only one address fits."""
+        address = scope.addresses.get(name) or scope.names.address(name)
+        found = () if address in self._variables else self._completions(address, scope)
+        return found[0] if len(found) == 1 else address
+
+    def _completions(self, address: str, scope: Scope) -> tuple[str, ...]:
+        """Return the addresses that become this one if alternatives are left out of them."""
+        if "." not in address:
+            return ()
+        inside = stage_of(scope.place) in self._left_out
+        return tuple(a for a in self._by_abbreviation.get(address, ()) if inside or stage_of(a) not in self._left_out)
+
+    @cached_property
+    def _by_abbreviation(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for address, variable in self._variables.items():
+            for short in self._abbreviations(address, variable):
+                found[short] = (*found.get(short, ()), address)
+        return found
+
+    def _abbreviations(self, address: str, variable: Variable) -> Iterator[str]:
+        """Yield the address with alternatives left out, unless the word after one could be read as another one."""
+        whole, shorter = address, [address]
+        for decision, branch in reversed(variable.owners):
+            beginning = f"{decision}.{branch}."
+            choice = self._variables[decision].node
+            rest = whole.removeprefix(beginning)
+            assert isinstance(choice, Choice)
+            if rest != whole and rest.split(".", 1)[0] not in choice.branch_indices.keys() - {branch}:
+                shorter += [f"{decision}.{each.removeprefix(beginning)}" for each in shorter]
+        yield from shorter[1:]
+
+    def record_branches(self, written: ast.DottedName, choice: Choice, branches: tuple[str, ...]) -> None:
+        """Record that a name in a test of a decision stands for some of its alternatives."""
+        self._draft.mentions.append(NameMention(written, choice.address, branches))
+
+    def record_definition(self, written: ast.DottedName, definition: Definition) -> None:
+        """Record that a name stands for an expression."""
+        self._draft.mentions.append(NameMention(written, definition=definition.name.span))
+
+    def copy_mentions(self, expression: ast.Expression, place: ast.Expression) -> None:
+        """Record that an expression stands for another one, so that it mentions the same symbols of the data."""
+        self._symbols.copy_mentions(expression.span, place.span)
+
+    def record_fixed(self, written: ast.DottedName, scope: Scope, place: Span) -> None:
+        """Record the value that a name is fixed to, which explains why an expression at `place` cannot change."""
+        name = written.text
+        value = literal(scope.constants[name]) if name in scope.constants else scope.operators[name]
+        self._draft.fixings[place] = FixedName(name, value, scope.fixed.get(name))
+        self._draft.mentions.append(NameMention(written, definition=scope.fixed.get(name)))
+
+    def _variable(self, address: str, written: ast.DottedName, scope: Scope) -> Reference | Choice | Diagnostic:
+        stage = stage_of(address)
+        if stage in self._left_out and stage_of(scope.place) not in self._left_out:
+            remedy = f"add `{stage}` to the `pipeline` line"
+            reason = "this stage is not part of the pipeline"
+            return UnknownName(written.span, name=written.text, reason=reason, remedy=remedy)
+        node = self._variables[address].node
+        return Reference(address, written.span) if isinstance(node, Hyperparameter) else node
+
+    def ambiguous_uses(self, name: str, scope: Scope) -> tuple[str, ...]:
+        """Return the uses of a stage that a name may refer to if there are several, else an empty tuple."""
+        if name in scope.addresses or name in scope.constants:
+            return ()
+        # Uses in stages outside the pipeline cannot be meant.
+        several = tuple(use for use in scope.names.ambiguous_uses(name) if use not in self._left_out)
+        return several if len(several) > 1 else ()
+
+    def is_known(self, name: str, scope: Scope) -> bool:
+        """Return True if a name stands for something that could be read."""
+        known = name in scope.addresses or name in scope.constants or name in scope.operators
+        return known or self.definition(name, scope) is not None or self._address(name, scope) in self._variables
+
+    def is_nested_operator(self, name: str, scope: Scope) -> bool:
+        """Return True if a name stands for an operator, or a choice of operators, that is the value of a parameter."""
+        return name in scope.operators or (
+            name not in scope.constants and self._address(name, scope) in self._draft.nested
+        )
+
+    def is_incompletely_read(self, name: str, scope: Scope) -> bool:
+        """Return True if a name is declared but was not read completely, so that it causes no more errors."""
+        return without_index(name) in scope.dubious or self._is_dubious(
+            scope.addresses.get(name) or scope.names.address(name)
+        )
+
+    def has_incomplete_names(self, scope: Scope) -> bool:
+        """Return True if something that an expression may name was not read completely."""
+        return bool(scope.dubious or self._draft.dubious)
+
+    def _is_dubious(self, address: str) -> bool:
+        words = without_index(address).split(".")
+        dubious = self._draft.dubious
+        return any(".".join(words[: place + 1]) in dubious for place in range(len(words)))
+
+    def domain(self, address: str) -> Domain:
+        """Return the domain of the hyperparameter at an address."""
+        node = self._variables[address].hyperparameter
+        return node.domain
+
+    def written_domain(self, address: str) -> str:
+        """Return the domain of the hyperparameter at an address as its author wrote it."""
+        return self._draft.domains.get(address) or describe(self.domain(address))
+
+    def _unknown_diagnostic(self, written: ast.DottedName, scope: Scope) -> UnknownName:
+        name = written.text
+        use = self._wrong_use_diagnostic(written, scope)
+        if use is not None:
+            return use
+        several = self._completions(scope.names.address(name), scope)
+        if len(several) > 1:
+            reason = "several alternatives contain this name"
+            remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
+            return UnknownName(written.span, name=name, reason=reason, remedy=remedy)
+        near = size_of_shape(name) or self._near(name, scope)
+        module = scope.names.module
+        if module is not None and name in module.values:
+            # A hyperparameter or `let` that could not be read.
+            near = None
+        if near is not None and not all(map(is_bare_word, near.split("."))):
+            near = spell_parameter_name(near) if near in scope.addresses or near in scope.constants else None
+        stages = [word for word in self._next_words[""] if word not in self._left_out and not self._is_var(word)]
+        listed = ", ".join(f"`{stage}`" for stage in stages[:12])
+        remedy = f"the stages are {listed}" if len(stages) > 1 else f"the only stage is {listed}"
+        says_nothing = stage_of(name) in self._next_words[""] or not 0 < len(stages) <= 12
+        return UnknownName(written.span, name=name, near=near, remedy=None if says_nothing else remedy)
+
+    def _wrong_use_diagnostic(self, written: ast.DottedName, scope: Scope) -> UnknownName | None:
+        """Return the diagnostic for a use that a chain does not have, or for a part of a chain without a use."""
+        first = stage_of(scope.names.address(written.text))
+        name, bracket, _ = first.partition("[")
+        chain = self._draft.chains.get(name)
+        if chain is None:
+            reason = "only chains, `repeat(stage, least, most)`, have uses with a number"
+            is_wrong = bracket and name in self._variables
+            return UnknownName(written.span, name=written.text, reason=reason) if is_wrong else None
+        uses = ", ".join(f"`{use.address}`" for use in chain.uses)
+        if bracket and first not in self._variables:
+            return UnknownName(written.span, name=written.text, remedy=f"the uses of the chain are {uses}")
+        if not bracket and len(written.words) > 1:
+            rest = ".".join(word.text for word in written.words[1:])
+            remedy = f"name a use of the chain, such as `{chain.uses[0].address}.{rest}`"
+            return UnknownName(written.span, name=written.text, remedy=remedy)
+        return None
+
+    def _is_var(self, address: str) -> bool:
+        """Return True if the address is that of a hyperparameter."""
+        return address in self._variables and isinstance(self._variables[address].node, Hyperparameter)
+
+    def _near(self, name: str, scope: Scope) -> str | None:
+        words = name.split(".")
+        if len(words) == 1:
+            flat = self._by_key.get(name.replace("__", "."))
+            near = nearest_name(
+                name,
+                [
+                    *scope.addresses,
+                    *scope.constants,
+                    *scope.definitions,
+                    *self._draft.lets_in(scope),
+                    *self._next_words[""],
+                ],
+            )
+            return flat or self._by_name.get(name) or near
+        if name in self._by_ending:
+            return self._by_ending[name]
+        if name in self._by_key:
+            # The key `stage.parameter`, as configurations print it, of a parameter with the name of an alternative.
+            return self._by_key[name]
+        address = ""
+        for word in words:
+            below = self._next_words.get(address, {})
+            found = word if word in below else nearest_name(word, below)
+            if found is None:
+                return None
+            address = f"{address}.{found}" if address else found
+        return address if address in self._variables else None
+
+    @cached_property
+    def _by_key(self) -> dict[str, str]:
+        return {variable.key: address for address, variable in reversed([*self._variables.items()])}
+
+    @cached_property
+    def _by_ending(self) -> dict[str, str]:
+        """The addresses by their last two words, an alternative and a name, as other languages write them."""
+        found = reversed([*self._variables])
+        return {".".join(words[-2:]): address for address in found if len(words := address.split(".")) > 2}
+
+    @cached_property
+    def _by_name(self) -> dict[str, str]:
+        return {address.rsplit(".", 1)[-1]: address for address in reversed([*self._variables]) if "." in address}
+
+    @cached_property
+    def _next_words(self) -> dict[str, dict[str, None]]:
+        """The words that may follow each beginning of an address."""
+        found: dict[str, dict[str, None]] = {"": {}}
+        for address in self._variables:
+            words = address.split(".")
+            for place, word in enumerate(words):
+                found.setdefault(".".join(words[:place]), {})[word] = None
+        return found
+
+
+def without_index(name: str) -> str:
+    """Return a name without the index at its end, if it has one."""
+    return re.sub(r"\[\d+\]$", "", name)

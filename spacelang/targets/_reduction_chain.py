@@ -122,7 +122,7 @@ def build_questions(
 def build_report(
     chain: Questions, keeps: PreservationTable, findings: Iterable[_lowering.Finding] = ()
 ) -> tuple[_lowering.ReportEntry, ...]:
-    """Return the report on a chain: the worst verdict of its reductions at each place, and further findings."""
+    """Return the report on a chain: the worst verdict of its reductions at each place, and the given findings."""
     return _lowering.make_report(chain.space, keeps, [*findings_of(chain, keeps), *findings])
 
 

@@ -1,4 +1,4 @@
-"""The command as a user starts it: in a process of its own, or in this one where the heavy imports shall be shared."""
+"""Commands as a user starts them, in new processes or in forks of a process that has imported everything."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from preloaded import ONE_THREAD, Attended, Command, Preloaded, Wanted
 from spacelang.runtime.executors._processes.zygote_connection import MARKER_VARIABLE, ZygoteConnection
 
 TIMEOUT = 100.0
-"""Seconds after which a command has hung; none needs more than a few."""
+"""The seconds after which a command is considered to hang; none needs more than a few."""
 
 TOY = """\
 space toy "A toy"
@@ -40,7 +40,7 @@ WRONG = "space wrong\nstage estimator = GausianNB\n"
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Without what the user of this machine has set for colours, encodings and catalogues."""
+    """Return the environment without the settings of this user for colours, encodings and catalogues."""
     personal = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "PYTHONIOENCODING", "PYTHONWARNINGS", "XDG_DATA_HOME")
     return {name: value for name, value in os.environ.items() if name not in personal} | more
 
@@ -70,13 +70,13 @@ def preloaded() -> Preloaded:
 
 
 def zygote(link: ZygoteConnection, files: dict[str, int]) -> Attended:
-    """A zygote that is forked where everything is imported, in the place of `ZygoteConnection._start_process`."""
+    """Fork a zygote from a process that has imported everything; it replaces `ZygoteConnection._start_process`."""
     environment = {**os.environ, **ONE_THREAD, MARKER_VARIABLE: link._marker}
     return preloaded().zygote(Wanted(str(Path.cwd()), environment, list(sys.path)), **files)
 
 
 class Going:
-    """A command, or code that calls one, that goes on in a fork, as `subprocess.Popen` shows those that it has started.
+    """A running command, or code that calls one, in a fork, with the interface of `subprocess.Popen`.
 
     There is one at a time, and no other command meanwhile.
     """
@@ -101,7 +101,7 @@ class Going:
         assert self.poll(TIMEOUT) is not None
 
     def poll(self, seconds: float = 0.0) -> int | None:
-        """How it has ended, once it has; None where that takes longer."""
+        """Return the exit status; None if the command has not ended after some seconds."""
         if self.returncode is None:
             self.returncode = preloaded().ended(seconds)
         return self.returncode
@@ -111,14 +111,14 @@ class Going:
             os.kill(self.pid, number)
 
     def communicate(self) -> tuple[str, str]:
-        """What it writes until it ends; of a stream that was closed, nothing."""
+        """Return its output and errors until it ends; empty for a closed stream."""
         assert self.poll(TIMEOUT) is not None, "it hangs"
         out, err = ("" if each.closed else each.read() for each in (self.stdout, self.stderr))
         return out, err
 
 
 def killed(*arguments: str, folder: Path, when: Callable[[], bool]) -> None:
-    """Kill a command, which tells nobody anything, as soon as it is time, unless it ends before."""
+    """Kill a command as soon as `when` returns True, unless it ends before."""
     with Path(os.devnull).open("r+b", buffering=0) as nothing:
         child = preloaded().begin(Command([*arguments], str(folder), environment()), [nothing.fileno()] * 3)
     ends = time.monotonic() + TIMEOUT
@@ -146,7 +146,7 @@ def started(*arguments: str | bytes, folder: Path, stdin: str, code: str | None)
 
 
 def document(ended: subprocess.CompletedProcess[str], status: int = 0) -> Any:
-    """The one JSON document on standard output of a command that ended with this status."""
+    """Return the only JSON document in the output of a command that ended with this status."""
     assert ended.returncode == status, ended.stderr
     assert ended.stdout.count("\n") == 1
     return json.loads(ended.stdout)

@@ -1,4 +1,4 @@
-"""Where pytest finds this file it puts the folder on the path: helper modules of all tests lie beside it."""
+"""Fixtures, and the selection of tests in the reduced form. Pytest adds this folder to the path, for helper modules."""
 
 import gc
 import signal
@@ -9,13 +9,13 @@ import pytest
 from hypothesis import settings
 from trying import IS_FULL, few
 
-# Who starts the tests in the background has some signals ignored, and all that they start would inherit that.
+# A shell that starts the tests in the background ignores some signals, and child processes would inherit that.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
-# Here every run draws the same, so that a change fails by what it changes; with SPACELANG_FULL each run draws anew. No
-# case has a deadline: what a busy machine is slow at is right all the same.
+# The reduced form draws the same cases in every run, so that a failure is due to the change; with SPACELANG_FULL each
+# run draws new ones. No case has a deadline, because a busy machine may be slow.
 settings.register_profile("reproducible", derandomize=not IS_FULL, deadline=None, max_examples=few())
 settings.load_profile("reproducible")
 
@@ -29,18 +29,18 @@ TAKING_TURNS = {
     "name": "TestBounding::test_a_",
     "branches": "",
 }
-"""Parameters that take turns, each in the tests that have this in their names."""
+"""Parameters that take turns, with a part of the names of the tests in which they do."""
 AMONG_TESTS = {"branches"}
-"""Those that take turns among tests, too: a test that has no other parameter is tried with one value of these."""
+"""Parameters of which a test without other parameters also gets only one value."""
 
 
 OBJECTS_BETWEEN_COLLECTIONS = 5000
-"""Python looks for circles of garbage after 700 new objects: an eighth of what tests in this process took."""
+"""The threshold of the garbage collector; with Python's 700 it took an eighth of the time of the tests."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Thousands of tests, and all that they import, are no garbage: they are looked at neither meanwhile nor later."""
+    """Collect without garbage collections, and exempt the thousands of tests and their modules from later ones."""
     gc.disable()
     try:
         return (yield)
@@ -52,16 +52,16 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.fixture
 def quick_zygotes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a search in this process starts to evaluate trials is forked off one that has imported what it needs.
+    """Fork the zygotes of searches from a process that has already imported everything.
 
-    For tests that are about searches, not about zygotes: three quarters of such a test are imports of scikit-learn.
+    For tests of searches, not of zygotes: otherwise three quarters of their time are imports of scikit-learn.
     """
     start_quickly(monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def quick_zygotes_of_all() -> Iterator[None]:
-    """The same for a file whose tests share executors."""
+    """Do the same as `quick_zygotes` for a module whose tests share executors."""
     with pytest.MonkeyPatch.context() as patch:
         start_quickly(patch)
         yield
@@ -76,15 +76,15 @@ def start_quickly(patch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What the reduced form has of all tests: those that are marked `full` are left out.
+    """Select the tests of the reduced form: those that are marked `full` are left out.
 
-    Parameters that take turns have for each combination of the others one of their values, drawn the same in every run.
+    A parameter that takes turns has one value for each combination of the others, the same in every run.
     """
     if IS_FULL:
         return
     taking = [_taking_turns(item) for item in items]
     numbers = _Numbers()
-    places = [numbers.of(item) for item in items]  # of all, before it is known how many values there are
+    places = [numbers.of(item) for item in items]  # numbers all values, which the loop counts
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item, parameters, place in zip(items, taking, places, strict=True):
@@ -96,18 +96,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class _Numbers:
-    """The values of each parameter of a test, numbered as they appear; what pytest numbers may be whole cases."""
+    """Numbers of the values of each parameter of a test, in the order of their appearance."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], dict[int, int]] = {}
 
     def of(self, item: pytest.Item) -> Mapping[str, int]:
-        """Which value of each parameter a case has."""
+        """Return the numbers of the values of a case, by parameter."""
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         return {each: self._number(_name(item), each, id(value)) for each, value in parameters.items()}
 
     def values(self, item: pytest.Item, parameter: str) -> int:
-        """How many values of a parameter have appeared."""
+        """Return the number of different values of a parameter so far."""
         return len(self._known[_name(item), parameter])
 
     def _number(self, name: str, parameter: str, value: int) -> int:
@@ -120,7 +120,7 @@ def _name(item: pytest.Item) -> str:
 
 
 def _taking_turns(item: pytest.Item) -> list[str]:
-    """The parameters of a test that take turns; none where there would be no other, but for `AMONG_TESTS`."""
+    """Return the parameters of a test that take turns; none if it has no others, except those of `AMONG_TESTS`."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     marked = [mark.args[0] for mark in item.iter_markers("takes_turns")]
     taking = [*marked, *(each for each, part in TAKING_TURNS.items() if part in _name(item))]
@@ -129,7 +129,10 @@ def _taking_turns(item: pytest.Item) -> list[str]:
 
 
 def _has_its_turn(item: pytest.Item, places: Mapping[str, int], values: Mapping[str, int]) -> bool:
-    """Whether each of some parameters, which have so many values, has the one that is drawn for the others."""
+    """Return True if each parameter that takes turns has the value that is drawn for the other parameters.
+
+    `values` are the parameters that take turns, with their numbers of values.
+    """
     others = sorted(each for each in places.items() if each[0] not in values)
     drawn = {each: crc32(repr((_name(item), each, others)).encode()) % number for each, number in values.items()}
     return all(places[each] == place for each, place in drawn.items())

@@ -1,11 +1,11 @@
-"""Commands in forks of a process that has imported what they need: seconds of imports are paid for once, not each time.
+"""Commands in forks of a process that has imported what they need, so that seconds of imports are spent only once.
 
-So are the zygotes of searches that tests make in their own process, where they ask for it (`conftest.py`).
+The zygotes of searches are also forked from it, in tests with the fixture `quick_zygotes` (`conftest.py`).
 
-What a fork does not show is whether a command imports all that it needs, whether anything depends on the order of sets,
-which all forks have in common, and what Python says while it takes its modules apart: tests of these start a process
-afresh. (`multiprocessing` has a server of forks, too, but its processes have no streams of their own, and what was
-registered for their end is not done.)
+A fork does not show whether a command imports all that it needs, whether a result depends on the order of sets,
+which is the same in all forks, and what Python prints while it destroys modules: tests of these start a new process.
+(The fork server of `multiprocessing` is no alternative: its processes have no streams of their own and run no
+exit functions.)
 """
 
 import atexit
@@ -42,25 +42,25 @@ HEAVY: Final = (
     *("sklearn.feature_selection", "sklearn.linear_model", "sklearn.model_selection", "sklearn.naive_bayes"),
     *("sklearn.neighbors", "sklearn.neural_network", "sklearn.pipeline", "sklearn.svm", "sklearn.tree"),
 )
-"""What commands import of others; none of it starts a thread that a fork would lack."""
+"""Third-party modules that commands import; none of them starts a thread, which a fork would lack."""
 
 ABSENT: Final = ("__main__", "dask", "_dask", "testing")
-"""What of the package is not imported: it starts threads, or is no command's."""
+"""Modules of the package that are not imported: they start threads, or no command needs them."""
 
 ONE_THREAD: Final = dict.fromkeys(LIBRARIES, "1")
-"""What a command that runs trials sets by itself, before it imports anything."""
+"""The variables that a command that runs trials sets before it imports anything."""
 
 COMMAND: Final = b"!"
 ZYGOTE: Final = b"n"
-"""What is asked for."""
+"""A request."""
 
 NUMBER: Final = Struct("i")
-"""What is answered: which process a command has become, and how that has ended."""
+"""An answer: the process of a command, and its exit status."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """`python -m spacelang ARGUMENTS`, or `python -c CODE ARGUMENTS`: where it is started, with which environment."""
+    """`python -m spacelang ARGUMENTS` or `python -c CODE ARGUMENTS`, with its folder and its environment."""
 
     arguments: list[str]
     folder: str
@@ -70,7 +70,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A zygote: where it is started, with which environment, and what its `main` is given but for descriptors."""
+    """A zygote with its folder, its environment, and the arguments of its `main` except descriptors."""
 
     folder: str
     environment: Mapping[str, str]
@@ -78,7 +78,7 @@ class Wanted:
 
 
 class Attended:
-    """A zygote, as `subprocess.Popen` shows those that it has started."""
+    """A zygote with the interface of `subprocess.Popen`."""
 
     def __init__(self, news: int) -> None:
         self._news = news
@@ -104,7 +104,7 @@ class Attended:
 
 
 class Preloaded:
-    """A process that forks one command after the other, and zygotes; it ends with the process that has started it."""
+    """A process that forks commands, one at a time, and zygotes; it ends with the process that started it."""
 
     def __init__(self) -> None:
         self._control, theirs = socket.socketpair()
@@ -123,12 +123,12 @@ class Preloaded:
         self._process.wait()
 
     def begin(self, command: Command, streams: list[int]) -> int:
-        """The process that becomes a command, with these descriptors; it is waited for before there is another."""
+        """Start a command with these descriptors, and return its process; it must end before the next one starts."""
         self._ask(COMMAND, astuple(command), streams)
         return self._heard()
 
     def zygote(self, wanted: Wanted, control: int, lifeline: int, payload: int) -> Attended:
-        """A zygote with these descriptors; there may be others."""
+        """Start a zygote with these descriptors; several may run at the same time."""
         news, told = os.pipe()
         self._ask(ZYGOTE, astuple(wanted), [control, lifeline, payload, told])
         os.close(told)
@@ -139,11 +139,11 @@ class Preloaded:
         self._control.sendall(pickle.dumps(wanted))
 
     def ended(self, seconds: float) -> int | None:
-        """The status of the command that was begun, once it has one; None where that takes longer."""
+        """Return the exit status of the started command; None if it has not ended after some seconds."""
         return self._heard() if select.select([self._control], [], [], seconds)[0] else None
 
     def run(self, command: Command, stdin: bytes, timeout: float) -> tuple[int, bytes, bytes]:
-        """The status of a command, and what it wrote; raises TimeoutExpired."""
+        """Run a command, and return its exit status and its output; raise TimeoutExpired."""
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             given.write(stdin)
             given.seek(0)
@@ -166,7 +166,7 @@ def content(file: IO[bytes]) -> bytes:
 
 
 def serve(control: socket.socket) -> str | None:
-    """Fork until nobody can ask for any more. Returns in each fork, once it is in place, the code that it is to run."""
+    """Fork until the connection is closed; in each fork, return the code that it has to run."""
     asked = control.makefile("rb")
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 4)
@@ -193,7 +193,7 @@ def serve(control: socket.socket) -> str | None:
 
 
 def attend(wanted: Wanted, descriptors: list[int]) -> NoReturn:
-    """Have a child of nobody fork the zygote, and tell which process it has become, and how that has ended."""
+    """Fork the zygote from an orphaned process, and report its process and its exit status."""
     *given, told = descriptors
     if os.fork():
         os._exit(0)
@@ -203,7 +203,7 @@ def attend(wanted: Wanted, descriptors: list[int]) -> NoReturn:
         be_as_a_fresh_zygote(wanted)
         zygote.main(*given)
     for descriptor in given:
-        os.close(descriptor)  # it is by these that the zygote knows whether its coordinator lives
+        os.close(descriptor)  # the zygote learns from these descriptors when its coordinator ends
     os.write(told, NUMBER.pack(child))
     _, ended = os.waitpid(child, 0)
     with suppress(BrokenPipeError):
@@ -225,11 +225,11 @@ def be_as_a_fresh_zygote(wanted: Wanted) -> None:
 
 
 def become(command: Command, streams: list[int]) -> None:
-    """Be where a process would be that has just been started; nothing was read or written before."""
+    """Set up the fork like a process that has just started; nothing was read or written before."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    # Python asks but once whether there is a way back in a stream, and there was in others.
+    # Python checks only once whether a stream is seekable, and the streams of other forks were.
     sys.stdout = sys.__stdout__ = afresh(sys.stdout)
     sys.stderr = sys.__stderr__ = afresh(sys.stderr, buffering=1)
     os.chdir(command.folder)
@@ -244,7 +244,7 @@ def afresh(stream: TextIO, buffering: int = -1) -> TextIO:
 
 
 def status(code: str | None) -> int:
-    """What the command, or the code, ends with."""
+    """Run the command or the code, and return its exit status."""
     try:
         if code is None:
             runpy.run_module("spacelang", run_name="__main__", alter_sys=True)
@@ -257,7 +257,7 @@ def status(code: str | None) -> int:
 
 
 def end(code: int) -> NoReturn:
-    """Do what Python does at an end, but for taking apart thousands of modules, which are those of all forks."""
+    """Finalize like Python at exit, but without destroying thousands of modules, which all forks share."""
     threading._shutdown()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -266,7 +266,7 @@ def end(code: int) -> NoReturn:
 
 
 def warm_up() -> None:
-    """Have libraries do what they do once in a process, and remember."""
+    """Make libraries do what they do once per process and cache."""
     from sklearn.datasets import load_iris
     from sklearn.dummy import DummyClassifier
     from sklearn.model_selection import cross_val_score
@@ -276,14 +276,14 @@ def warm_up() -> None:
     from threadpoolctl import ThreadpoolController
 
     current_versions()
-    ThreadpoolController()  # where the hundreds of libraries lie that it looks through in each run
+    ThreadpoolController()  # finds the hundreds of loaded libraries, which takes time in each run
     iris = load_iris(as_frame=True)
     for learner in (DummyClassifier(), make_pipeline(StandardScaler(), DecisionTreeClassifier())):
         cross_val_score(learner, iris.data, iris.target.astype(str), scoring="balanced_accuracy", cv=2)
 
 
 def load() -> None:
-    """Import what commands do, read the grammar, and fit a first pipeline."""
+    """Import everything that commands need, read the grammar, and fit a first pipeline."""
     for name in HEAVY:
         import_module(name)
     for module in walk_packages(spacelang.__path__, "spacelang."):
@@ -291,7 +291,7 @@ def load() -> None:
             import_module(module.name)
     parse(Source("some.space", "stage e = GaussianNB\n"))
     warm_up()
-    # What the collector does not visit it does not write to: such pages are not copied for each fork.
+    # The garbage collector does not write to frozen objects, so their memory pages are not copied for each fork.
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""How often laws are tried."""
+"""The number of random cases per law."""
 
 import os
 from typing import Final
@@ -6,9 +6,9 @@ from typing import Final
 IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
 
 FEW: Final = 10
-"""Cases are tried of a law in the reduced form, at most."""
+"""The largest number of cases of a law in the reduced form."""
 
 
 def few(cases: int = 100) -> int:
-    """So many cases where tests run in full, else at most `FEW`."""
+    """Return the number of cases in the full form, and at most `FEW` of them in the reduced form."""
     return cases if IS_FULL else min(cases, FEW)

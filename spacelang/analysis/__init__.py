@@ -34,7 +34,7 @@ class TextNames:
     """The names of a text, for editors: its files and catalogues, its variables, and the names in its expressions.
 
     `variables` are the decisions and hyperparameters of all readable stages by address. `mentions` are the names in
-    expressions, each with what it stands for.
+    expressions, each with its meaning.
     """
 
     module: modules.Module

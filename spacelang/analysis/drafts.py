@@ -150,9 +150,9 @@ class FixedName:
 
 @frozen
 class NameMention:
-    """A name in an expression and what it stands for.
+    """A name in an expression and its meaning.
 
-    It is a variable (by its `address`), some of its branches, or something else that is declared at `definition`.
+    The name means a variable (by its `address`), some of its branches, or the declaration at `definition`.
     """
 
     written: ast.DottedName

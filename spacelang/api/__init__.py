@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from spacelang.api.ask_tell import AskAndTell, Suggestion, ask_and_tell
     from spacelang.api.experiment import Experiment
     from spacelang.api.final_fits import RefitError
-    from spacelang.api.result import NoSuccessError, Result
+    from spacelang.api.no_success import NoSuccessError
+    from spacelang.api.result import Result
     from spacelang.api.run_search import search
     from spacelang.api.several_objectives import SeveralObjectivesError
     from spacelang.api.space import ImportedSpace, Space, SpaceError, import_space, load, load_for_data, parse
@@ -16,7 +17,8 @@ _HOMES = {
     **dict.fromkeys(("AskAndTell", "Suggestion", "ask_and_tell"), "ask_tell"),
     "Experiment": "experiment",
     "RefitError": "final_fits",
-    **dict.fromkeys(("NoSuccessError", "Result"), "result"),
+    "NoSuccessError": "no_success",
+    "Result": "result",
     "search": "run_search",
     "SeveralObjectivesError": "several_objectives",
 }

@@ -15,6 +15,8 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.solver.counting import Structures
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
     from spacelang.ir.space import Space
     from spacelang.targets._draw_distances import DrawDistances
     from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry, Target
@@ -132,7 +134,6 @@ def verify(
     from spacelang.sampling.sampler import Sampler
     from spacelang.solver.defaults import default_configuration
     from spacelang.solver.numbering import ConfigurationNumbers
-    from spacelang.targets._draw_distances import draw_distances
 
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
@@ -166,24 +167,46 @@ def verify(
             lambda each: "" if form.accepts(each) else _case_text(each),
         ),
     ]
-    declared = getattr(type(form.origin[0]), "random_draws", None) if form.origin and draws else None
     distances = None
-    if declared is not None and all(law.holds for law in laws):
-        members = [form.decode(encoding) for encoding in form.sample(draws, rng)]
-        distances = draw_distances(declared, members, structures, form, rng)
-        undeclared = distances.undeclared_distances
-        if undeclared or not distances.large_distances:
-            apart = ", ".join(f"the shares of {key} differ by {found:.3f}" for key, found in undeclared.items())
-            laws.append(LawCheck("random draws follow the law of the space", draws, apart))
-    decisions, found = {decision.key for decision in space.decisions}, set()
-    for encoding in drawn:
-        with suppress(Exception):  # the first two laws report it
-            configuration = form.decode(encoding)
-            found.add(tuple(sorted((key, configuration[key]) for key in decisions & configuration.keys())))
+    if draws and all(law.holds for law in laws):
+        distances, of_draws = _check_random_draws(form, structures, draws, rng)
+        laws += of_draws
+    number_drawn = _count_structures(form, space, drawn)
     kept: dict[str, tuple[str, ...]] = {}
     for entry in form.report:
         kept[entry.status.value] = (*kept.get(entry.status.value, ()), f"{entry.construct}{entry.lines_text}")
-    return Verification(tuple(laws), is_all, (len(found), structures.count), kept, distances)
+    return Verification(tuple(laws), is_all, (number_drawn, structures.count), kept, distances)
+
+
+def _check_random_draws(
+    form: "LoweringResult[Any, Any]", structures: "Structures", draws: int, rng: "Generator"
+) -> "tuple[DrawDistances | None, list[LawCheck]]":
+    """Compare random draws with the law of the space; None and no law if no library draws for the target.
+
+    There is no law either if the draws differ, but only where the target declares the reason.
+    """
+    from spacelang.targets._draw_distances import draw_distances
+
+    declared = getattr(type(form.origin[0]), "random_draws", None) if form.origin else None
+    if declared is None:
+        return None, []
+    members = [form.decode(encoding) for encoding in form.sample(draws, rng)]
+    found = draw_distances(declared, members, structures, form, rng)
+    undeclared = found.undeclared_distances
+    if found.large_distances and not undeclared:
+        return found, []
+    apart = ", ".join(f"the shares of {key} differ by {by:.3f}" for key, by in undeclared.items())
+    return found, [LawCheck("random draws follow the law of the space", draws, apart)]
+
+
+def _count_structures(form: "LoweringResult[Any, Any]", space: "Space", encodings: Iterable[Any]) -> int:
+    """Return the number of different structures among encodings, without those that cannot be decoded."""
+    decisions, found = {decision.key for decision in space.decisions}, set()
+    for encoding in encodings:
+        with suppress(Exception):  # the laws report it
+            configuration = form.decode(encoding)
+            found.add(tuple(sorted((key, configuration[key]) for key in decisions & configuration.keys())))
+    return len(found)
 
 
 def _check_law(name: str, cases: Sequence[Any], broken_by: Callable[[Any], str]) -> LawCheck:

@@ -1,10 +1,11 @@
 """The fits on all rows after a search: of the best pipeline and of an ensemble, and the error if none succeeds."""
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.execution import make_executor
 from spacelang.errors import PicklableError
@@ -52,7 +53,7 @@ class FinalFits:
         objective, workers = self.refittable, self.workers
         if objective is None:
             message = f"`{self.objective.facts.name}` has no data to fit a pipeline on"
-            raise InputError(message, "`space.build(result.best_configuration)` returns the unfitted pipeline")
+            raise InputError(message, "`space.build(configuration)` returns the unfitted pipeline of a configuration")
         return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
 
     def fit_best(self, executor: "Executor", answer_time: "RunDeadline | None" = None) -> "FinalFit":
@@ -68,6 +69,13 @@ class FinalFits:
         if self.store is not None:
             store_score(self.store, found)
         return found
+
+    def fit_trial(self, record: "TrialRecord") -> "FinalFit":
+        """Return the final fit of the pipeline of a trial; raises RefitError."""
+        outcome = replace(self.outcome, records=(record,), incumbent=record)
+        alone = replace(self, outcome=outcome, store=None)
+        with alone.new_executor() as executor:
+            return check_final_fit(alone.fit_best(executor))
 
     def predict_held_out_rows(self, records: "Sequence[TrialRecord]") -> "dict[int, npt.NDArray[Any]]":
         """Evaluate trials again for their predictions for the held-out rows, by trial number; some may have none."""
@@ -128,6 +136,37 @@ class RefitError(PicklableError):
                 message = f"none of the {number} members of the ensemble can be fitted on all rows: {reasons}"
         super().__init__(message)
         self.passed_over = passed_over
+
+
+SHOWN_FRAME: Final = 5  # Warnings are shown at the line that accesses a property of the result, five frames above
+
+
+def check_final_fit(found: "FinalFit") -> "FinalFit":
+    """Return a final fit; warns if better pipelines failed, raises RefitError if all did."""
+    if found.record is None:
+        raise RefitError(found.skipped)
+    if found.skipped:
+        message = (
+            "the best pipeline cannot be fitted on all rows,"
+            f" trial {found.record.index} is used instead: {failures_text(found.skipped)}"
+        )
+        warnings.warn(message, stacklevel=SHOWN_FRAME)
+    return found
+
+
+def check_ensemble(found: "Ensemble") -> "Ensemble | None":
+    """Return an ensemble, or None if there was no time for any member; warns of members that failed.
+
+    Raises RefitError if all members failed.
+    """
+    if not found.members and not found.left_out:
+        return None
+    if not found.members:
+        raise RefitError(found.left_out, members=True)
+    if found.left_out:
+        what = "some members of the ensemble cannot be fitted on all rows; their votes go to the others"
+        warnings.warn(f"{what}: {failures_text(found.left_out)}", stacklevel=SHOWN_FRAME)
+    return found
 
 
 def store_score(store: Path, finale: "FinalFit") -> None:

@@ -1,7 +1,6 @@
-"""The result of a search: tables of its trials, the best pipeline, the ensemble, and errors if there is none."""
+"""The result of a search: tables of its trials, the best pipeline, the ensemble, and views of the run."""
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import Experiment
-from spacelang.api.final_fits import FinalFits, RefitError, failures_text
+from spacelang.api.final_fits import FinalFits, check_ensemble, check_final_fit
 from spacelang.api.several_objectives import check_single_objective, front_of, record_of_trial
 from spacelang.deprecation import renamed_attributes
-from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.objective import HasPositiveClass, ObjectiveInfo, objective_names
+from spacelang.runtime.objective import ObjectiveInfo, objective_names, positive_class_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,49 +24,13 @@ if TYPE_CHECKING:
     from spacelang.api.result_views import ResultViews
     from spacelang.ir.trial import TestScore
     from spacelang.report.page.inline_page import InlinePage
-    from spacelang.report.reprs import Row
     from spacelang.report.search_coverage import SearchCoverage
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
     from spacelang.runtime.history import Outcome
-    from spacelang.runtime.objective import PositiveClass
     from spacelang.runtime.pipelines import PipelineInput
     from spacelang.runtime.run_deadline import RunDeadline
-
-
-class NoSuccessError(PicklableError):
-    """No trial of a search succeeded: `result` has the trials and why they failed."""
-
-    def __init__(self, result: "Result") -> None:
-        super().__init__(_no_success_message(result.outcome))
-        self.result = result
-
-
-def positive_class_of(objective: "ObjectiveInfo") -> "PositiveClass | None":
-    """Return the positive class of the scorers that evaluate a single class; None if there are none, or no data."""
-    return objective.positive_class if isinstance(objective, HasPositiveClass) else None
-
-
-def check_success(result: "Result") -> "Result":
-    """Return the result itself; raises NoSuccessError if no trial succeeded."""
-    if result.outcome.best is None:
-        raise NoSuccessError(result)
-    return result
-
-
-def _no_success_message(outcome: "Outcome") -> str:
-    from spacelang.report.trial_results import count_failures_by_reason, most_frequent
-
-    if not outcome.records:
-        causes = {"interrupted": "the search was interrupted", "stopped": "a callback stopped the search"}
-        cause = causes.get(outcome.ended, "the budget was used up")
-        return f"no trial succeeded: {cause} before the first one finished"
-    if len(outcome.records) == 1:
-        return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
-    shown, _ = most_frequent(count_failures_by_reason(outcome.records))
-    reasons = "; ".join(f"{count} x {reason}" for reason, count in shown)
-    return f"no trial succeeded: all {len(outcome.records)} trials failed: {reasons}"
 
 
 @renamed_attributes(assembled_by="with_ensemble", tested_by="with_final_fit")
@@ -95,28 +57,22 @@ class Result:
     def __repr__(self) -> str:
         from spacelang.report.reprs import front_text, result_text
 
-        if names := objective_names(self.objective):
-            return front_text(front_of(self.outcome, self.objective), names, self._order, self._rows)
-        return result_text(self.outcome, self.objective.metric, self._rows)
+        return self._show(front_text, result_text)
 
     def _repr_html_(self) -> str:
         from spacelang.report.reprs import front_html, result_html
 
-        if names := objective_names(self.objective):
-            return front_html(front_of(self.outcome, self.objective), names, self._order, self._rows)
-        return result_html(self.outcome, self.objective.metric, self._rows)
+        return self._show(front_html, result_html)
 
-    @property
-    def _order(self) -> list[str]:
-        return [choice.key for choice in self.searched.space.decisions]
-
-    @property
-    def _rows(self) -> "Sequence[Row]":
+    def _show(self, show_front: Callable[..., str], show_best: Callable[..., str]) -> str:
         from spacelang.report.reprs import result_rows
 
-        return result_rows(
-            self.outcome, self.searched, self.store, self.experiment.chosen, positive_class_of(self.objective)
-        )
+        positive = positive_class_of(self.objective)
+        rows = result_rows(self.outcome, self.searched, self.store, self.experiment.chosen, positive)
+        if names := objective_names(self.objective):
+            order = [choice.key for choice in self.searched.space.decisions]
+            return show_front(front_of(self.outcome, self.objective), names, order, rows)
+        return show_best(self.outcome, self.objective.metric, rows)
 
     @property
     def best_configuration(self) -> Configuration | None:
@@ -125,8 +81,7 @@ class Result:
         It is the incumbent if there is one. Otherwise it is of a lower fidelity, or it violates a bound.
         """
         check_single_objective(self.objective)
-        best = self.outcome.best
-        return None if best is None else best.trial.request.configuration
+        return None if (best := self.outcome.best) is None else best.trial.request.configuration
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -153,14 +108,7 @@ class Result:
         Raises ValueError if there is no such trial or if it failed, RefitError if the pipeline cannot be fitted, and
         the runtime's InputError without data.
         """
-        chosen = record_of_trial(self.outcome, trial)
-        alone = replace(self.outcome, records=(chosen,), incumbent=chosen)
-        fits = FinalFits(alone, self.objective, self.experiment.workers, self.form, None)
-        with fits.new_executor() as executor:
-            found = fits.fit_best(executor)
-        if found.record is None:
-            raise RefitError(found.skipped)
-        return found.pipeline
+        return self.final_fits.fit_trial(record_of_trial(self.outcome, trial)).pipeline
 
     @property
     def hyperparameters(self) -> str:
@@ -191,8 +139,7 @@ class Result:
     def loss(self) -> float | None:
         """The loss of the incumbent on the held-out rows. Raises SeveralObjectivesError if there are several."""
         check_single_objective(self.objective)
-        best = self.outcome.best
-        return None if best is None else best.trial.loss
+        return None if (best := self.outcome.best) is None else best.trial.loss
 
     @property
     def score(self) -> float | None:
@@ -252,9 +199,8 @@ class Result:
         all rows are dropped with a warning; their votes are shared among the others.
 
         None if no ensemble was requested, no trial succeeded, or the time did not suffice for any member; without a
-        given space also if there is no possible member. Raises
-        RefitError if no member can be fitted, and the runtime's InputError if there is no possible member or no worker
-        can be started.
+        given space also if there is no possible member. Raises RefitError if no member can be fitted, and the runtime's
+        InputError if there is no possible member or no worker can be started.
         """
         return None if self._fitted_ensemble is None else self._fitted_ensemble.estimator
 
@@ -295,14 +241,7 @@ class Result:
                 if self.experiment.has_default_ensemble:
                     return None
                 raise
-        if not found.members and not found.left_out:
-            return None  # there was no time for any member
-        if not found.members:
-            raise RefitError(found.left_out, members=True)
-        if found.left_out:
-            what = "some members of the ensemble cannot be fitted on all rows; their votes go to the others"
-            warnings.warn(f"{what}: {failures_text(found.left_out)}", stacklevel=3)
-        return found
+        return check_ensemble(found)
 
     def with_ensemble(self, executor: "Executor", answer_time: "RunDeadline | None" = None) -> "Result":
         """Return the result with the ensemble fitted now, if one is requested, within the time of the run.
@@ -357,15 +296,7 @@ class Result:
         if found is None:
             with self.final_fits.new_executor() as executor:
                 found = self.final_fits.fit_best(executor)
-        if found.record is None:
-            raise RefitError(found.skipped)
-        if found.skipped:
-            message = (
-                "the best pipeline cannot be fitted on all rows,"
-                f" trial {found.record.index} is used instead: {failures_text(found.skipped)}"
-            )
-            warnings.warn(message, stacklevel=3)
-        return found
+        return check_final_fit(found)
 
     @property
     def final_fits(self) -> FinalFits:
@@ -375,8 +306,7 @@ class Result:
     @property
     def is_feasible(self) -> bool:
         """True if the incumbent satisfies all constraints of the task; False without an incumbent."""
-        best = self.outcome.best
-        return best is not None and best.trial.is_feasible
+        return (best := self.outcome.best) is not None and best.trial.is_feasible
 
     @property
     def feasible_share(self) -> float | None:
@@ -392,15 +322,9 @@ class Result:
         bound of the task has a column `constraint.NAME`, each recorded metric `metric.NAME`, and each decision and
         hyperparameter `param_KEY`, missing where it is inactive. See spacelang/api/README.md, "Trials".
         """
-        from spacelang.runtime.storage.trial_columns import trials_frame
+        from spacelang.api.result_tables import trials_table
 
-        recorded = (name.removeprefix("metric.") for name in self.objective.recorded if name.startswith("metric."))
-        return trials_frame(
-            self.outcome.records,
-            bounds=[bound.name for bound in self.objective.bounds],
-            metrics=recorded,
-            objectives=[each.formula for each in objective_names(self.objective)],
-        )
+        return trials_table(self.outcome, self.objective)
 
     def plot(self, kind: str | None = None, axes: "Axes | None" = None) -> "Axes":
         """Draw a plot of the run with matplotlib (extra `plots`) on `axes`, or in a new figure; return its axes.
@@ -461,8 +385,7 @@ class Result:
         if trial in self.kept:
             return self.kept[trial]
         if self.store is None:
-            found = next((each for each in self.outcome.records if each.index == trial), None)
-            return None if found is None else found.trial.predictions
+            return next((each.trial.predictions for each in self.outcome.records if each.index == trial), None)
         from spacelang.runtime.storage.store import Store
 
         with Store.read(self.store) as run:
@@ -471,8 +394,7 @@ class Result:
     @property
     def incumbent(self) -> "pd.DataFrame":
         """A table of the incumbent over time: seconds, number of the trial as in `trials`, loss."""
-        import pandas as pd
+        from spacelang.api.result_tables import incumbent_table
 
         check_single_objective(self.objective)
-        points = [(point.seconds, point.trial, point.loss) for point in self.outcome.curve]
-        return pd.DataFrame(points, columns=["seconds", "trial", "loss"])
+        return incumbent_table(self.outcome)

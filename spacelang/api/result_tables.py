@@ -9,7 +9,7 @@ import pandas as pd
 from spacelang.api.final_fits import FinalFits
 from spacelang.report.front_lines import score_names
 from spacelang.runtime.final_fit import rank_candidates
-from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo
+from spacelang.runtime.objective import EnsembleObjective, ObjectiveInfo, objective_names
 from spacelang.runtime.storage.trial_columns import trials_frame
 
 if TYPE_CHECKING:
@@ -44,6 +44,23 @@ def leaderboard(
     found = pd.concat([scored[["score", "low", "high", "loss"]], shown.reset_index()], axis=1)
     found.index = pd.RangeIndex(1, len(found) + 1, name="rank")
     return found[["trial", *found.columns.drop("trial")]].rename_axis(columns=metric.score_name)
+
+
+def trials_table(outcome: "Outcome", objective: ObjectiveInfo) -> pd.DataFrame:
+    """Return the table of `Result.trials`."""
+    recorded = (name.removeprefix("metric.") for name in objective.recorded if name.startswith("metric."))
+    return trials_frame(
+        outcome.records,
+        bounds=[bound.name for bound in objective.bounds],
+        metrics=recorded,
+        objectives=[each.formula for each in objective_names(objective)],
+    )
+
+
+def incumbent_table(outcome: "Outcome") -> pd.DataFrame:
+    """Return the table of `Result.incumbent`."""
+    points = [(point.seconds, point.trial, point.loss) for point in outcome.curve]
+    return pd.DataFrame(points, columns=["seconds", "trial", "loss"])
 
 
 def front_table(front: "Sequence[TrialRecord]", names: "Sequence[LossName]") -> pd.DataFrame:

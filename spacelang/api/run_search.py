@@ -12,7 +12,8 @@ from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.execution import ensemble_votes, unenforced_limits_warning, worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields, run_time_limit
 from spacelang.api.experiment_run import run_experiment
-from spacelang.api.result import Result, check_success, positive_class_of
+from spacelang.api.no_success import check_success
+from spacelang.api.result import Result
 from spacelang.api.run_options import RunOptions, SearchOptions, accept_options, options_of
 from spacelang.api.search_data import (
     BlackBoxData,
@@ -26,6 +27,7 @@ from spacelang.api.stored_spaces import choose_resumed_space
 from spacelang.errors import remedy_in_python
 from spacelang.ir.validation import group_column, parse_validation
 from spacelang.runtime.budget import Budget, parse_duration
+from spacelang.runtime.objective import positive_class_of
 
 if TYPE_CHECKING:
     from spacelang.ir.loss_name import LossName

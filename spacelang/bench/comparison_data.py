@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spacelang.api.experiment import Experiment, PreparedExperiment, check_rungs
 from spacelang.api.experiment_run import run_experiment
-from spacelang.api.result import Result, positive_class_of
+from spacelang.api.result import Result
 from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.several_objectives import refuse_several_objectives
 from spacelang.api.space import Space
@@ -23,7 +23,7 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, split_outside_brackets
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.history import EndReason
-from spacelang.runtime.objective import Refittable
+from spacelang.runtime.objective import Refittable, positive_class_of
 from spacelang.runtime.storage.data_reference import TABLE_PREFIX
 from spacelang.runtime.storage.header import DataFacts, space_identity
 

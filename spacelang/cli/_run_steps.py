@@ -82,9 +82,9 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
 def prepare(experiment: "Experiment") -> "PreparedExperiment":
     """Return the experiment with its data read; prints warnings, the positive class and what is not searched."""
     from spacelang.api.experiment import check_rungs
-    from spacelang.api.result import positive_class_of
     from spacelang.api.search_data import split_warnings
     from spacelang.api.several_objectives import check_objectives
+    from spacelang.runtime.objective import positive_class_of
 
     prepared = experiment.prepare()
     print_diagnostics(prepared.space.warnings)
@@ -189,11 +189,10 @@ def run_search(
 
 def run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a run that its summary needs besides the outcome."""
-    from spacelang.api.result import positive_class_of
     from spacelang.optimizers import equal_seeds_sentence
     from spacelang.report.held_out_interval import summarize_held_out_rows
     from spacelang.report.run_facts import RunFacts
-    from spacelang.runtime.objective import objective_names
+    from spacelang.runtime.objective import objective_names, positive_class_of
     from spacelang.runtime.storage.store import Store
     from spacelang.targets.mosaic import tree_order
 

@@ -235,7 +235,7 @@ class TooManyPermutedSteps(Diagnostic):
 
 
 class InvalidChain(Diagnostic):
-    """A chain `repeat(stage, least, most)` is not what the language allows.
+    """A chain `repeat(stage, least, most)` is invalid.
 
     A chain uses one stage a variable number of times in a row, each time with alternatives and hyperparameters of its
     own:

@@ -35,7 +35,7 @@ class Goal:
 
 
 class Cost(StrEnum):
-    """A quantity of a pipeline that can be minimized beside scores."""
+    """A quantity of a pipeline that can be minimized in addition to scores."""
 
     LATENCY = "predict_latency"  # The prediction time in seconds per row
     SIZE = "pickled_size"  # The size of the pickled fitted pipeline in bytes
@@ -44,7 +44,7 @@ class Cost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CostGoal:
-    """A cost to minimize beside the score of a task."""
+    """A cost to minimize in addition to the score of a task."""
 
     measure: Cost
     span: Span = field(default=NO_SPAN, compare=False, repr=False)

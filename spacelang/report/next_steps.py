@@ -85,8 +85,8 @@ def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None,
 def allow_options(header: "RunHeader", trusted: Collection[str] = ()) -> str:
     """Return the options `--allow` of a run, each with a space before it.
 
-    The store may be foreign: it does not choose what a pasted line imports. Only packages that have a catalogue here
-    and those in `trusted` are named; for another one the user has to fill in its name.
+    The store may be foreign, so it must not decide what a pasted command imports. Only packages
+    with a bundled catalogue and those in `trusted` are named. The user has to fill in the names of others.
     """
     known = {*BUNDLED, *trusted}
     return "".join(f" --allow {name if name in known else PACKAGE}" for name in allowed_packages(header))

@@ -41,10 +41,6 @@ class Budget:
         """Return the budget of a search that nothing precedes or follows: both limits on seconds are limits on it."""
         return Budget(self.smaller_seconds_limit, self.trials)
 
-    def is_exhausted(self, seconds: float, trials: int, reserve: float = 0.0) -> bool:
-        """Return True if no further evaluation may start after this many seconds and trials (see `seconds_left`)."""
-        return self.seconds_left(seconds, reserve) == 0 or (self.trials is not None and trials >= self.trials)
-
     def seconds_left(self, seconds: float, reserve: float = 0.0) -> float | None:
         """Return the seconds that are left for the search after this many seconds; None without a limit.
 

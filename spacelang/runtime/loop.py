@@ -155,12 +155,9 @@ class Dispatcher:
             self.running[self.history.cache_key(job.work)] = _StartedJob(job, free[0], self.history.now())
             self.executor.start(free[0], job)
 
-    def _reserved_seconds(self) -> float:
-        """Return the seconds of the time until the answer that the search cannot use."""
-        return 0.0 if self.answer_time is None else self.answer_time.seconds_without_search
-
     def _seconds_left(self) -> float | None:
-        return self.budget.seconds_left(self.history.now(), self._reserved_seconds())
+        reserve = 0.0 if self.answer_time is None else self.answer_time.seconds_without_search
+        return self.budget.seconds_left(self.history.now(), reserve)
 
     def _trials_left(self) -> int | None:
         left = self.budget.trials_left(self.history.reported_trials)
@@ -274,13 +271,12 @@ class Dispatcher:
 
     def _is_over(self) -> bool:
         """Return True if the budget is exhausted and every trial that ended within it was reported."""
-        is_spent = self.budget.trials_left(self.history.reported_trials) == 0
-        if is_spent and all(each.is_speculative for each in self.history.trials_to_replay):
+        are_trials_used_up = self.budget.trials_left(self.history.reported_trials) == 0
+        if are_trials_used_up and all(each.is_speculative for each in self.history.trials_to_replay):
             return True  # the remaining ones are speculative: they are stored when the run is closed
         if self.history.trials_to_replay:
             return False
-        spent = self.history.now(), self.history.reported_trials, self._reserved_seconds()
-        return not self._finished_jobs and self.budget.is_exhausted(*spent)
+        return not self._finished_jobs and self._seconds_left() == 0
 
 
 @dataclass(frozen=True, slots=True)

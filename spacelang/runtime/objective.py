@@ -117,6 +117,11 @@ class HasPositiveClass(Protocol):
         """The class that binary scorers of the loss, metrics or bounds refer to; None without such scorers."""
 
 
+def positive_class_of(objective: ObjectiveInfo) -> PositiveClass | None:
+    """Return the positive class of the scorers that evaluate a single class; None if there are none, or no data."""
+    return objective.positive_class if isinstance(objective, HasPositiveClass) else None
+
+
 @runtime_checkable
 class HasSeveralObjectives(Protocol):
     """A protocol for objectives that may have several values to minimize, of which the loss is the first."""

@@ -52,7 +52,7 @@ class SimplexRegion:
     is_approximate = False
 
     def __init__(self, widths: Array) -> None:
-        """Take the largest share of each range, which it has where all others have their least values."""
+        """Take the largest share of each range: its share if all others have their least values."""
         self._widths = widths
         self.mass = float(np.prod(widths / np.arange(1, len(widths) + 1)))
 

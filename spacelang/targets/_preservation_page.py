@@ -51,9 +51,10 @@ The module for `sklearn` also has an `Estimator` for the searches of scikit-lear
 
 `spacelang compile SPACE --target irace -o parameters.txt` writes a file for irace 4. Before irace 4, put the lines
 below `[forbidden]` into a file of their own (`forbiddenFile`) and `digits` into the scenario, and remove both sections.
-Constraints are forbidden combinations if at least a tenth of irace's draws satisfy them; otherwise, further parameters
-say in which case a variable is. `decode` takes a configuration of irace, also with numbers as text. The parts of the
-file are tried with irace 3.5 (`tests/benchmarks/irace_files.py`), its sections, which irace 4 has, are not.
+Constraints are forbidden combinations if at least a tenth of irace's draws satisfy them; otherwise, additional
+categorical parameters choose among the allowed cases. `decode` takes a configuration of irace, also with numbers as
+text. Parameters, conditions and forbidden combinations were tested with irace 3.5
+(`tests/benchmarks/irace_files.py`). The sections, which only irace 4 reads, were not.
 
 The result of `compile` is pickled as the space and its target, and compiled again when it is unpickled.
 

@@ -62,7 +62,7 @@ def _is_log_grid(part: SimpleDomain) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Configspace:
-    """A ConfigSpace object and its JSON: decisions are categoricals, what is below an alternative is conditional.
+    """A ConfigSpace object and its JSON: decisions are categoricals, variables below an alternative are conditional.
 
     The JSON document contains that of ConfigSpace under `configuration_space`. Saved in a file of its own,
     `ConfigurationSpace.from_json(path)` reads it (`jq .configuration_space compiled.json > space.json`).

@@ -78,13 +78,13 @@ class Hyperopt:
         **preserved_by_reductions(accepts, "`hp.choice`"),
         Construct.FLOATS: (exact("`hp.uniform`"),),
         Construct.INTEGERS: (
-            exact("`hp.quniform` with half a unit more at both ends, so that all are drawn alike"),
+            exact("`hp.quniform` widened by half a unit at both ends, so that all integers are equally likely"),
             _lowering.OVERSIZED,
         ),
         Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, clipped where rounding leaves the bounds"),),
         Construct.SETS: (exact("`hp.choice` among the values"),),
         Construct.CONDITIONS: (
-            rewritten("`scope.switch` on what was drawn: a hyperparameter is drawn only where its condition holds"),
+            rewritten("`scope.switch` on drawn values: a hyperparameter is drawn only where its condition holds"),
             BELOW_CHOICES,
             TOO_ENTANGLED,
         ),

@@ -58,7 +58,7 @@ MAX_DOMAIN_WIDTH: Final = 40  # The maximum width of the column of domains in th
 TRIED: Final = 200  # The number of draws that decide whether constraints can be forbidden combinations
 MIN_SHARE: Final = 0.1
 """The minimum share of draws that satisfy all constraints: irace gives up after 100 forbidden draws in a row."""
-UNFOLDED: Final = rewritten("conditions on additional categorical parameters, one for each set of cases")
+UNFOLDED: Final = rewritten("conditions on additional categorical parameters that choose among cases")
 FORBIDDEN: Final = exact("a forbidden combination")
 
 

@@ -29,8 +29,9 @@ def searched(deeds: Iterable[str], **options: Any) -> Result:
 @pytest.mark.usefixtures("quick_zygotes")
 def test_a_winner_that_dies_on_all_rows_is_passed_over() -> None:
     result = searched(["segfault", "lock", "one_way", "well"], trial_limit="20s")
-    with pytest.warns(UserWarning, match=r"trial \d+ is used instead: .*SIGSEGV"):
+    with pytest.warns(UserWarning, match=r"trial \d+ is used instead: .*SIGSEGV") as warned:
         pipeline = result.best_pipeline
+    assert warned[0].filename == __file__, "the warning is shown where the pipeline is asked for"
     assert pipeline[-1].deed == "well"
     assert pipeline is result.best_pipeline
     said = [(each.record.trial.request.configuration["e.deed"], each.reason) for each in result.passed_over]

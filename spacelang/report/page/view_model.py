@@ -55,8 +55,8 @@ class RunView:
     front: ParetoFront | None
     curve: Curves | None
     ranking: tuple[RankedPipeline, ...]
-    on_intervals: str
-    kept_there: tuple[str, ...]
+    interval_note: str
+    test_constraint_notes: tuple[str, ...]
     importance: Importances | None
     parallel: ParallelPlot | None
     tree: StructureTree | None
@@ -119,8 +119,8 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
         front=front,
         curve=curve_of(run_data, number),
         ranking=ranking(run_data) if front is None else (),
-        on_intervals=" ".join(_interval_notes(run_data)),
-        kept_there=describe_test_constraints(run_data),
+        interval_note=" ".join(_interval_notes(run_data)),
+        test_constraint_notes=describe_test_constraints(run_data),
         importance=importance,
         parallel=parallel_plot(run_data, importance),
         tree=tree_of_decisions(run_data),

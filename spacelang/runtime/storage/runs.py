@@ -129,9 +129,9 @@ def name_candidates(space: str, now: datetime) -> Iterator[str]:
 
 
 def is_unrelated_file(path: Path) -> bool:
-    """Return True for a file that is neither a store nor, by its suffix, the possible remains of one.
+    """Return True for a file that is neither a store nor, judging by its suffix, a damaged store.
 
-    Hidden files, the companions of SQLite, and what is no regular file are unrelated, too.
+    Hidden files, files that SQLite writes next to a store, and anything but regular files are unrelated, too.
     """
     if path.name.startswith(".") or path.name.endswith(COMPANION_SUFFIXES) or not path.is_file():
         return True

@@ -13,6 +13,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Context
 from spacelang.ir.value import Value
+from spacelang.reductions.domains import MemberIndexReduction
 from spacelang.reductions.space_questions import DrawnPiece, FixedPiece, Piece, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, ValueSwitch, inner_parts
 from spacelang.solver.domain_cells import distinguished_cells, join_pieces
@@ -148,8 +149,16 @@ class DrawnValueTests:
         return part
 
     def _value(self, free: FreeHyperparameter) -> py.Code:
+        """Return the code of the value of a hyperparameter, not of the index that is drawn for it."""
         (piece,) = self._questions.draws[id(free)].pieces
-        return py.LiteralNode(piece.value) if isinstance(piece, FixedPiece) else self._number_code(piece)
+        if isinstance(piece, FixedPiece):
+            return py.LiteralNode(piece.value)
+        number = self._number_code(piece)
+        match piece.reduction:
+            case MemberIndexReduction(part=Grid() as part):
+                return py.grid_member_code(part, number)
+            case _:
+                return number
 
     def _index(self, name: str, count: int, shares: Sequence[float] | None = None) -> py.Code:
         """Return the code that draws the index of a choice."""

@@ -34,12 +34,12 @@ def test_budgets_that_allow_nothing(seconds, trials):
         Budget(seconds, trials)
 
 
-def test_a_budget_is_exhausted_by_whichever_limit_comes_first():
-    budget = Budget(seconds=10, trials=3)
-    assert not budget.is_exhausted(9.99, 2)
-    assert budget.is_exhausted(10, 0)
-    assert budget.is_exhausted(0, 3)
-    assert not Budget().is_exhausted(1e9, 10**9)
+def test_what_is_left_of_a_budget():
+    budget = Budget(seconds=10, trials=3, answer_seconds=20)
+    assert [budget.seconds_left(each) for each in (0, 9.5, 10, 11)] == [10, 0.5, 0, 0]
+    assert [budget.seconds_left(each, 15) for each in (0, 4, 5, 6)] == [5, 1, 0, 0]
+    assert [budget.trials_left(each) for each in (0, 3, 4)] == [3, 0, 0]
+    assert (Budget().seconds_left(1e9), Budget().trials_left(10**9)) == (None, None)
 
 
 @pytest.mark.parametrize(

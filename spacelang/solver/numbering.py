@@ -35,7 +35,7 @@ class ConfigurationNumbers:
     """A bijection between the configurations of a finite space and the numbers from 0 to count - 1."""
 
     def __init__(self, structures: Structures) -> None:
-        """Number the configurations; raise ValueError, with the reason, if they cannot be numbered."""
+        """Prepare the numbers; raise ValueError, with the reason, if they cannot be numbered."""
         self._space = structures.space
         solver = Solver(structures.model, CountWeights())
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]

@@ -200,7 +200,7 @@ class _Check:
         )
 
     def _narrowed(self, ends: tuple[float, float], legal: NumberRange | None) -> tuple[float, float]:
-        """Return the ends of an interval, without what the constraints exclude below and above the legal values."""
+        """Return the ends of an interval, narrowed if constraints exclude its values outside of the legal range."""
         if legal is None:
             return ends
         below = Compare("<", self._expression, Constant(legal.lower))

@@ -182,7 +182,7 @@ class Space(CachedPropertyMixin):
         """Return the configuration with a number from 0 to `configurations` - 1.
 
         The order is that of `solver/numbering.py`. Raises IndexError for another number, and ValueError with the reason
-        if configurations cannot be counted.
+        if configurations cannot be numbered; some that cannot be numbered are counted.
         """
         check_argument_types(number=number)
         return self._numbers.configuration_at(index(number))
@@ -190,7 +190,7 @@ class Space(CachedPropertyMixin):
     def rank(self, configuration: Mapping[str, Any]) -> int:
         """Return the number of a configuration, the inverse of `configuration`.
 
-        Raises ValueError with the reason if it is not a member or configurations cannot be counted.
+        Raises ValueError with the reason if it is not a member or configurations cannot be numbered.
         """
         return self._numbers.number_of(self._member(configuration))
 

@@ -146,7 +146,7 @@ class RefusedConstruct(Diagnostic):
     code = "SL901"
     MESSAGE = "the target `{target}` cannot represent this: {construct}"
     LABEL = "{reason}"
-    HELPS = ("choose another target, or rewrite the line",)
+    HELPS = ("choose another target, or rewrite the line, such as by ranges with fewer values (`step`)",)
 
     target: str
     construct: str

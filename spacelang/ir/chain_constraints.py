@@ -68,12 +68,17 @@ def merge_constraints(space: Space, without: Collection[RangeBound] = ()) -> tup
     """
     left_out = {id(rule) for bound in without for rule in bound.constraints}
     constraints = tuple(rule for rule in space.constraints if id(rule) not in left_out)
-    if not space.chains:
-        return constraints
+    for chain in sorted(space.chains):
+        constraints = _merge_numbers(constraints, chain, space)
+    return constraints
+
+
+def _merge_numbers(constraints: Sequence[Constraint], chain: str, space: Space) -> tuple[Constraint, ...]:
+    """Return constraints, with those merged that differ only in the number of uses of one chain."""
     found: list[_Group | Constraint] = []
     groups: dict[_Group, dict[int, Constraint]] = {}
     for constraint in constraints:
-        parts = _parts(constraint, space.chains)
+        parts = _parts(constraint, chain)
         if parts is None:
             found.append(constraint)
             continue
@@ -84,13 +89,13 @@ def merge_constraints(space: Space, without: Collection[RangeBound] = ()) -> tup
     return tuple(each if isinstance(each, Constraint) else _merge_group(each, groups[each], space) for each in found)
 
 
-def _parts(constraint: Constraint, chains: Collection[str]) -> tuple[_Group, int, Expr] | None:
-    """Return the group, the number of uses and the core of a constraint on one chain; None for any other constraint."""
+def _parts(constraint: Constraint, chain: str) -> tuple[_Group, int, Expr] | None:
+    """Return the group, the number of uses and the core of a constraint on the uses of a chain; None for any other."""
     addresses = mentioned_addresses(constraint.expression)
-    numbers = {known for address in addresses if (known := number_of_uses(address, chains)) is not None}
+    numbers = {known[1] for address in addresses if (known := number_of_uses(address, (chain,))) is not None}
     if len(numbers) != 1:
         return None
-    ((chain, number),) = numbers
+    (number,) = numbers
     core = _without_test(constraint, chain, number)
     names = {address: name_in_expressions(address, (chain,)) for address in addresses}
     return (chain, constraint.forbidden, rename_addresses(core, names)), number, core

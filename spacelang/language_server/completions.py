@@ -233,7 +233,7 @@ class _Completer:
         return next((brace for brace in reversed(self._cursor.braces) if not brace.is_set), None)
 
     def _siblings(self) -> Iterator[types.CompletionItem]:
-        """Yield the names of the body that the cursor is in, but for the member whose domain or value it is in."""
+        """Yield the names in the body around the cursor, except that of the member around the cursor."""
         given = self._body.members if self._body is not None else ()
         owner = self._cursor.owner.rpartition(".")[2]
         known = [address.split(".") for address in self._variables]

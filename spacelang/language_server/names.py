@@ -107,7 +107,7 @@ class _NameCollector:
         self._names = names
         self._modules = all_modules(names.module)
         self._found: list[Occurrence] = []
-        self._aliases: dict[str, Symbol] = {}  # Names after `as` of further uses of stages
+        self._aliases: dict[str, Symbol] = {}  # Names after `as` of further uses of stages, and of chains
         self._mentioned = {mention.written.span for mention in names.mentions}
 
     def collect(self) -> Iterator[Occurrence]:
@@ -125,6 +125,11 @@ class _NameCollector:
 
     def _declare(self, kind: SymbolKind, word: ast.Word, operator: str = "") -> None:
         self._add(word.span, Symbol(kind, word.text, word.span, operator))
+
+    def _declare_alias(self, alias: ast.Word) -> None:
+        """Collect the name of a further use of a stage, or of a chain."""
+        self._aliases[alias.text] = Symbol(SymbolKind.STAGE, alias.text, alias.span)
+        self._declare(SymbolKind.STAGE, alias)
 
     # ---- syntax trees
 
@@ -160,6 +165,8 @@ class _NameCollector:
         match node:
             case ast.Stage():
                 self._declare(SymbolKind.STAGE, node.name)
+            case ast.Parenthesised(part=ast.Repeat(), alias=ast.Word() as alias):
+                self._declare_alias(alias)
             case ast.ParameterGroup():
                 self._declare(SymbolKind.GROUP, node.name)
                 return ""
@@ -222,8 +229,7 @@ class _NameCollector:
         if rest in home.stages:
             self._refer(last.span, SymbolKind.STAGE, home.stages[rest].name)
             if node.alias is not None:
-                self._aliases[node.alias.text] = Symbol(SymbolKind.STAGE, node.alias.text, node.alias.span)
-                self._declare(SymbolKind.STAGE, node.alias)
+                self._declare_alias(node.alias)
         elif rest in home.imports:
             self._import_reference(last, home)
         else:
@@ -282,11 +288,11 @@ class _NameCollector:
     def _path(self, words: Sequence[ast.Word], variable: Variable) -> None:
         """Collect the words of a path to a variable; words for the alternatives around it may be left out."""
         symbols = [*self._symbols_along(variable)]
-        last = self._aliases.get(words[-1].text) or symbols.pop()
+        last = self._alias(words[-1]) or symbols.pop()
         self._add(_span_of_name(words[-1], last), last)
         for word in words[:-1]:
-            if word.text in self._aliases:
-                self._add(word.span, self._aliases[word.text])
+            if (alias := self._alias(word)) is not None:
+                self._add(_span_of_name(word, alias), alias)
                 continue
             place = next((i for i, symbol in enumerate(symbols) if _is_named(word, symbol)), None)
             if place is not None:
@@ -296,6 +302,10 @@ class _NameCollector:
                 module = next((each for each in self._modules if each.source is word.span.source), None)
                 if module is not None:
                     self._import_reference(word, module)
+
+    def _alias(self, word: ast.Word) -> Symbol | None:
+        """Return the further use of a stage, or the chain, that a word names by a name after `as`."""
+        return next((alias for alias in self._aliases.values() if _is_named(word, alias)), None)
 
     def _symbols_along(self, variable: Variable) -> Iterator[Symbol]:
         """Yield the decisions and alternatives around a variable, outermost first, and the variable itself."""

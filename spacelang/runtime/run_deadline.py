@@ -60,12 +60,12 @@ class RunDeadline(Closeable):
             self.models.close()
 
     def start_session(self, earlier_seconds: float, workers: int) -> None:
-        """Note that the search starts now. The seconds of earlier sessions of the search count in the time."""
+        """Record the start of the search; the seconds of its earlier sessions count towards the time."""
         self._earlier_seconds, self._workers = earlier_seconds, workers
         self.costs.preceding_seconds = self.clock() - self._started
 
     def end_session(self, trials: int) -> None:
-        """Note that the search has ended with `trials` new trials.
+        """Record the end of the search, which made `trials` new trials.
 
         A resumed run without new trials only does the work after the search, which then takes as long as it needs.
         """
@@ -94,7 +94,7 @@ class RunDeadline(Closeable):
 
     @property
     def seconds_without_search(self) -> float:
-        """The seconds of the time that the search cannot use: those before it and the reserved ones.
+        """The seconds that the search cannot use: those before it, and those reserved for the work after it.
 
         Until a trial has succeeded, the search has `MIN_SEARCH_SHARE` of the time even if the start took longer: a late
         answer is better than none.

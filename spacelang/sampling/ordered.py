@@ -18,7 +18,7 @@ class OrderedSampler:
     """
 
     def __init__(self, relations: OrderedRelations, priors: Mapping[str, Prior | None]) -> None:
-        """Compute the weights of each range; `priors` are those that guide draws, by address."""
+        """Compute the weights of each range; `priors` are the priors that draws follow, by address."""
         self._ranges = tuple(reversed(relations.ranges))
         weights = {
             each.address: np.where(

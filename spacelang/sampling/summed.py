@@ -25,7 +25,7 @@ class SummedSampler:
     """
 
     def __init__(self, summed: SummedRanges, priors: Mapping[str, Prior | None]) -> None:
-        """Compute the tables of all ranges; `priors` are those that guide draws, by address."""
+        """Compute the tables of all ranges; `priors` are the priors that draws follow, by address."""
         logs = [_log_weights_of_units(each, priors[each.address]) for each in summed.ranges]
         tilt = _best_tilt(summed, logs)
         self._ranges = summed.ranges
@@ -112,7 +112,7 @@ def _mean_total(summed: SummedRanges, logs: Sequence[Array], tilt: float) -> flo
 
 
 def _tilted(each: SummedRange, logs: Array, tilt: float) -> Array:
-    """Return weights with a greatest one of 1, each multiplied by the exponential of the tilt for each unit."""
+    """Return weights, given their logarithms, times `exp(tilt * unit * index)`, scaled to a maximum of 1."""
     found = logs + tilt * each.unit * np.arange(len(logs))
     weights: Array = np.exp(found - found.max())
     return weights

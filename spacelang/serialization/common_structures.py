@@ -11,7 +11,7 @@ from spacelang.solver.network import TooManyConnectedVariablesError
 
 
 def count_common_structures(first: ir.Space, second: ir.Space) -> int | None:
-    """Return the number of structures that both spaces have; None if they are too intertwined to be counted.
+    """Return the number of structures that both spaces have; None if too many variables are connected.
 
     The function counts the structures of a union space. It has the decisions of both spaces, and forbids what only one
     of them can do. Structures do not include hyperparameters, so the union simply contains those of both spaces.

@@ -15,7 +15,13 @@ from spacelang.ir.task import task_lines as describe_task
 from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
 from spacelang.serialization.common_structures import count_common_structures
 from spacelang.serialization.number_spellings import NumberSpellings, respell_numbers
-from spacelang.serialization.syntax_nodes import show_expression
+from spacelang.serialization.syntax_nodes import (
+    expression_speller,
+    show_expression,
+    spell_branch,
+    spelled_names,
+    with_spelled_names,
+)
 from spacelang.solver.counting import Structures
 
 
@@ -90,8 +96,6 @@ def compare(first: Structures, second: Structures) -> SpaceDifference:
 
 def differences(first: ir.Space, second: ir.Space) -> tuple[Difference, ...]:
     """Return the facts that differ, the first space's first; not those inside a part that only one space has."""
-    # This import brings in the syntax tree of the language, which nothing else here needs.
-    from spacelang.serialization.syntax_nodes import spell_branch, spelled_names, with_spelled_names
 
     def path(address: str, aspect: Aspect) -> str:
         around, _, name = address.rpartition(".")
@@ -169,8 +173,6 @@ def _bounded_domains(
 
 
 def _domain_texts(space: ir.Space, bounds: Collection[RangeBound]) -> dict[str, str]:
-    from spacelang.serialization.syntax_nodes import expression_speller
-
     spell = expression_speller(space)
     several: dict[str, list[RangeBound]] = {}
     for each in bounds:

@@ -35,14 +35,14 @@ class ConfigurationNumbers:
     """A bijection between the configurations of a finite space and the numbers from 0 to count - 1."""
 
     def __init__(self, structures: Structures) -> None:
-        """Count the configurations; raise ValueError, with the reason, if they cannot be counted."""
+        """Prepare the numbers; raise ValueError, with the reason, if they cannot be numbered."""
         self._space = structures.space
         solver = Solver(structures.model, CountWeights())
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]
         if endless:
             raise ValueError(f"the configurations cannot be numbered: `{endless[0]}` is continuous")
         if structures.model.has_uncounted_comparisons:
-            reason = "a constraint compares large ranges with each other"
+            reason = "a constraint relates large ranges to each other, so draw random ones instead"
             raise ValueError(f"the configurations cannot be numbered: {reason}")
         try:
             self.count = int(solver.total_weight())

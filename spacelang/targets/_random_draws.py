@@ -15,7 +15,7 @@ from spacelang.solver.network import Network
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A reason why random draws deviate from the law, and a function from a form to the keys that are concerned."""
+    """A reason why random draws deviate from the law; `keys_in` returns the keys of the affected variables."""
 
     reason: str
     keys_in: Callable[[Any], Iterable[str]]
@@ -34,7 +34,7 @@ class RandomDraws:
 
 
 def keys_of_connected_values(structures: Structures) -> Iterator[str]:
-    """Yield the keys of all variables that constraints on hyperparameters connect, where these are several."""
+    """Yield the keys of all variables in networks of two or more hyperparameters that constraints connect."""
     for network in _constrained_networks(structures):
         are_several = sum(isinstance(member.node, Hyperparameter) for member in network.members) > 1
         if are_several and any(rule.scope for rule in network.constraints):
@@ -42,21 +42,21 @@ def keys_of_connected_values(structures: Structures) -> Iterator[str]:
 
 
 def keys_of_constrained(structures: Structures) -> Iterator[str]:
-    """Yield the keys of all variables that constraints connect, and of the decisions around them with their own."""
+    """Yield the keys of all variables that constraints connect, and those of the networks of decisions around them."""
     for network in _constrained_networks(structures):
         owners = (structures.model.network_by_address[owner] for owner, _ in network.context)
         yield from (key for each in (network, *owners) for key in _keys(each))
 
 
 def keys_of_decisions(structures: Structures, addresses: Iterable[str]) -> Iterator[str]:
-    """Yield the keys of decisions, and of all variables that conditions or constraints connect with them."""
+    """Yield the keys of the given decisions and of all variables that conditions or constraints connect with them."""
     for address in addresses:
         yield from _keys(structures.model.network_by_address[address])
 
 
-def keys_with(space: Space, is_concerned: Callable[[SimpleDomain], bool]) -> Iterator[str]:
-    """Yield the keys of the hyperparameters of which a part of the domain is concerned."""
-    return (node.key for node in space.hyperparameters if any(map(is_concerned, parts(node.domain))))
+def keys_with(space: Space, is_affected: Callable[[SimpleDomain], bool]) -> Iterator[str]:
+    """Yield the keys of the hyperparameters with a part of their domain for which a predicate is true."""
+    return (node.key for node in space.hyperparameters if any(map(is_affected, parts(node.domain))))
 
 
 CONNECTED_IN_TURN: Final = Deviation(

@@ -13,6 +13,7 @@ value is drawn from a uniform range instead. Both are reported as approximated w
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
+from spacelang.ir.chains import name_in_expressions
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Uniform
@@ -121,15 +122,17 @@ def build_questions(
 def build_report(
     chain: Questions, keeps: PreservationTable, findings: Iterable[_lowering.Finding] = ()
 ) -> tuple[_lowering.ReportEntry, ...]:
-    """Return the report on a chain: the worst verdict of its reductions at each place, and further findings."""
+    """Return the report on a chain: the worst verdict of its reductions at each place, and the given findings."""
     return _lowering.make_report(chain.space, keeps, [*findings_of(chain, keeps), *findings])
 
 
 def names_entry(chain: Questions) -> _lowering.ReportEntry:
     """Return the entry of a report that compares the number of names in the library with that of the space."""
     space, used = chain.space, len({name for name in chain.by_name if name})
-    further = sum(len(parts(node.domain)) - 1 for node in space.hyperparameters)
-    needed = len(space.variables) + further
+    # A use of a chain is a variable in each number of uses.
+    variables = {name_in_expressions(address, space.chains): each for address, each in space.variables.items()}
+    nodes = [each.node for each in variables.values()]
+    needed = sum(1 if isinstance(node, Choice) else len(parts(node.domain)) for node in nodes)
     status = _lowering.Preservation.EXACT if used <= needed else _lowering.Preservation.REWRITTEN
     each = f"{needed} decisions, hyperparameters and further parts of unions"
     return _lowering.ReportEntry("names", status, f"{count_with_noun(used, 'name')} for {each}")

@@ -16,16 +16,21 @@ from spacelang.analysis import check
 from spacelang.analysis.value_intervals import interval_of
 from spacelang.ir import computed_numbers
 from spacelang.ir.computed import computed_value
-from spacelang.ir.domain import Grid, Real
+from spacelang.ir.domain import Grid, Real, contains
 from spacelang.ir.expr import INACTIVE, Arithmetic, Call, Constant, Expr, Reference
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter, Space, Variable, computed_parameters
 from spacelang.ir.walk import Assignment
+from spacelang.reductions.restriction import restrict_space
 from spacelang.report.computed_code import ComputedCode
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.space_text import as_text
+from spacelang.solver.counting import Structures
 from spacelang.syntax.printer import format_text
 from spacelang.testing.draw_functions import draw_integer, draw_one
 from spacelang.text import Source
+
+from .restrictions import restrictions
 
 NAMES = ("a", "b", "c")
 """The hyperparameters of the drawn spaces: `a` of the whole space, `b` and `c` of the operator `made`."""
@@ -200,6 +205,36 @@ def test_texts_documents_and_code_keep_computed_values(drawn: Drawn) -> None:
         assert values[0] == values[1]
         if configuration["e"] == "made":
             assert written.get("value", INACTIVE) == values[0]
+
+
+@given(drawn_texts(), st.data())
+def test_a_restricted_space_has_the_same_members_and_computed_values(drawn: Drawn, data: st.DataObject) -> None:
+    space = checked(drawn)
+    if space is None:
+        return
+    restriction = data.draw(restrictions(space.checked))
+    part = restrict_space(space.checked, restriction.branches, restriction.domains)
+    by_key = {space.checked.variables[address].key: domain for address, domain in restriction.domains.items()}
+    members = [
+        each
+        for each in map(space.configuration, range(space.configurations or 0))
+        if each["e"] in restriction.branches.get("e", {each["e"]})
+        and all(contains(domain, each[key]) for key, domain in by_key.items() if key in each)
+    ]
+    assert len(members) == (0 if part is None else Structures(part).configuration_count)
+    for configuration in members:
+        assert part is not None
+        assert first_exclusion(part, configuration) is None
+        if configuration["e"] == "made":
+            assert value_in(part, configuration) == value_in(space.checked, configuration)
+
+
+def value_in(space: Space, configuration: sl.Configuration) -> Any:
+    """Return the computed value of a configuration; it is inactive if the space has none that is defined."""
+    computed = with_value(space)
+    if computed is None:
+        return INACTIVE
+    return computed_value(computed.expression, Assignment.from_configuration(space, configuration), space.variables)
 
 
 @pytest.mark.parametrize("target", TARGETS)

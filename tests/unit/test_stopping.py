@@ -1,5 +1,6 @@
 """What stops a command, without a command."""
 
+import io
 import os
 import pty
 import signal
@@ -83,3 +84,9 @@ def test_in_other_threads_nothing_is_changed() -> None:
     thread.start()
     thread.join()
     assert seen == [signal.getsignal(each) for each in STOPS]
+
+
+def test_a_stream_that_the_language_server_has_closed_is_not_flushed() -> None:
+    stream = _process.SanitizedStream(io.StringIO())
+    stream.close()
+    stream.flush()

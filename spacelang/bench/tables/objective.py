@@ -187,7 +187,7 @@ def _check_same_pipelines(table: LossTable, space: Space) -> None:
     except (DefinitionError, ValueError, RecursionError) as error:
         message = f"this version cannot read the space that the table `{table.name}` was made from"
         raise DataError(message, "make the table again with `spacelang tabulate`") from error
-    aspects = (Aspect.OPERATOR, Aspect.FIXED, Aspect.PIPELINE)
+    aspects = (Aspect.OPERATOR, Aspect.FIXED, Aspect.COMPUTED, Aspect.PIPELINE)
     news = ((each, each.aspect is Aspect.HYPERPARAMETER and each.first is None) for each in differences(origin, space))
     found = [each for each, is_new in news if is_new or each.aspect in aspects]
     if found:

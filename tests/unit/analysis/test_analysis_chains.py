@@ -1,6 +1,7 @@
 """Chains, `repeat(stage, least, most)`: their members, and their treatment by all parts of the package."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from spacelang.ir.chains import address_in_stage, name_in_expressions
 from spacelang.serialization.definition import from_json, to_json
 from spacelang.serialization.difference import compare
 from spacelang.serialization.space_text import UnwritableSpaceError, as_text
+from spacelang.solver.counting import Structures
 from spacelang.syntax.printer import format_text
 
 STEP = "stage step = StandardScaler | PCA { whiten : bool = false } | SelectPercentile { percentile : int[1, 3] = 2 }\n"
@@ -142,3 +144,20 @@ def test_a_tuple_in_a_use() -> None:
     given = {"step": "1", "step[1]": "SelectFromModel", "step[1].estimator": "MLPRegressor"}
     sizes = {"step[1].estimator.hidden_layer_sizes.length": 1, "step[1].estimator.hidden_layer_sizes[1]": 2}
     assert space.build(given | sizes).steps[0][1].estimator.hidden_layer_sizes == (2,)
+
+
+def test_texts_have_a_constraint_on_two_chains_once() -> None:
+    rule = "require before[1].lo <= after[1].lo"
+    text = f"""abstract made
+stage step = made {{ lo : int[1, 3] }}
+pipeline = (repeat(step, 0, 2)) as before -> (repeat(step, 0, 2)) as after -> GaussianNB
+{rule}
+"""
+    space = sl.parse(text).checked
+    (line,) = (line for line in as_text(space).splitlines() if line.startswith("require"))
+    assert line == "require before[1].made.lo <= after[1].made.lo"
+    # Without the constraint for one pair of numbers of uses, the text tests the numbers.
+    for number in range(len(space.constraints)):
+        part = replace(space, constraints=(*space.constraints[:number], *space.constraints[number + 1 :]))
+        again = sl.parse(as_text(part))
+        assert again.configurations == Structures(part).configuration_count

@@ -28,9 +28,9 @@ from spacelang.bench.tables.table_files import check_writable, read_table, write
 from spacelang.bench.tables.tabulation import MAX_TRIALS, build_table_or_count_missing, check_size
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
-from spacelang.ir.expr import BranchTest
+from spacelang.ir.expr import BranchTest, Constant
 from spacelang.ir.search_protocol import Search, ask_all
-from spacelang.ir.space import Branch, Operator, Space
+from spacelang.ir.space import Branch, ComputedParameter, Operator, Space
 from spacelang.ir.task import Bound, BoundedMeasure, Limits, Task
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Measurement, Request, Status, Trial
 from spacelang.plugins import OptionError
@@ -325,11 +325,19 @@ def test_another_space_is_refused_with_what_differs(table_space: Space, space: S
         answers(table_of(table_space), space)
 
 
+def with_computed(space: Space) -> Space:
+    first, *rest = space.stages
+    computed = ComputedParameter("depth", "s0.a1.depth", Constant(3))
+    operator = Operator("a1", "toy.a1", computed=(computed,))
+    return make_space("other", replace(first, branches=(first.branches[0], Branch("a1", operator))), *rest)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (other_operator, "operator of `s0.a1` is `toy.a1.a1` in the table and `toy.other.a1` in the space"),
         (with_fixed, "fixed value of `s0.a1.depth` is nothing in the table and `3` in the space"),
+        (with_computed, "computed value of `s0.a1.depth` is nothing in the table and `3` in the space"),
     ],
 )
 def test_the_same_names_for_other_pipelines_are_refused(change: Callable[[Space], Space], message: str) -> None:

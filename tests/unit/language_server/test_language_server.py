@@ -283,8 +283,10 @@ abstract net { units : tuple[1, 2] of int[1, 4] = (2,), var bits : int[1, 3] = 2
 let small := 3
 stage reduce = PCA as pca { n_components : int[1, 4] = 2 } | SelectKBest
 stage tail = net | GaussianNB
-pipeline = repeat(reduce, 0, 2) -> tail
+stage scale = StandardScaler | MinMaxScaler
+pipeline = (repeat(scale, 0, 2)) as scaling -> repeat(reduce, 0, 2) -> tail
 forbid reduce[1] is pca and reduce <= 1
+forbid scaling[1] is MinMaxScaler and scaling == 2
 require reduce[1].pca.n_components <= small
 forbid tail.net.units[1] == 3 and tail is net
 """
@@ -297,6 +299,7 @@ def test_a_renaming_is_the_same_from_each_place(text: str) -> None:
     for each in document.index.in_file(document.source):
         definition = each.symbol.definition
         if each.symbol.kind in navigation.RENAMED_KINDS and definition is not None and each.span.text != "none":
+            assert each.span.text.strip('"') == each.symbol.name, "another name would be changed"
             edit = navigation.rename(
                 document, documents, UTF16.position(each.span.source, each.span.start), "new", UTF16
             )

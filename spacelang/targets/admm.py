@@ -43,7 +43,7 @@ from spacelang.targets._lowering import (
     exact,
     rewritten,
 )
-from spacelang.targets._reduction_chain import preserved_by_reductions, uniform_prior_findings
+from spacelang.targets._reduction_chain import UNIFORM, preserved_by_reductions, uniform_prior_findings
 
 __all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearConstraint", "Mask", "StepOrder", "ThetaBox"]
 AS_MASKS = rewritten("masks, computed from z and theta, select the active hyperparameters")
@@ -302,6 +302,11 @@ class Admm:
         Construct.RULES_ON_DECISIONS: (AS_LINEAR_CONSTRAINTS, NOT_LINEAR_OVER_Z),
         Construct.RULES_ON_VALUES: (ENFORCED_BY_PROJECTION, AS_LINEAR_CONSTRAINTS),
         Construct.DEFAULTS: (exact("the default point, and the values of inactive hyperparameters"),),
+        Construct.WEIGHTS: (_lowering.approximated("random points follow the weights before they are projected"),),
+        Construct.PRIORS: (
+            _lowering.approximated("random points follow the priors before they are projected"),
+            UNIFORM,
+        ),
         Construct.BOUNDS: (exact("black-box constraints, each bound by its limit epsilon"),),
     }
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from spacelang.api.argument_checks import INTEGER
 from spacelang.api.run_options import ResumeOptions, RunOptions, options_of
 from spacelang.api.space import Space, SpaceError
-from spacelang.api.stored_spaces import stored_space
+from spacelang.api.stored_runs import stored_space
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.validation import KINDS
 from spacelang.report.next_steps import LIMITS, TABULATE, is_exhausted, python_function, repeated_call, resume_command

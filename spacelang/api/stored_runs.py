@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from spacelang.api.execution import check_stored_predictions, make_executor, trial_limits
-from spacelang.api.experiment import Experiment, stored_header
-from spacelang.api.search_data import DefaultSpace, TabularData
-from spacelang.api.space import Space, parse_for_data
+from spacelang.api.experiment import Experiment
+from spacelang.api.resuming import stored_space
+from spacelang.api.search_data import TabularData
+from spacelang.api.space import Space
 from spacelang.ir.loss_name import LossName
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
@@ -43,7 +44,6 @@ from spacelang.runtime.storage.header import (
     IMPUTED_EARLIER,
     MISSING_VALUES_SETTING,
     SCORER_SETTING,
-    UNNAMED_SPACE,
     WEIGHTS_SETTING,
     RunHeader,
     current_versions,
@@ -52,34 +52,9 @@ from spacelang.runtime.storage.header import (
 from spacelang.runtime.storage.objective_names import stored_objective_names
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.serialization.definition import VERSION
-from spacelang.text import Origin, Source
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
-
-
-def choose_resumed_space(store: str | PathLike[str] | None, allow: Iterable[str]) -> DefaultSpace | None:
-    """Return the space in the store of a run that used a default space; None if there is no such store.
-
-    The default spaces of another version may differ. Raises SpaceError if the space is invalid for this version.
-    """
-    header = None if store is None else stored_header(Path(store))
-    if store is None or header is None or UNNAMED_SPACE not in (header.asked or {}):
-        return None
-    return DefaultSpace(stored_space(header, Path(store), allow), f"`{header.space}`, as stored in `{store}`")
-
-
-def stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space:
-    """Return the space of a stored run, which is bound to the data of the run. Raises SpaceError."""
-    # Built as text, so that an invalid definition is reported like that of any compiled space.
-    document = f'{{"version": {VERSION}, "target": "", "definition": {header.definition}}}'
-    # The store does not know the folder of the space, where its local packages are; try the current folder.
-    here = Path.cwd()
-    return parse_for_data(
-        Source(f"the space stored in {store.name}", document, Origin(here / store.name, here)), allow, None
-    )
-
 
 OTHER_VERSION: Final = (
     "the run used package versions that {do_what} differently: install those listed by `spacelang show`"

@@ -66,8 +66,8 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
     """
     if space is not None:
         return load_space(space, options), ""
+    from spacelang.api.resuming import choose_resumed_space
     from spacelang.api.search_data import TabularData, choose_default_space, default_space_note
-    from spacelang.api.stored_runs import choose_resumed_space
 
     if not isinstance(data := read(), TabularData):
         fail("no space can be chosen for data without rows", "name a space: `spacelang run SPACE --data …`")

@@ -168,9 +168,9 @@ def _roles(operator: type, tags: Any) -> frozenset[entries.Role]:
     mixins = {entries.Role.CLASSIFIER: base.ClassifierMixin, entries.Role.REGRESSOR: base.RegressorMixin}
     mixins[entries.Role.CLUSTERER] = base.ClusterMixin
     roles = {role for role, mixin in mixins.items() if issubclass(operator, mixin)}
-    told = None if issubclass(operator, base.BaseEstimator) else _role_by_tags(tags)
-    if told is not None:
-        roles.add(told)
+    role = None if issubclass(operator, base.BaseEstimator) else _role_by_tags(tags)
+    if role is not None:
+        roles.add(role)
     if _transforms_data(operator, tags):
         roles.add(entries.Role.TRANSFORMER)
     if inspect.isfunction(inspect.getattr_static(operator, "fit_resample", None)):

@@ -230,8 +230,8 @@ class ConstraintWriter:
             for name, places in open_decisions.items()
         ]
         # A constant adds no comparison, only the requirement that its body is reached.
-        said = {step for body in speaking.values() for step in body}
-        silent = {step for body in bodies.values() for step in body if step[0]} - said
+        named = {step for body in speaking.values() for step in body}
+        silent = {step for body in bodies.values() for step in body if step[0]} - named
         for decision, place in sorted(silent, key=lambda step: self._shape.space.file_order.index(step[0])):
             terms.append(self._expressions.decision_test(decision, self._shape.paths[decision][0], [int(place)], ROOT))
         terms.extend(self._literals(table, speaking, home))

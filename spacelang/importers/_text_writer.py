@@ -104,8 +104,8 @@ class BodyWriter:
 
     def _report_loose_tests(self, name: str) -> None:
         for test in {test.parameter: test for test in self._expressions.loose_tests}.values():
-            told = ActiveWithoutParent(test.span, child=name, parent=test.parameter)
-            self.diagnostics += [] if told in self.diagnostics else [told]
+            problem = ActiveWithoutParent(test.span, child=name, parent=test.parameter)
+            self.diagnostics += [] if problem in self.diagnostics else [problem]
         self._expressions.loose_tests.clear()
 
     def _report_lost_weights(self) -> None:

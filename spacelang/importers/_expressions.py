@@ -12,8 +12,8 @@ from spacelang.importers import _foreign_space as foreign
 from spacelang.importers._consistency import is_satisfied
 from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree, can_be_reached_together
 from spacelang.ir.value import Value
+from spacelang.serialization.syntax_nodes import make_choice_test, make_dotted_name, make_value
 from spacelang.syntax import ast
-from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value
 from spacelang.text import NO_SPAN, Span
 
 

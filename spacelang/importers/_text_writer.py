@@ -10,9 +10,9 @@ from spacelang.grouping import group_by_key
 from spacelang.importers._expressions import ConstraintWriter, ExpressionWriter, is_boolean, number_node, value_node
 from spacelang.importers._foreign_space import ForeignParameter, ForeignRange, ForeignValues, UniqueNames
 from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree
+from spacelang.serialization.syntax_nodes import make_dotted_name, make_fixed_parameter, make_value, make_word
 from spacelang.syntax import ast
 from spacelang.syntax.printer import format_file
-from spacelang.syntax.synthetic_nodes import make_dotted_name, make_fixed_parameter, make_value, make_word
 from spacelang.text import NO_SPAN
 
 

@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.ir.chain_constraints import merge_constraints
-from spacelang.ir.chains import spell_decision_name, with_each_use_once
+from spacelang.ir.chains import merge_constraints, spell_decision_name, with_each_use_once
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.range_bounds import describe_with_bounds, range_bounds

@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
 from spacelang.api.argument_checks import INTEGER
+from spacelang.api.experiment import stored_header
 from spacelang.api.run_options import ResumeOptions, RunOptions, options_of
-from spacelang.api.space import Space, SpaceError
-from spacelang.api.stored_spaces import stored_space
+from spacelang.api.search_data import DefaultSpace
+from spacelang.api.space import Space, SpaceError, parse_for_data
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.validation import KINDS
 from spacelang.report.next_steps import TABULATE, is_exhausted, python_function, repeated_call, resume_command
@@ -33,8 +35,9 @@ from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
+from spacelang.serialization.definition import VERSION
 from spacelang.shell import shell_word
-from spacelang.text import count_with_noun
+from spacelang.text import Origin, Source, count_with_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,3 +311,25 @@ def _task(header: RunHeader) -> dict[str, Any]:
         return {}
     task = document.get("task") if isinstance(document, dict) else None
     return task if isinstance(task, dict) else {}
+
+
+def choose_resumed_space(store: str | PathLike[str] | None, allow: Iterable[str]) -> DefaultSpace | None:
+    """Return the space in the store of a run that used a default space; None if there is no such store.
+
+    The default spaces of another version may differ. Raises SpaceError if the space is invalid for this version.
+    """
+    header = None if store is None else stored_header(Path(store))
+    if store is None or header is None or UNNAMED_SPACE not in (header.asked or {}):
+        return None
+    return DefaultSpace(stored_space(header, Path(store), allow), f"`{header.space}`, as stored in `{store}`")
+
+
+def stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space:
+    """Return the space of a stored run, which is bound to the data of the run. Raises SpaceError."""
+    # Built as text, so that an invalid definition is reported like that of any compiled space.
+    document = f'{{"version": {VERSION}, "target": "", "definition": {header.definition}}}'
+    # The store does not know the folder of the space, where its local packages are; try the current folder.
+    here = Path.cwd()
+    return parse_for_data(
+        Source(f"the space stored in {store.name}", document, Origin(here / store.name, here)), allow, None
+    )

@@ -1,4 +1,4 @@
-"""What a store knows of the ensembles and limits that sessions asked for: the last ones, and none of a refused session."""
+"""Ensembles and limits of a run in its store: those that a session asked for last, and none of a refused session."""
 
 import sqlite3
 from pathlib import Path

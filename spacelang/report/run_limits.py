@@ -10,7 +10,7 @@ from spacelang.runtime.storage.records import LIMIT_FLAGS
 if TYPE_CHECKING:
     from spacelang.runtime.storage.stored_run import StoredRun
 
-LIMITS: Final = tuple(flag.replace("-", "_") for flag in LIMIT_FLAGS)  # The options of a run that limit it
+LIMITS: Final = ("time", "search_time", "trials")  # The names of the options with the flags `LIMIT_FLAGS`
 TIMES: Final = 2  # The suggested budget is at least so many times what a run has used
 
 

@@ -7,6 +7,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import contains
 from spacelang.ir.membership import ExclusionReason, member_or_exclusion
 from spacelang.ir.space import TUPLE_NAME, Choice, Context, Space, Variable, element_name, length_name
+from spacelang.ir.value import Value
 from spacelang.solver.counting import Structures
 from spacelang.solver.nearest_configuration import KeyChange, nearest_member
 
@@ -74,8 +75,8 @@ def with_tuple_members(space: Space, configuration: Configuration) -> Configurat
         if not isinstance(value, tuple) or (choice is not None and contains(choice.domain, value)):
             continue
         elements = value[: len(parameter.elements)]  # more of them are excluded by their number
-        members = {length.key: len(value)}
-        members |= {element_name(whole, number): each for number, each in enumerate(elements, start=1)}
+        members: dict[str, Value] = {element_name(whole, place): each for place, each in enumerate(elements, start=1)}
+        members[length.key] = len(value)
         if members.keys() & values.keys():
             continue
         del values[whole]

@@ -80,7 +80,9 @@ def with_tuple_members(space: Space, configuration: Configuration) -> Configurat
         if members.keys() & values.keys():
             continue
         del values[whole]
-        values |= members if choice is None else {whole: TUPLE_NAME} | members
+        if choice is not None:
+            values[whole] = TUPLE_NAME
+        values |= members
     return Configuration(values)
 
 

@@ -182,7 +182,7 @@ def test_initial_configurations_may_have_whole_tuples(tmp_path: Path) -> None:
         ("[8, 40]", "e.hidden_layer_sizes[2]"),
         ("[8, 4, 2]", "hidden_layer_sizes.length"),
     ):
-        file.write_text(f'{{"e.hidden_layer_sizes": {value}}}')
+        file.write_text(f'{{"e": "MLPClassifier", "e.hidden_layer_sizes": {value}}}')
         if not wrong:
             (found,) = validate_initial_configurations(space, read_initial(file))
             assert (found["e.hidden_layer_sizes.length"], found["e.hidden_layer_sizes[2]"]) == (2, 4)

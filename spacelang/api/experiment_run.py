@@ -26,6 +26,7 @@ from spacelang.runtime.objective import objective_names
 from spacelang.runtime.run_deadline import RunDeadline
 from spacelang.runtime.run_logging import LoggingListener
 from spacelang.runtime.storage.header import PLAIN_LAW
+from spacelang.runtime.storage.records import LIMIT_FLAGS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -121,6 +122,9 @@ def open_run_store(
     place = Path(path)
     make = Store.create if not resume or is_missing_or_empty(place) else Store.open
     with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
+        if make is Store.open:
+            given = prepared.experiment.command_options
+            store.store_limits({flag: given[flag][0] for flag in LIMIT_FLAGS if flag in given})
         if prepared.experiment.ensemble is not None:
             store.store_ensemble_request(prepared.experiment.ensemble)
         try:

@@ -14,7 +14,8 @@ from spacelang.api.search_data import DefaultSpace
 from spacelang.api.space import Space, SpaceError, parse_for_data
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.validation import KINDS
-from spacelang.report.next_steps import LIMITS, TABULATE, is_exhausted, python_function, repeated_call, resume_command
+from spacelang.report.next_steps import TABULATE, is_exhausted, python_function, repeated_call, resume_command
+from spacelang.report.run_limits import LIMITS, RunLimits, limits_of
 from spacelang.report.stored_runs import parse_options
 from spacelang.runtime.budget import parse_duration
 from spacelang.runtime.ensembles import DEFAULT_VOTES
@@ -49,7 +50,7 @@ class ResumableRun:
     command: str
     seconds: float
     trials: int
-    first_workers: int
+    limits: RunLimits
     last_workers: int
     votes: int | None
     is_exhausted: bool
@@ -138,20 +139,17 @@ class ResumableRun:
         return limits | dict.fromkeys(used_up)
 
     def _stored_limits(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the limits that the user gave at the start; if none was given then or now, the budget of the run."""
-        stored = _stored_values(self.header)
-        found: dict[str, Any] = {name: stored[name] for name in LIMITS if name in stored and _is_limit(stored[name])}
-        if found or chosen:
-            return found
-        seconds, trials = self.header.budget.seconds, self.header.budget.trials
-        return {"time": None if seconds is None else seconds / self.first_workers, "trials": trials}
+        """Return the limits that the user gave before; if none was given then or now, those of the run."""
+        if self.limits.options or chosen:
+            return dict(self.limits.options)
+        return {"time": self.limits.seconds, "trials": self.limits.trials}
 
     def _used_up_limits(self, limits: Mapping[str, Any]) -> list[str]:
         """Return the names of the limits of the run that leave a resumed run no time or trials."""
-        trials, budget = limits["trials"], self.header.budget
+        trials, before = limits["trials"], self.limits.trials
         # The search ends before the time is up, because final fits follow. Then it has fewer trials than allowed.
         ended_by_time = self.state is RunState.FINISHED and not self.is_exhausted
-        ended_by_time &= budget.trials is None or self.trials < budget.trials
+        ended_by_time &= before is None or self.trials < before
         found = ["trials"] if trials is not None and self.trials >= trials else []
         for name in ("time", "search_time"):
             if (limit := limits[name]) is not None and (ended_by_time or self.seconds >= _seconds(limit)):
@@ -240,7 +238,7 @@ def _resumable(store: Path, run: StoredRun) -> ResumableRun:
         command=resume_command(run),
         seconds=run.seconds,
         trials=run.count,
-        first_workers=workers[0] if workers else 1,
+        limits=limits_of(run),
         last_workers=workers[-1] if workers else 1,
         votes=run.requested_ensemble_votes,
         is_exhausted=is_exhausted(run),
@@ -268,14 +266,6 @@ def _stored_values(header: RunHeader) -> dict[str, Any]:
 
 def _seconds(limit: str | float) -> float:
     return parse_duration(limit) if isinstance(limit, str) else limit
-
-
-def _is_limit(stored: str | float) -> bool:
-    """Return True if a stored limit is a number or a duration; the store may be a foreign file with any text in it."""
-    try:
-        return _seconds(stored) > 0
-    except ValueError:
-        return False
 
 
 def _task_limits(header: RunHeader) -> dict[str, float]:

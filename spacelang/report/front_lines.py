@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from spacelang.ir.loss_name import SCORE_DIGITS, LossName
 from spacelang.ir.task import BYTES, SECONDS, Cost
 from spacelang.report.pipeline_lines import one_line_pipeline
-from spacelang.runtime.pareto import objective_values
+from spacelang.runtime.history import objective_values
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:

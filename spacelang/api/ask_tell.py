@@ -73,10 +73,10 @@ def ask_and_tell(space: Space | str | PathLike[str], **options: Unpack[AskOption
     if options["resume"] and store is None:
         raise ValueError("nothing to resume: give the `store` of the run")
     sizes = None if fidelities is None else validate_fidelities(fidelities)
-    told = ExternalEvaluation(sizes, constraints or {}, options["scale"])
+    evaluation = ExternalEvaluation(sizes, constraints or {}, options["scale"])
     loaded = bind_without_data(space) if isinstance(space, Space) else load(space, allow=options["allow"])
     budget, workers = Budget(trials=options["trials"]), WorkerSettings(options["batch"])
-    experiment = Experiment(space=loaded, data=told, budget=budget, workers=workers, **experiment_fields(options))
+    experiment = Experiment(space=loaded, data=evaluation, budget=budget, workers=workers, **experiment_fields(options))
     prepared = experiment.with_optimizer(options["optimizer"], options["optimizer_options"]).prepare()
     return start_ask_and_tell(prepared, store=store, resume=options["resume"])
 

@@ -127,14 +127,14 @@ def search(
             options["listener"],
             _notes_before_search(chosen, prepared),
             prepared.objective.metric,
-        ) as told:
+        ) as listener:
             found = run_experiment(
                 prepared,
                 crew,
                 initial=first,
                 store=store,
                 resume=options["resume"],
-                listener=told,
+                listener=listener,
                 callbacks=options["callbacks"],
                 answer_time=time,
             )

@@ -208,11 +208,11 @@ def reopen_run(
     reference = _data_reference(header) if data is None else data
     space = stored_space(header, path, allow)
     check_no_abstract_operators(space.checked.root)
-    said = _data_options(header, reference, DataOptions(target, test), reading)
-    table = related_table(load_dataset(reference, said.target, said.reading), header)
-    rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), said.test))
+    options = _data_options(header, reference, DataOptions(target, test), reading)
+    table = related_table(load_dataset(reference, options.target, options.reading), header)
+    rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), options.test))
     bound, objective = _objective_for(header, space, rows)
-    return ReopenedRun(path, header, outcome, space, bound, objective, rows, said.reading, votes)
+    return ReopenedRun(path, header, outcome, space, bound, objective, rows, options.reading, votes)
 
 
 def _stored_outcome(run: StoredRun) -> Outcome:

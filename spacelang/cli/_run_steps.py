@@ -322,10 +322,10 @@ def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
     if as_json:
         print_json(document(outcome, facts))
     else:
-        said = f"Losses come from `{objective.facts.name}`; nothing was fitted."
+        source = f"Losses come from `{objective.facts.name}`; nothing was fitted."
         if table is not None:
-            said = f"Losses come from the table `{table.name}`; all times are recorded ones."
-        print_answer(found, replace(facts, preparation=" ".join(filter(None, (facts.preparation, said)))))
+            source = f"Losses come from the table `{table.name}`; all times are recorded ones."
+        print_answer(found, replace(facts, preparation=" ".join(filter(None, (facts.preparation, source)))))
         if with_code and found.best_configuration is not None and table is not None:
             _print_pipeline(found, found.best_configuration, table.metadata.seed)
     if outcome.ended == "interrupted":

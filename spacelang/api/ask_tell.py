@@ -33,7 +33,7 @@ from spacelang.runtime.storage.header import DataFacts
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Job
-    from spacelang.runtime.executors.caller_evaluated import CallerEvaluated
+    from spacelang.runtime.executors.in_process import CallerEvaluated
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Steps
     from spacelang.runtime.objective import ObjectiveInfo
@@ -85,7 +85,7 @@ def start_ask_and_tell(
     prepared: PreparedExperiment, *, store: str | PathLike[str] | None = None, resume: bool = False
 ) -> "AskAndTell":
     """Start an ask-and-tell search for a prepared experiment; raises as `run_steps` does."""
-    from spacelang.runtime.executors.caller_evaluated import CallerEvaluated
+    from spacelang.runtime.executors.in_process import CallerEvaluated
 
     executor, heard = CallerEvaluated(prepared.experiment.workers.count), _EndListener()
     first = prepared.initial_configurations()

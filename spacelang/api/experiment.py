@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.objective import ObjectiveInfo
-    from spacelang.runtime.scoring.constraints import Constraint
-    from spacelang.runtime.scoring.own_scorers import Scorer
+    from spacelang.runtime.scoring.user_functions import Constraint, Scorer
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,7 @@ from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.serialization.definition import VERSION
-from spacelang.shell import shell_word
-from spacelang.text import Origin, Source, count_with_noun
+from spacelang.text import Origin, Source, count_with_noun, shell_word
 
 
 @dataclass(frozen=True, slots=True)

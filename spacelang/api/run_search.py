@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.pipelines import PipelineInput
-    from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.user_functions import Constraint
 
 
 REFUSED: Final = frozenset(("scores", "rows"))  # The scopes of options that have no meaning for an objective
@@ -203,7 +203,7 @@ def _rows(features: Any, target: Any, read: "ReadOptions", options: Mapping[str,
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.data.related_columns import with_groups
     from spacelang.runtime.data.splitters import with_row_numbers_as_times
-    from spacelang.runtime.evaluation.sample_weights import check_weights
+    from spacelang.runtime.evaluation.fitting import check_weights
 
     if features is None or target is None:
         raise ValueError("nothing to search on: give features and labels, or an `objective`")
@@ -248,7 +248,7 @@ def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "
     if isinstance(given, Mapping):
         message = "limits by name need an `objective`; with data, give `constraints` as a list of `sl.Constraint`"
         raise ValueError(message)  # noqa: TRY004 - like other arguments that do not fit
-    from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.user_functions import Constraint
 
     found = tuple(given)
     for constraint in found:

@@ -103,7 +103,7 @@ class TabularData(EvaluationData):
         """Return the source of the rows, the targets, the test rows, the read options, and splits of the program."""
         from spacelang.runtime.data.read_options import DataOptions
         from spacelang.runtime.data.several_targets import target_names
-        from spacelang.runtime.data.stored_splits import splits_as_texts
+        from spacelang.runtime.data.splitters import splits_as_texts
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
@@ -357,7 +357,7 @@ def _refuse_settings(name: str, settings: list[str]) -> None:
 
 def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
     """Return the bounds of the task, then those given by name; raises ConstraintError for an invalid one."""
-    from spacelang.runtime.scoring.constraints import function_bound
+    from spacelang.runtime.scoring.user_functions import function_bound
 
     bounds = () if space.task is None else space.task.bounds
     return (*bounds, *(function_bound(name, limit) for name, limit in (constraints or {}).items()))

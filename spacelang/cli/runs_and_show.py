@@ -50,7 +50,7 @@ def runs_command(
     if (export is not None or tree is not None) and len(found) > 1:
         fail(f"`{'--tree' if export is None else '--export'}` needs a single store, and {len(found)} are named")
     if export is not None:
-        from spacelang.runtime.storage.exports import export_table
+        from spacelang.runtime.storage.runs import export_table
         from spacelang.runtime.storage.store import Store
 
         with Store.read(found[0]) as run:

@@ -30,9 +30,8 @@ from spacelang.report.trial_results import (
     summarize_held_out_rows,
     value_text,
 )
-from spacelang.runtime.pareto import pareto_front
-from spacelang.runtime.storage.header import OBJECTIVES_SETTING
-from spacelang.runtime.storage.objective_names import stored_objective_names
+from spacelang.runtime.history import pareto_front
+from spacelang.runtime.storage.header import OBJECTIVES_SETTING, stored_objective_names
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.runtime.storage.trial_columns import trial_document
 from spacelang.serialization.json_documents import decision_keys

@@ -28,8 +28,8 @@ from spacelang.optimizers._scheduling import lazy_request
 from spacelang.plugins import OptionError, option
 from spacelang.serialization.json_documents import DefinitionError
 from spacelang.serialization.portfolio import Portfolio, read_portfolio
-from spacelang.solver.adaptation_to_data import adapt_to_data
 from spacelang.solver.counting import Structures
+from spacelang.solver.nearest_configuration import adapt_to_data
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.targets.mosaic import StructuralTree
 

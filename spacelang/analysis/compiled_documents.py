@@ -16,19 +16,8 @@ from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics import files as problems
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.ir.domain import (
-    BOOLEANS,
-    DATA_SIZE_NAMES,
-    Categorical,
-    Grid,
-    NotFound,
-    Real,
-    SimpleDomain,
-    describe,
-    literal,
-    minimum_data_size,
-    parts,
-)
+from spacelang.ir.data_binding import DATA_SIZE_NAMES, minimum_data_size
+from spacelang.ir.domain import BOOLEANS, Categorical, Grid, NotFound, Real, SimpleDomain, describe, literal, parts
 from spacelang.ir.membership import is_violated
 from spacelang.ir.space import (
     ABSTRACT_CATALOGUE,

@@ -9,8 +9,7 @@ from spacelang.catalog.catalogue import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.errors import UserError
 from spacelang.frozen import frozen
-from spacelang.ir.data_binding import DataColumn
-from spacelang.ir.domain import DATA_SIZE_NAMES, minimum_data_size
+from spacelang.ir.data_binding import DATA_SIZE_NAMES, DataColumn, minimum_data_size
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.syntax.parser import ParseResult, parse
 from spacelang.syntax.sources import ImportLocation, read_import

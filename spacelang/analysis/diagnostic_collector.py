@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
 from spacelang.diagnostics.domains import UnboundSymbol
-from spacelang.ir.domain import DATA_SIZE_NAMES, minimum_data_size
+from spacelang.ir.data_binding import DATA_SIZE_NAMES, minimum_data_size
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import ExclusionReason
 from spacelang.ir.task import Task
 from spacelang.ir.value import from_json
-from spacelang.ir.walk import structure_of
+from spacelang.ir.walk import products, structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
 from spacelang.solver.statistics import Statistics, statistics
@@ -118,7 +118,7 @@ class Space(CachedPropertyMixin):
     @property
     def selects_columns(self) -> bool:
         """True if a step of the pipeline is `columns(…)`."""
-        return any(product.selectors for product in ir.products(self.checked.root))
+        return any(product.selectors for product in products(self.checked.root))
 
     @property
     def bound(self) -> dict[str, int | None]:

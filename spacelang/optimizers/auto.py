@@ -15,7 +15,7 @@ from numpy.random import Generator
 from spacelang.files import resource_folder
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.float_limits import unencodable_domains
+from spacelang.ir.domain_questions import unencodable_domains
 from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial

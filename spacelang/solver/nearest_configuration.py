@@ -10,9 +10,11 @@ from typing import Final
 
 from spacelang.frozen import frozen
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Domain, NotFound, contains, members, nearest_value, parts
+from spacelang.ir.domain import Domain, NotFound, contains, members, parts
+from spacelang.ir.domain_questions import nearest_value
 from spacelang.ir.membership import ExclusionReason, all_exclusions, first_exclusion, member_or_exclusion
-from spacelang.ir.space import TUPLE_NAME, Choice, Context, Hyperparameter, Space, Variable, element_name, length_name
+from spacelang.ir.space import TUPLE_NAME, Choice, Context, Hyperparameter, Space, Variable
+from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.ir.value import Value, are_same, is_number
 from spacelang.ir.walk import Structure, default_structure, hyperparameters_of, rebuild_tree
 from spacelang.solver.counting import Structures

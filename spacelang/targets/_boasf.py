@@ -14,7 +14,8 @@ from math import prod
 from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, literal, parts, subgrid
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, literal, parts
+from spacelang.ir.domain_questions import subgrid
 from spacelang.ir.expr import And, BranchTest, Compare, Constant, Expr, In, Or, Reference, is_true, references
 from spacelang.ir.partial_evaluation import activity_cases, fold_constants
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space

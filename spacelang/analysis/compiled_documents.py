@@ -5,8 +5,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from spacelang.analysis import computed_checks, declarations, parameter_checks, roles, tasks
-from spacelang.analysis.context import MAX_NUMBER, CheckContext
-from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.diagnostic_collector import MAX_NUMBER, CheckContext, DiagnosticCollector
 from spacelang.analysis.domains import common_value
 from spacelang.analysis.goals import ScorerReader
 from spacelang.analysis.parameter_checks import ParameterChecker

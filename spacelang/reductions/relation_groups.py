@@ -1,6 +1,6 @@
 """Relations: constraints that are linear comparisons of ranges, in groups that no other constraint mentions.
 
-A group such as `lo <= hi` can be expressed without cases, see `varying_bounds` and `conditional_laws`.
+A group such as `lo <= hi` can be expressed without cases: see `varying_bounds`.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ class RelationGroup:
 
 def relation_groups(space: Space) -> tuple[RelationGroup, ...]:
     """Return the groups of relations of a space; constraints of any other kind are in no group."""
-    rows = {rule: found for rule in space.constraints if (found := _inequalities(rule, space)) is not None}
+    rows = {rule: several for rule in space.constraints if (several := _inequalities(rule, space)) is not None}
     ties = UnionFind(space.variables)
     for rule in rows:
         ties.union(rule.scope)
@@ -54,13 +54,14 @@ def relation_groups(space: Space) -> tuple[RelationGroup, ...]:
         if rule not in rows
         for address in mentioned_addresses(rule.expression)
     }
-    related = {ties.find(rule.scope[0]) for rule, several in rows.items() if any(len(r.factors) > 1 for r in several)}
-    found, keys = [], Counter(variable.key for variable in space.variables.values())
+    related = {ties.find(rule.scope[0]) for rule, mine in rows.items() if any(len(row.factors) > 1 for row in mine)}
+    found: list[RelationGroup] = []
+    keys = Counter(variable.key for variable in space.variables.values())
     for root in related - others:
         members = tuple(each for each in space.variables.values() if ties.find(each.address) == root)
         if all(keys[each.key] == 1 for each in members):
-            mine = {rule: several for rule, several in rows.items() if ties.find(rule.scope[0]) == root}
-            found.append(RelationGroup(members, mine))
+            own = {rule: mine for rule, mine in rows.items() if ties.find(rule.scope[0]) == root}
+            found.append(RelationGroup(members, own))
     places = {address: place for place, address in enumerate(space.variables)}
     return tuple(sorted(found, key=lambda group: places[group.members[0].address]))
 

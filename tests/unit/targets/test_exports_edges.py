@@ -54,8 +54,8 @@ ENDS: dict[str, list[Value]] = {
 }
 
 
-def form_of(name: str, space: Space) -> LoweringResult[Any, Any]:
-    found = TARGETS.load(name)().lower(Structures(space))
+def form_of(name: str, space: Space, **options: Any) -> LoweringResult[Any, Any]:
+    found = TARGETS.load(name)(**options).lower(Structures(space))
     assert isinstance(found, LoweringResult)
     return found
 

@@ -175,7 +175,7 @@ class FunctionWriter:
         question, pieces = draw_code(draw, self._ask)
         if varying is not None:
             assert self._ask_within is not None
-            pieces = [("", self._ask_within(*draw.questions, varying, known))]
+            pieces = [("", self._ask_within(next(iter(draw.questions)), varying, known))]
         indent, entry = "    " * depth, f"found[{py.literal_source(free.node.key)}]"
         if question is None:
             yield f"{indent}{entry} = {py.expression_source(pieces[0][1], len(indent), len(entry) + 3)}"

@@ -43,7 +43,7 @@ class RelationsTarget(Protocol):
 
     @property
     def default_relations(self) -> Sequence[Lowering]:
-        """What `auto` tries, in this order."""
+        """The lowerings that `auto` tries, in this order."""
 
     @property
     def preserves(self) -> PreservationTable:

@@ -11,7 +11,7 @@ from spacelang.catalog.catalogue import Catalogue
 from spacelang.catalog.introspect import introspect_package
 from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package, operator_class
 from spacelang.catalog.snapshot import BUNDLED, dump, read
-from spacelang.optional_imports import installed_version
+from spacelang.errors import installed_version
 
 OTHERS = sorted(BUNDLED.keys() - {"sklearn"})
 INSTALLED = [

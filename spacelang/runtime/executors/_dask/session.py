@@ -31,9 +31,8 @@ from spacelang.ir.task import Limits
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception
 from spacelang.runtime.executors import FinishedJob, Job
-from spacelang.runtime.executors._dask import cluster, worker_plugin
+from spacelang.runtime.executors._dask import cluster, silence_dask_loggers, worker_plugin
 from spacelang.runtime.executors._dask.cluster import AnyClient, LocalCluster
-from spacelang.runtime.executors._dask.event_loop import silence_dask_loggers
 from spacelang.runtime.executors._dask.worker_plugin import JobReport, Slot
 
 JOIN_TIMEOUT: Final = 60.0  # The maximum time for the first dask worker to join the scheduler, in seconds

@@ -109,11 +109,7 @@ class ClusterSession:
             self._local = LocalCluster(self._workers, self._report_error)
             address = await self._local.start()
         client: AnyClient = Client(  # type: ignore[no-untyped-call]
-            address,
-            asynchronous=True,
-            set_as_default=False,
-            timeout=cluster.CONNECT_TIMEOUT,
-            direct_to_workers=False,
+            address, asynchronous=True, set_as_default=False, timeout=cluster.CONNECT_TIMEOUT, direct_to_workers=False
         )
         self._client = client
         await cluster.connect(client, address)

@@ -7,9 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from spacelang.api.argument_checks import INTEGER
 from spacelang.api.experiment import stored_header
-from spacelang.api.run_options import ResumeOptions, RunOptions, options_of
+from spacelang.api.options import INTEGER, options_of
+from spacelang.api.run_options import ResumeOptions, RunOptions
 from spacelang.api.search_data import DefaultSpace
 from spacelang.api.space import Space, SpaceError, parse_for_data
 from spacelang.ir.loss_name import LossName

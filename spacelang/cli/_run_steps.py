@@ -292,7 +292,8 @@ def is_loss_table(data: str) -> bool:
 
 def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, given: "Mapping[str, object]") -> None:
     """End the program if an option is given that has no effect without rows, by its `scope`."""
-    from spacelang.api.run_options import RunOptions, options_of
+    from spacelang.api.options import options_of
+    from spacelang.api.run_options import RunOptions
 
     is_known, unused = is_loss_table(data), [] if not target_column else ["--target-column"]
     for name, option in options_of(RunOptions).items():

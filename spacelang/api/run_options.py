@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from spacelang.api.initial_configurations import Initial
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.black_box import AnyObjective
-    from spacelang.runtime.callbacks import Callback
-    from spacelang.runtime.listeners import Listener
-    from spacelang.runtime.scoring.constraints import Constraint
-    from spacelang.runtime.scoring.own_scorers import Scorer
+    from spacelang.runtime.listeners import Callback, Listener
+    from spacelang.runtime.scoring.user_functions import Constraint, Scorer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # How a command gives a value: as it is; a list `A,B`; repeated; repeated pairs of names and texts, or numbers.

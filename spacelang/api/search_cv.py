@@ -159,17 +159,17 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _get_scorers(self) -> tuple[Any, str]:
         """Return the scorers; without `scoring`, the goal of the task decides."""
-        said = task_scorer(self._space())
-        if self.scoring is None and said is not None:
-            return check_scoring(self.estimator, said), SINGLE_SCORE
+        scorer = task_scorer(self._space())
+        if self.scoring is None and scorer is not None:
+            return check_scoring(self.estimator, scorer), SINGLE_SCORE
         found: tuple[Any, str] = super()._get_scorers()
         return found
 
     def _check_input_parameters(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> None:  # noqa: N803
         """Make the splits, which are the same for all trials, and check that the search can start."""
         seed, space = self._seed(), self._space()
-        said = task_splitter(space, seed) if self.cv is None else None
-        self._checked_cv_orig = FixedSplitter([*(said or self._checked_cv_orig).split(X, y, **split_params)])
+        splitter = task_splitter(space, seed) if self.cv is None else None
+        self._checked_cv_orig = FixedSplitter([*(splitter or self._checked_cv_orig).split(X, y, **split_params)])
         self._run = self._prepare_run(space, X, y, seed, split_params.get("groups"))
 
     def _run_search(self, evaluate_candidates: Any, **_: Any) -> None:

@@ -58,8 +58,8 @@ def fit_statement(
     if not reference.lower().endswith((".csv", ".csv.gz")):
         return None
     targets, others = (_quoted_columns(names) for names in (labels, (*labels, *reading.drop_columns)))
-    said = "".join(f", {option}={_quoted(value)}" for option, value in reading.non_default_text_file_options.items())
-    table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False{said})"
+    options = "".join(f", {option}={_quoted(value)}" for option, value in reading.non_default_text_file_options.items())
+    table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False{options})"
     return f"import pandas; {table}; {name}.fit(table.drop(columns={others}), table[{targets}])"
 
 

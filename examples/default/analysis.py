@@ -5,8 +5,8 @@
 The base contender is compared with every other one, on the tables and seeds that both have. The difference of a table
 is the mean over its seeds of log(loss of the base / loss of the other); negative numbers are in favour of the base. The
 mean over tables has a 95 % interval by bootstrap over tables, and the smallest true difference that a test with as many
-tables would detect with a probability of 80 %. The first tables are without the tables that parts were tuned on. Contenders
-with fewer seeds than others are in a second report, with all contenders and the seeds that all of them have.
+tables would detect with a probability of 80 %. The first tables are without the tables that parts were tuned on. If a
+contender has fewer seeds, a second report has all contenders, and the seeds that all of them have.
 """
 
 import argparse

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from spacelang.errors import MissingLibraryError
 from spacelang.ir.chains import with_each_use_once
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_name import LossName
@@ -11,7 +12,6 @@ from spacelang.ir.space import Space
 from spacelang.ir.validation import Validation
 from spacelang.ir.walk import hyperparameters_of
 from spacelang.optimizers import DEFAULT_OPTIMIZER, HyperparameterMode, hyperparameter_mode
-from spacelang.optional_imports import MissingLibraryError
 from spacelang.plugins import OptionError
 from spacelang.report.trial_results import HeldOutSummary
 from spacelang.runtime.budget import Budget, round_duration

@@ -1,18 +1,21 @@
-"""The data that a store names, as far as it may be read because of the store alone.
+"""The data and the scorer that a store names, as far as they may be used because of the store alone.
 
 A store may come from an untrusted source. Without the user, it can only refer to data sets that scikit-learn ships, to
 formulas, and to files in the current folder and the folders below it.
 """
 
+import json
+from keyword import iskeyword
 from pathlib import Path
 from typing import Final
 
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.data.read_options import DataOptions, parse_data_options
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storage.header import RunHeader
+from spacelang.runtime.storage.header import SCORER_SETTING, WEIGHTS_SETTING, RunHeader
 
 HARMLESS_PREFIXES: Final = ("sklearn:", ARTIFICIAL_PREFIX)
+METRICS: Final = "sklearn.metrics"  # The module whose functions a store may name without being trusted
 TABLE_PREFIX: Final = "table:"  # The prefix of references to loss tables, which are files
 
 
@@ -50,6 +53,35 @@ def readable_test_file(header: RunHeader) -> str | None:
 def has_test_file(header: RunHeader) -> bool:
     """Return True if the run was tested on rows of another file, or of a program."""
     return "test" in header.settings and stored_data_options(header).test is None
+
+
+def scorer_package(header: RunHeader) -> str | None:
+    """Return the package that a user must trust for the scorer of a stored run; None if there is none."""
+    try:
+        facts = json.loads(header.data_options.get(SCORER_SETTING, "{}"))
+        module = str(facts.get("scorer") or facts.get("function") or "").partition(":")[0]
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    package = module.partition(".")[0]
+    return package if module != METRICS and package.isidentifier() else None
+
+
+def arguments_to_repeat(header: RunHeader) -> tuple[str, ...]:
+    """Return the arguments of the program that its store does not hold, as they are given in Python: `metric=mine`."""
+    names = {SCORER_SETTING: "metric", WEIGHTS_SETTING: "sample_weight"}
+    missing = [each for each in names if each in header.settings and each not in header.data_options]
+    return tuple(f"{names[each]}={_word(header.settings[each])}" for each in missing)
+
+
+def named_scorer(header: RunHeader) -> str:
+    """Return the argument with which a program passes a scorer again that its store names."""
+    return f"metric={_word(header.settings.get(SCORER_SETTING, ''))}"
+
+
+def _word(setting: str) -> str:
+    """Return the name in a setting if it can stand in Python code, otherwise `…`; the store may be foreign."""
+    name = setting.partition(",")[0]
+    return name if name.isidentifier() and not iskeyword(name) else "…"
 
 
 def _is_harmless(name: str) -> bool:

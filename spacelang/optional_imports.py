@@ -1,5 +1,8 @@
-"""Lazy imports of libraries that may be missing, with an error that says how to install them."""
+"""Lazy imports of libraries that may be missing, with an error that says how to install them, and their versions."""
 
+import os
+import sys
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -38,3 +41,41 @@ def import_optional(name: str, module: str | None = None) -> Any:
             raise MissingLibraryError(name) from None
         raise
     return import_module(module or name)
+
+
+EQUIVALENT_DISTRIBUTIONS: Final[Mapping[str, tuple[str, ...]]] = {"xgboost": ("xgboost-cpu",)}
+"""Other distributions that provide the same package, by distribution."""
+
+
+def installed_version(distribution: str) -> str | None:
+    """Return the version of a distribution, or of one with the same package, from its metadata; None if missing."""
+    versions = map(_version, (distribution, *EQUIVALENT_DISTRIBUTIONS.get(distribution, ())))
+    return next((version for version in versions if version is not None), None)
+
+
+def _version(distribution: str) -> str | None:
+    found = _version_in_folders(distribution)
+    if found is not None:
+        return found
+    # Imported late: it imports the `email` package, which takes longer than everything else in a check.
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _version_in_folders(distribution: str) -> str | None:
+    """Return the version in the name of a `.dist-info` folder on the search path, which is fast to find."""
+    prefix = distribution.replace("-", "_").lower() + "-"
+    for folder in sys.path:
+        try:
+            with os.scandir(folder or os.curdir) as entries:
+                names = [entry.name for entry in entries]
+        except OSError:
+            continue
+        for name in names:
+            if name.lower().startswith(prefix) and name.endswith(".dist-info"):
+                return name[len(prefix) : -len(".dist-info")]
+    return None

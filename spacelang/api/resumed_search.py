@@ -5,16 +5,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, Unpack, cast
 
-from spacelang.api.argument_checks import PATH, check_argument
 from spacelang.api.experiment import EvaluationData
+from spacelang.api.options import PATH, accept_options, check_argument, options_of
 from spacelang.api.result import Result
 from spacelang.api.resuming import ResumableRun, is_table_reference, open_resumable_run
-from spacelang.api.run_options import (
-    SearchOptions,
-    SearchResumeOptions,
-    accept_options,
-    options_of,
-)
+from spacelang.api.run_options import SearchOptions, SearchResumeOptions
 from spacelang.api.run_search import run_on_data, table_data
 from spacelang.api.search_data import BlackBoxData, TabularData
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX

@@ -7,9 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from spacelang.api.argument_checks import INTEGER
 from spacelang.api.experiment import EvaluationData, stored_header
-from spacelang.api.run_options import ResumeOptions, RunOptions, SearchResumeOptions, options_of
+from spacelang.api.options import INTEGER, options_of
+from spacelang.api.run_options import ResumeOptions, RunOptions, SearchResumeOptions
 from spacelang.api.search_data import DefaultSpace, TabularData
 from spacelang.api.space import Space, SpaceError, parse_for_data
 from spacelang.ir.loss_name import LossName
@@ -37,11 +37,10 @@ from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.serialization.definition import VERSION
-from spacelang.shell import shell_word
-from spacelang.text import Origin, Source, count_with_noun
+from spacelang.text import Origin, Source, count_with_noun, shell_word
 
 if TYPE_CHECKING:
-    from spacelang.runtime.scoring.own_scorers import Scorer
+    from spacelang.runtime.scoring.user_functions import Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class ResumableRun:
 
         Those that the data has already are kept. Raises DataError if the data has other rows.
         """
-        from spacelang.runtime.data.stored_splits import stored_splitter, with_stored_relations
+        from spacelang.runtime.data.splitters import stored_splitter, with_stored_relations
 
         if not isinstance(data, TabularData):
             return data

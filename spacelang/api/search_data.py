@@ -107,7 +107,7 @@ class TabularData(EvaluationData):
         """
         from spacelang.runtime.data.read_options import DataOptions
         from spacelang.runtime.data.several_targets import target_names
-        from spacelang.runtime.data.stored_splits import rows_as_texts
+        from spacelang.runtime.data.splitters import rows_as_texts
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
         from spacelang.runtime.scoring.stored_scorers import scorer_as_text
@@ -315,11 +315,11 @@ class BlackBoxData(EvaluationData):
         space, box = bind_without_data(experiment.space), self.objective
         given: dict[str, object] = {"fidelities": self.fidelities, "constraints": self.constraints or None}
         given |= {"scale": self.scale, "objectives": self.objective_names or None}
-        said = [name for name, value in given.items() if value is not None]
+        given_names = [name for name, value in given.items() if value is not None]
         if isinstance(box, str):
-            return space, _artificial_objective(space, box, said)
+            return space, _artificial_objective(space, box, given_names)
         if isinstance(box, Objective):
-            return space, _check_own_objective(space, box, said)
+            return space, _check_own_objective(space, box, given_names)
         sizes, bounds = validate_fidelities(self.fidelities), constraint_bounds(space, self.constraints)
         goals = function_goals(space, self.objective_names)
         scale = loss_scale(self.scale)
@@ -336,19 +336,19 @@ def bind_without_data(space: Space) -> Space:
     return space.bind() if None in space.symbols.values() else space
 
 
-def _artificial_objective(space: Space, reference: str, said: list[str]) -> Objective:
+def _artificial_objective(space: Space, reference: str, given_names: list[str]) -> Objective:
     from spacelang.runtime.black_box.artificial import artificial, parse_seed
 
     if not reference.startswith(ARTIFICIAL_PREFIX):
         raise InputError(f"`{reference}` is not an objective", f"give a function or `{ARTIFICIAL_PREFIX}SEED`")
     seed = parse_seed(reference)
-    _refuse_settings(reference, said)
+    _refuse_settings(reference, given_names)
     return artificial(space.checked, seed)
 
 
-def _check_own_objective(space: Space, objective: Objective, said: list[str]) -> Objective:
+def _check_own_objective(space: Space, objective: Objective, given_names: list[str]) -> Objective:
     name = objective.facts.name
-    _refuse_settings(name, said)
+    _refuse_settings(name, given_names)
     check_returned_goals(space, objective)
     measured = {bound.name for bound in objective.bounds}
     unmeasured = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
@@ -365,7 +365,7 @@ def _refuse_settings(name: str, settings: list[str]) -> None:
 
 def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
     """Return the bounds of the task, then those given by name; raises ConstraintError for an invalid one."""
-    from spacelang.runtime.scoring.constraints import function_bound
+    from spacelang.runtime.scoring.user_functions import function_bound
 
     bounds = () if space.task is None else space.task.bounds
     return (*bounds, *(function_bound(name, limit) for name, limit in (constraints or {}).items()))

@@ -8,10 +8,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-from spacelang.api.argument_checks import TEXT, check_argument, check_argument_types
 from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import Experiment, budget_of, experiment_fields
-from spacelang.api.run_options import CompareOptions, RunOption, accept_options
+from spacelang.api.options import TEXT, RunOption, accept_options, check_argument, check_argument_types
+from spacelang.api.run_options import CompareOptions
 from spacelang.api.space import Space, open_space
 from spacelang.bench.comparison_data import (
     ComparisonDataError,

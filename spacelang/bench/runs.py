@@ -242,10 +242,10 @@ def claim_folder(folder: Path, plan: "ComparisonPlan") -> Path:
 
 def write_results_and_list_problems(results: "Results", curves: "pd.DataFrame", folder: Path) -> tuple[str, ...]:
     """Write JSON, CSV and plots to the folder; return notes on what could not be written. Raises InputError."""
-    from spacelang.bench.comparison import document
+    from spacelang.bench.comparison import summary
     from spacelang.bench.comparison.plots import is_available, render_plots
 
-    whole = {**document.comparison_document(results), "curves": document.curves_document(results)}
+    whole = {**summary.comparison_document(results), "curves": summary.curves_document(results)}
     table = curves.to_csv(index=False, lineterminator="\n")
     drawn = render_plots(results) if is_available() else {}
     files = {

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spacelang.api.run_options import ResumeOptions
-from spacelang.cli._options import CodeOption, JsonOption
+from spacelang.cli._options import CodeOption, JsonOption, RunArgument
 from spacelang.cli._output import fail
 from spacelang.cli._run_steps import parse_seconds
 from spacelang.cli._search import search
-from spacelang.cli.show import RunArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +42,8 @@ def command(
     has used them up: after `run --trials 50`, `resume --time 1h` has no limit on trials.
 
     The store may come from someone else. Packages that its space or its scorer uses must be allowed again, and data
-    outside of this folder, or that a Python program held, must be named. The message that asks for them, and `spacelang show`, have the complete command.
+    outside of this folder, or that a Python program held, must be named. The message that asks for them, and
+    `spacelang show`, have the complete command.
 
     Example: `spacelang resume runs/credit-20260131-120000.db --time 30m`
     """

@@ -14,8 +14,8 @@ from numpy.random import Generator
 from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
 from spacelang.sampling.value_codes import Array
+from spacelang.surrogates import one_thread
 from spacelang.surrogates.dimensions import Dimension
-from spacelang.surrogates.limits import one_thread
 
 Point: TypeAlias = tuple[float, ...]  # A point of the unit cube
 Box: TypeAlias = tuple[Dimension, ...]

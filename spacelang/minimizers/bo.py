@@ -14,7 +14,7 @@ from spacelang.minimizers import Box, Observations, Point, PointObjective, minim
 from spacelang.minimizers._proposal_loop import start_with_design
 from spacelang.plugins import OptionError, option
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates.limits import POINTS_WHEN_FITTED
+from spacelang.surrogates import POINTS_WHEN_FITTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,11 @@ class Bo:
         rounds to the same members, is known or pending, as long as there is any other candidate.
         """
         from spacelang.surrogates.dimensions import round_to_members
-        from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
-        from spacelang.surrogates.improvement import make_closeness_test, maximise_expected_improvement
+        from spacelang.surrogates.gaussian_process import (
+            IncrementalGaussianProcess,
+            make_closeness_test,
+            maximise_expected_improvement,
+        )
 
         growing = IncrementalGaussianProcess()
 

@@ -10,9 +10,8 @@ from typing import ClassVar, Literal
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _candidates
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._brackets import brackets_for_grid
 from spacelang.optimizers._candidates import BracketRuns, Candidates, make_plan
-from spacelang.optimizers._fidelity import divided_rungs, rungs
+from spacelang.optimizers._fidelity import brackets_for_grid, divided_rungs, rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
 

@@ -23,7 +23,7 @@ from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.surrogates.limits import one_thread
+from spacelang.surrogates import one_thread
 from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 

@@ -23,11 +23,9 @@ from spacelang.runtime.storage.data_reference import (
     scorer_package,
     stored_data_options,
 )
-from spacelang.runtime.storage.header import WEIGHTS_SETTING
-from spacelang.runtime.storage.objective_names import stored_objective_names
+from spacelang.runtime.storage.header import WEIGHTS_SETTING, stored_objective_names
 from spacelang.runtime.storage.records import RunState
-from spacelang.shell import shell_word
-from spacelang.text import unique_name
+from spacelang.text import shell_word, unique_name
 
 if TYPE_CHECKING:
     from spacelang.runtime.storage.header import RunHeader

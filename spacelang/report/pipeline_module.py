@@ -85,7 +85,7 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     does.
     """
     data = objective.dataset
-    said = "".join(f"# {make_visible(line)}\n" for line in provenance)
+    comments = "".join(f"# {make_visible(line)}\n" for line in provenance)
     names = data.target_columns
     facts: dict[str, object] = {"LABEL": [*names] if len(names) > 1 else names[0], "SEED": objective.random_state}
     take = TAKE_SPARSE
@@ -109,7 +109,7 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     parts = (constants, BUILD_CLONE, take, FIT.format(arguments=arguments, labels=labels, weights=weights))
     given = {"weights": ", weights", "and_weights": ", and a weight for each row"}
     head = HEAD.format(**(given if data.weights is not None else dict.fromkeys(given, "")))
-    return f"{head}\n{said}\n{IMPORTS}{pipeline_source(pipeline)}\n" + "\n".join(parts)
+    return f"{head}\n{comments}\n{IMPORTS}{pipeline_source(pipeline)}\n" + "\n".join(parts)
 
 
 AS_CODE = "write the pipeline as Python code, to a file that ends in `.py`"

@@ -2,12 +2,61 @@
 
 They work on encoded points (rows of floats in [0, 1]) and on numbers to be minimised. Every result is a function of
 these data, in their order, and of a random generator. It does not depend on earlier fits, nor on whether the search was
-interrupted. Callers compute proposals under `limits.one_thread()`, which makes them reproducible to the last bit.
+interrupted. Callers compute proposals under `one_thread()`, which makes them reproducible to the last bit.
 
-    gaussian_process     Matern 5/2 kernel with a length per dimension, its fit, and updates row by row for growing data
-    improvement          expected improvement, and the point that maximises it
+    gaussian_process     Matern 5/2 kernel with a length per dimension, its fit, and updates row by row as data grow;
+                         expected improvement, and the point that maximises it
     cubic_rbf            the interpolating cubic spline
     forest               scikit-learn's random forest with the standard deviation over its trees
     kernel_density       multivariate densities of good and of bad points, as in BOHB
     tpe                  univariate densities of good and of bad points: tree-structured Parzen estimators
 """
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+
+MAX_POINTS: Final = 500
+POINTS_WHEN_FITTED: Final = 384
+"""The number of points to which a model is fitted if there are more: half the best, half the latest."""
+SUBSAMPLING_NOTE: Final = f"Surrogate models use at most {MAX_POINTS} trials: the best ones and the latest ones."
+"""The sentence in the summary of a search that had more trials than a model uses."""
+
+MAX_DENSITY_POINTS: Final = 1_000
+"""The maximum number of trials from which the densities of good and bad configurations are estimated."""
+
+
+def density_trial_indices(losses: Sequence[float | None]) -> Sequence[int]:
+    """Return the ascending indices of the trials from which densities are estimated.
+
+    These are all trials if there are at most `MAX_DENSITY_POINTS`. Otherwise, one half are the best trials, and the
+    other half are the latest of the others. Among equal losses, earlier ones are better. A failure (None) is worse than
+    any loss.
+    """
+    count = len(losses)
+    if count <= MAX_DENSITY_POINTS:
+        return range(count)
+    half = MAX_DENSITY_POINTS // 2
+    best = set(sorted(range(count), key=lambda place: inf if (loss := losses[place]) is None else loss)[:half])
+    others = [place for place in range(count - MAX_DENSITY_POINTS, count) if place not in best]
+    return sorted([*best, *others[-half:]])
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Return a context in which NumPy and SciPy use one thread; the previous setting is restored afterwards."""
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
+    return limited
+
+
+@cache
+def _controller() -> "ThreadpoolController":
+    import scipy.linalg  # noqa: F401 - the controller finds only libraries that are already loaded
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -17,7 +17,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import LossFunction, drive, failing_loss, flaky_loss, hash_loss
 from spacelang.testing.resume_tests import ResumeTests
-from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, LIMIT, SIZE, WORKERS, sample_members
+from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, LIMIT, SIZE, WORKERS, check_plugin_class, sample_members
 from spacelang.testing.small_spaces import (
     FINITE,
     SMALL,
@@ -33,7 +33,6 @@ from spacelang.testing.small_spaces import (
     space_name,
     spaces,
 )
-from spacelang.testing.suite import check_plugin_class
 
 
 class OptimizerConformance(ResumeTests):

@@ -20,8 +20,7 @@ from spacelang.runtime.data.several_targets import (
 )
 from spacelang.runtime.data.tables import Features, first_true_row_number
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.related_rows import UNRELATED, RowRelations
-from spacelang.runtime.evaluation.splits import Split, predefined_splits
+from spacelang.runtime.evaluation.splits import UNRELATED, RowRelations, Split, predefined_splits
 
 TaskKind: TypeAlias = Kind
 MAX_NUMERIC_CLASSES: Final = 20

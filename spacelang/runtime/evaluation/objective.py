@@ -30,12 +30,10 @@ from spacelang.runtime.data.tables import data_facts
 from spacelang.runtime.ensembles.voting import fitted_voting_member, make_vote_of_fitted, voting_member
 from spacelang.runtime.errors import BuildError, exception_failure
 from spacelang.runtime.evaluation import folds
-from spacelang.runtime.evaluation.fitting import TrialRows, fit, reason_of
+from spacelang.runtime.evaluation.fitting import TrialRows, describe_weights, fit, fit_options, reason_of
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.prefix_cache import CacheTimeAccount, PrefixCache
-from spacelang.runtime.evaluation.sample_weights import describe_weights, fit_options
 from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
-from spacelang.runtime.final_work_costs import WorkSizes
 from spacelang.runtime.history import Clock
 from spacelang.runtime.kept_models import ModelFolder, read_models
 from spacelang.runtime.objective import PositiveClass
@@ -47,9 +45,9 @@ from spacelang.runtime.pipelines.input_conversion import make_table_step
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
 from spacelang.runtime.request_queue import PrefixKeyFunction, PrefixKeys
+from spacelang.runtime.run_deadline import WorkSizes
 from spacelang.runtime.scoring.measures import mean
 from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
-from spacelang.runtime.scoring.own_scorers import describe_scorer
 from spacelang.runtime.scoring.pipeline_scorer import (
     FoldScores,
     HeldOutRows,
@@ -58,6 +56,7 @@ from spacelang.runtime.scoring.pipeline_scorer import (
     measure_loss_seconds,
 )
 from spacelang.runtime.scoring.unseen_scores import measure_bounds, resample_count, score_with_interval
+from spacelang.runtime.scoring.user_functions import describe_scorer
 from spacelang.runtime.storage.header import (
     MISSING_VALUES_SETTING,
     OBJECTIVES_SETTING,
@@ -65,8 +64,8 @@ from spacelang.runtime.storage.header import (
     SHOWN_DIGITS,
     WEIGHTS_SETTING,
     DataFacts,
+    objectives_text,
 )
-from spacelang.runtime.storage.objective_names import objectives_text
 
 V = TypeVar("V")
 SEED_COUNT: Final = 2**32  # The number of seeds that scikit-learn and the global generator of NumPy accept

@@ -1,4 +1,4 @@
-"""DataColumn selectors of `columns(…)` as entries of scikit-learn's `ColumnTransformer`."""
+"""Column selectors of `columns(…)` as entries of scikit-learn's `ColumnTransformer`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -17,9 +17,8 @@ from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
 from spacelang.runtime.evaluation.splits import Rows
-from spacelang.runtime.final_work_costs import LossComputationTime
 from spacelang.runtime.random_state import preserve_global_random_state
-from spacelang.runtime.scoring.constraints import Constraint, ConstraintError
+from spacelang.runtime.run_deadline import LossComputationTime
 from spacelang.runtime.scoring.measures import (
     CachedPredictions,
     defined_mean,
@@ -38,7 +37,7 @@ from spacelang.runtime.scoring.metric import (
     scorer_of,
     vectorised_loss,
 )
-from spacelang.runtime.scoring.own_scorers import scorer_metric
+from spacelang.runtime.scoring.user_functions import Constraint, ConstraintError, scorer_metric
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.folds import EvaluationSettings

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from spacelang.catalog.packages import allow_import
 from spacelang.runtime.errors import InputError, describe_exception
-from spacelang.runtime.scoring.own_scorers import SCORER_FIELDS, Scorer, describe_scorer
+from spacelang.runtime.scoring.user_functions import SCORER_FIELDS, Scorer, describe_scorer
 from spacelang.runtime.storage.data_reference import METRICS
 from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
 

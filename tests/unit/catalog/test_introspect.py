@@ -16,14 +16,19 @@ from sklearn.utils._param_validation import (
 )
 
 from spacelang.catalog import Catalogue, Parameter, load, parameter_restrictions
-from spacelang.catalog.catalogue import TUPLE_PARAMETERS, installed_version, join_elements
-from spacelang.catalog.history import deprecated_class, deprecated_parameters
+from spacelang.catalog.catalogue import TUPLE_PARAMETERS, join_elements
 from spacelang.catalog.introspect import introspect_sklearn, refresh
 from spacelang.catalog.packages import operator_class
 from spacelang.catalog.rules import AllowedValues, Interval
-from spacelang.catalog.sklearn_constraints import UnknownConstraintError, translate_constraints
+from spacelang.catalog.sklearn_declarations import (
+    UnknownConstraintError,
+    deprecated_class,
+    deprecated_parameters,
+    translate_constraints,
+)
 from spacelang.catalog.snapshot import dump, read
 from spacelang.ir.value import Value
+from spacelang.optional_imports import installed_version
 
 PROBES: tuple[Value, ...] = (
     None, True, False, -2, -1, 0, 1, 2, 3, 7, 10**6, 2**32, -1.5, -1.0, 0.0, 1e-9, 0.25, 0.5, 0.999, 1.0, 1.5,

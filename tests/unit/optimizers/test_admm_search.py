@@ -31,7 +31,7 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._admm.algebra import ConstraintResiduals, Splitting
 from spacelang.optimizers._admm.iterations import Iterations
 from spacelang.optimizers._admm.points import ThetaCube, nearest_members
-from spacelang.optimizers._admm.z_min import PipelineChoiceTree
+from spacelang.optimizers._admm.subproblems import PipelineChoiceTree
 from spacelang.optimizers._selection import SelectionProblem, Selector
 from spacelang.optimizers.admm import PRESETS, Admm
 from spacelang.plugins import NestedPlugin, OptionError

@@ -13,8 +13,8 @@ from sklearn.metrics import fbeta_score, make_scorer, mean_pinball_loss, mean_sq
 from storing import header
 
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.scoring.own_scorers import describe_scorer
 from spacelang.runtime.scoring.stored_scorers import scorer_as_text, stored_scorer
+from spacelang.runtime.scoring.user_functions import describe_scorer
 from spacelang.runtime.storage.data_reference import arguments_to_repeat, scorer_package
 from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
 

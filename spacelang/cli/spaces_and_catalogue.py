@@ -1,4 +1,4 @@
-"""`spacelang catalogue`: show or rebuild the catalogue of a library's operators and parameters."""
+"""`spacelang spaces` and `catalogue`: list the bundled spaces and the operators of a library; rebuild its catalogue."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,15 +11,34 @@ from spacelang.cli._output import fail, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.files import os_error_text
 
-DEFAULT_PACKAGE: Final = "sklearn"  # The catalogue that is shown if no package is named
-
 if TYPE_CHECKING:
     from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, Default
 
-GROUP = ("Write a space", 7)
+GROUP = ("Write a space", 6)
 
 
-def command(
+def spaces_command(json: JsonOption = False) -> None:
+    """List the bundled spaces.
+
+    Example: `spacelang spaces --json`
+    """
+    from spacelang.api import load
+    from spacelang.syntax.sources import bundled_names
+
+    found = [load(name) for name in bundled_names()]
+    if json:
+        print_json([{"name": each.name, "title": each.checked.title, "structures": each.structures} for each in found])
+        return
+    width = max((len(space.name) for space in found), default=0)
+    for space in found:
+        noun = "structure " if space.structures == 1 else "structures"
+        typer.echo(f"{space.name:<{width}}  {space.structures:>7,} {noun}  {space.checked.title}".rstrip())
+
+
+DEFAULT_PACKAGE: Final = "sklearn"  # The catalogue that is shown if no package is named
+
+
+def catalogue_command(
     operator: Annotated[
         str | None, typer.Argument(metavar="[OPERATOR]", help="Show the parameters of this operator.")
     ] = None,

@@ -1,4 +1,4 @@
-"""`spacelang export`: write a pipeline of a stored run as a Python module, or as a fitted model."""
+"""`spacelang export` and `predict`: write the best pipeline of a stored run to a file, or predict new rows with it."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spacelang.api.run_options import ReadingOptions
-from spacelang.cli._options import JsonOption, StoredPipelineOptions
+from spacelang.cli._options import JsonOption, RunArgument, StoredPipelineOptions
 from spacelang.cli._output import check_output_is_new, fail, print_json, print_note, write_new
+from spacelang.cli._process import print_file_text
 from spacelang.cli._run_options import AllowOption, TargetColumnsOption, read_options_if_given, target_of
 from spacelang.cli._run_steps import limit_threads_before_fork
-from spacelang.cli.show import RunArgument
 
 if TYPE_CHECKING:
     from spacelang.api.stored_runs import ReopenedRun
@@ -29,7 +29,7 @@ TestShareOption = Annotated[
 ]
 
 
-def command(
+def export_command(
     run: RunArgument,
     *,
     output: Annotated[
@@ -71,9 +71,9 @@ def command(
     then = read_options_if_given(reading)
     finished = reopen_run(run, data=data, target=target_of(target_column), test=test, reading=then, allow=allow or ())
     chosen = select_trials(finished, found)
-    said = provenance(finished, chosen, found)
+    origin = provenance(finished, chosen, found)
     needed = finished.restricted_to_used_columns(chosen)
-    made = _exported(needed, chosen, said, output)
+    made = _exported(needed, chosen, origin, output)
     write_new(output, made.content)
     if json:
         if isinstance(chosen, EnsembleSelection):
@@ -83,7 +83,7 @@ def command(
             trials = {"trials": [chosen.index], "votes": None}
         print_json({"file": str(output), **trials, "trusted": made.trusted, "inputs": made.inputs})
         return
-    print_provenance(finished, said)
+    print_provenance(finished, origin)
     if unused := finished.columns_unused_by(needed):
         print_note(f"columns that the pipeline does not use: {', '.join(f'`{name}`' for name in unused)}")
     if made.trusted:
@@ -103,7 +103,7 @@ class _Exported:
 
 
 def _exported(
-    finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", said: list[str], output: Path
+    finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", origin: list[str], output: Path
 ) -> _Exported:
     if output.suffix == SKOPS:
         content, trusted = _skops_model(finished, chosen)
@@ -113,17 +113,17 @@ def _exported(
 
         check_onnx_installed()
         fitted = finished.fit_pipeline(chosen, forks=True)
-        content, inputs = onnx_model(fitted, finished.objective.dataset.features, said)
+        content, inputs = onnx_model(fitted, finished.objective.dataset.features, origin)
         return _Exported(content, inputs=inputs)
-    return _Exported(_code(finished, chosen, said))
+    return _Exported(_code(finished, chosen, origin))
 
 
-def _code(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", said: list[str]) -> str:
+def _code(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", origin: list[str]) -> str:
     from spacelang.report.pipeline_module import pipeline_module_text
     from spacelang.runtime.errors import BuildError
 
     try:
-        return pipeline_module_text(finished.unfitted_pipeline(chosen), finished.objective, said)
+        return pipeline_module_text(finished.unfitted_pipeline(chosen), finished.objective, origin)
     except TypeError as error:
         raise BuildError(
             str(error), f"write the pipeline as a fitted model: to a file that ends in `{SKOPS}`"
@@ -168,13 +168,13 @@ def provenance(
     header, metric = finished.header, LossName.of_formula(finished.header.metric)
     if isinstance(chosen, EnsembleSelection):
         numbers = ", ".join(str(each.record.index) for each in chosen.members)
-        said = [f"{describe_ensemble(chosen)}, trials {numbers}: {metric.describe(chosen.models.losses[-1])}"]
+        lines = [f"{describe_ensemble(chosen)}, trials {numbers}: {metric.describe(chosen.models.losses[-1])}"]
     else:
         trial = chosen.trial
-        said = [f"trial {chosen.index}: {metric.describe(trial.loss or 0.0)}"]
-        said += [f"{describe_bound(each.bound)}: {describe_measurement(each)}" for each in trial.constraints]
-    versions = ", ".join(f"{name} {said}" for name, said in header.versions.items())
-    said[0] += f" ({header.validation})"
+        lines = [f"trial {chosen.index}: {metric.describe(trial.loss or 0.0)}"]
+        lines += [f"{describe_bound(each.bound)}: {describe_measurement(each)}" for each in trial.constraints]
+    versions = ", ".join(f"{name} {version}" for name, version in header.versions.items())
+    lines[0] += f" ({header.validation})"
     if options.ensemble:
         votes, asked, given = "the number of votes is that of the run", finished.votes, options.votes
         if given is not None:
@@ -183,8 +183,8 @@ def provenance(
             )
         elif asked is None:
             votes = "the number of votes is the default, because the store does not record that of the run"
-        said.insert(1, votes)
-    return [*said, f"from a search of `{header.space}` on {header.data}", f"with {versions}"]
+        lines.insert(1, votes)
+    return [*lines, f"from a search of `{header.space}` on {header.data}", f"with {versions}"]
 
 
 def print_provenance(finished: "ReopenedRun", lines: list[str]) -> None:
@@ -193,3 +193,70 @@ def print_provenance(finished: "ReopenedRun", lines: list[str]) -> None:
         print_note(line)
     for version_change in finished.version_changes:
         print_note(f"{version_change}: predictions may differ because of this change")
+
+
+def predict_command(
+    run: RunArgument,
+    *,
+    data: Annotated[
+        str, typer.Option("--data", "-d", help="The rows to predict, with a column of labels or without one.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.csv", help="Write the predictions here.")
+    ] = None,
+    found: StoredPipelineOptions,
+    fitted_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fitted-on", metavar="DATA", help="The data of the run; by default the file with its name in this folder."
+        ),
+    ] = None,
+    target_column: TargetColumnsOption = None,
+    test: TestShareOption = None,
+    reading: ReadingOptions,
+    allow: AllowOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Fit the best pipeline of a stored run on the data of the run, and predict the rows of a file.
+
+    Columns are matched by name: those that the pipeline uses must be there, in any order; others are ignored. If the
+    file has the column of labels, the score is printed, too. Class probabilities are written if the pipeline has them.
+    The pipeline is fitted as at the end of the run, on all rows that trials could see. Options for reading files apply
+    to `--data`, and to `--fitted-on` if that is given. Without them both are read as the run read its data. Existing
+    files are not overwritten.
+
+    Example: `spacelang predict runs/credit-20260131-120000.db --data new.csv -o predictions.csv`
+    """
+    if output is not None:
+        check_output_is_new(output)
+    check_single_or_ensemble(found)
+    limit_threads_before_fork()
+    from spacelang.api.new_rows import load_new_rows, predict_rows, score_rows
+    from spacelang.api.stored_runs import reopen_run
+    from spacelang.report.trial_results import describe_interval, score_document
+    from spacelang.runtime.pipelines import PipelineInput
+
+    given = read_options_if_given(reading)
+    then = None if fitted_on is None else given
+    target = target_of(target_column)
+    finished = reopen_run(run, data=fitted_on, target=target, test=test, reading=then, allow=allow or ())
+    chosen = select_trials(finished, found)
+    needed = finished.restricted_to_used_columns(chosen)
+    objective, reading_now = needed.objective, given or finished.reading.applicable_to(data)
+    rows = load_new_rows(data, objective.dataset, reading_now, finished.columns_unused_by(needed))
+    print_provenance(finished, provenance(finished, chosen, found))
+    if rows.ignored_columns:
+        print_note(f"ignored columns: {', '.join(f'`{name}`' for name in rows.ignored_columns)}")
+    fitted = needed.fit_pipeline(chosen, PipelineInput.GIVEN, forks=True)
+    predicted = predict_rows(fitted, rows)
+    score = score_rows(fitted, rows, objective) if needed.is_metric_known else None
+    if output is not None:
+        write_new(output, predicted.csv)
+    if json:
+        scored = None if score is None else {"metric": objective.metric.formula, **score_document(score)}
+        print_json({"file": None if output is None else str(output), **predicted.document, "score": scored})
+        return
+    if output is None:
+        print_file_text(predicted.csv)
+    if score is not None:
+        print_note(f"on the {score.rows} rows with a label: {describe_interval(score, objective.metric)}")

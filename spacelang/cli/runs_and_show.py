@@ -1,11 +1,11 @@
-"""`spacelang runs`: list the runs that are stored in files and folders."""
+"""`spacelang runs` and `show`: list stored runs, and show the settings and results of one."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption
+from spacelang.cli._options import JsonOption, RunArgument
 from spacelang.cli._output import fail, overwrite, print_json
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.loss_name import LossName
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 GROUP = ("Use a run", 1)
 
 
-def command(
+def runs_command(
     places: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[RUNS]…", help="Stores of runs and folders with stores; by default `runs`."),
@@ -50,7 +50,7 @@ def command(
     if (export is not None or tree is not None) and len(found) > 1:
         fail(f"`{'--tree' if export is None else '--export'}` needs a single store, and {len(found)} are named")
     if export is not None:
-        from spacelang.runtime.storage.exports import export_table
+        from spacelang.runtime.storage.runs import export_table
         from spacelang.runtime.storage.store import Store
 
         with Store.read(found[0]) as run:
@@ -106,3 +106,24 @@ def _cells(run: "RunSummary") -> tuple[str, ...]:
     best = "-" if run.best is None else f"{metric.score(run.best):.6g}" + ("" if run.feasible else " (infeasible)")
     names = (run.space, run.data.name, run.optimizer, str(run.seed), run.state.value)
     return (*names, f"{run.trials:,}", best, metric.score_name, run.validation)
+
+
+def show_command(
+    run: RunArgument,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="The number of best trials to list.")] = 10,
+    json: JsonOption = False,
+) -> None:
+    """Show a stored run, even while it runs: data, optimizer, budget, best pipeline, best trials, failures.
+
+    Neither the data nor the space file is needed. Nothing is fitted, and no code of the file is run.
+
+    Example: `spacelang show runs/credit-20260131-120000.db --top 5`
+    """
+    from spacelang.report.stored_runs import document, text
+    from spacelang.runtime.storage.store import Store
+
+    with Store.read(run) as found:
+        if json:
+            print_json(document(found, top))
+        else:
+            typer.echo(text(found, top))

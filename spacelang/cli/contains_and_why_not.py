@@ -1,4 +1,4 @@
-"""`spacelang why-not`: list why a configuration is no member, and find the smallest change that makes it one."""
+"""`spacelang contains` and `why-not`: the line that excludes a configuration from a space, and the nearest member."""
 
 from typing import TYPE_CHECKING
 
@@ -26,10 +26,36 @@ from spacelang.diagnostics.terminal_cells import make_visible
 if TYPE_CHECKING:
     from spacelang.solver.nearest_configuration import KeyChange, NearestMember
 
-GROUP = ("Inspect a space", 5)
+GROUP = ("Inspect a space", 4)
 
 
-def command(
+def contains_command(
+    space: SpaceInputArgument, configuration: ConfigurationArgument, options: SpaceOptions, json: JsonOption = False
+) -> None:
+    """Check whether a configuration is in a space: status 0 if it is; 1 and the reason if it is not.
+
+    With --bind, keys that have no meaning for such data, such as those of a part of `columns(…)` without columns, are
+    ignored and named.
+
+    Example: `spacelang contains credit.space mine.json`
+    """
+    refuse_shared_input(space, configuration)
+    loaded = load(space, options)
+    given = read_configuration(configuration)
+    excluded, unused = loaded.exclusion(given), loaded.keys_without_meaning(given)
+    if json:
+        why = {"key": None, "reason": None, "line": None} if excluded is None else exclusion_document(excluded)
+        print_json({"member": excluded is None, **why, **({"without_meaning": [*unused]} if unused else {})})
+    elif excluded is None:
+        typer.echo("yes")
+    else:
+        print_exclusion(excluded)
+    print_keys_without_meaning(unused)
+    if excluded is not None:
+        raise typer.Exit(BAD_INPUT)
+
+
+def why_not_command(
     space: SpaceInputArgument, configuration: ConfigurationArgument, options: SpaceOptions, json: JsonOption = False
 ) -> None:
     """List why a configuration is not in a space, and find the smallest change that makes it a member.

@@ -1,4 +1,4 @@
-"""`spacelang sample`: draw random configurations of a space."""
+"""`spacelang default` and `sample`: print the default configuration of a space, or random ones."""
 
 from typing import Annotated
 
@@ -9,10 +9,22 @@ from spacelang.cli._output import fail, print_json
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import SeedOption
 
-GROUP = ("Inspect a space", 3)
+GROUP = ("Inspect a space", 2)
 
 
-def command(
+def default_command(
+    space: SpaceInputArgument,
+    options: SpaceOptions,
+    json: JsonOption = False,  # noqa: ARG001 - read by `parsed`, for errors
+) -> None:
+    """Print the default configuration as one JSON object.
+
+    Example: `spacelang default blds_table1`
+    """
+    print_json(load(space, options).default().to_dict())
+
+
+def sample_command(
     space: SpaceInputArgument,
     *,
     count: Annotated[int, typer.Option("-n", min=0, help="The number of configurations.")] = 1,

@@ -21,9 +21,14 @@ from spacelang.runtime.budget import parse_duration
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.data_reference import (
+from spacelang.runtime.storage.header import GROUP_NAME, UNNAMED_SPACE, RunHeader
+from spacelang.runtime.storage.program_arguments import arguments_to_repeat
+from spacelang.runtime.storage.records import RunState
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.store_errors import StoreError
+from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
-    arguments_to_repeat,
+    StoredRun,
     has_test_file,
     is_held_by_program,
     named_data,
@@ -31,11 +36,6 @@ from spacelang.runtime.storage.data_reference import (
     readable_test_file,
     stored_data_options,
 )
-from spacelang.runtime.storage.header import GROUP_NAME, UNNAMED_SPACE, RunHeader
-from spacelang.runtime.storage.records import RunState
-from spacelang.runtime.storage.store import Store
-from spacelang.runtime.storage.store_errors import StoreError
-from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.serialization.definition import VERSION
 from spacelang.text import Origin, Source, count_with_noun, shell_word
 

@@ -285,7 +285,7 @@ def has_no_rows(data: str) -> bool:
 
 def is_loss_table(data: str) -> bool:
     """Return True if `--data` names a table of known losses."""
-    from spacelang.runtime.storage.data_reference import TABLE_PREFIX
+    from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
     return data.startswith(TABLE_PREFIX)
 

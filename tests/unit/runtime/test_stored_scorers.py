@@ -15,8 +15,8 @@ from storing import header
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.scoring.stored_scorers import scorer_as_text, stored_scorer
 from spacelang.runtime.scoring.user_functions import describe_scorer
-from spacelang.runtime.storage.data_reference import arguments_to_repeat, scorer_package
 from spacelang.runtime.storage.header import SCORER_SETTING, RunHeader
+from spacelang.runtime.storage.program_arguments import arguments_to_repeat, scorer_package
 
 ALLOWED = ("own_scorers_module",)
 

@@ -211,7 +211,7 @@ class RunOptions(ReadingOptions, OptimizerOptions, ScoringOptions, BudgetAndSeed
         "such as 32"), metavar="N", least=0, scope="rows")]
 
 class ProgramOptions(TypedDict, total=False):
-    """What a program gives to a search on rows, besides the options that commands have, too."""
+    """The options of a search on rows that only a program can give."""
 
     groups: Annotated[Any, RunOption(None, doc="n values, such as subjects: rows with equal values are held out "
         "together, and tested together. They are passed to a splitter given as `validate`; a validation as text, and "

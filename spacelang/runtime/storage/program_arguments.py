@@ -1,4 +1,4 @@
-"""What a program gave to a run, such as a scorer: what its store names, and what the program must give again."""
+"""Arguments of a program, such as a scorer: those that its store names, and those that it must pass again."""
 
 import json
 from keyword import iskeyword

@@ -48,8 +48,8 @@ class DomainEncoding:
         """
         self.parts = parts(domain)
         self.has_part = has_part or len(self.parts) > 1
-        told = [place for place, part in enumerate(self.parts) if not (is_apart and self.has_part and part.size == 1)]
-        self.columns = {place: self.has_part + is_apart * turn for turn, place in enumerate(told)}
+        coded = [place for place, part in enumerate(self.parts) if not (is_apart and self.has_part and part.size == 1)]
+        self.columns = {place: self.has_part + is_apart * turn for turn, place in enumerate(coded)}
         self.width = 1 + max(self.columns.values(), default=0)
         self._to_number, self._to_code = number, code
         self._selector = Categorical(tuple(range(len(self.parts))))

@@ -143,10 +143,10 @@ class _Run:
                 running[request] = training
             if not running:
                 return
-            told = yield Ask(tuple(begin))
-            idle = told.idle_workers
-            if told.finished is not None and told.request is not None:
-                self._record(running.pop(told.request), told.finished)
+            event = yield Ask(tuple(begin))
+            idle = event.idle_workers
+            if event.finished is not None and event.request is not None:
+                self._record(running.pop(event.request), event.finished)
 
     def _next_training(self) -> "tuple[Request | LazyRequest, _Training] | None":
         race = self._race

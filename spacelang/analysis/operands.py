@@ -7,6 +7,7 @@ from spacelang.analysis.arithmetic import is_infinity_placeholder, read_call, re
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Definition, Scope
 from spacelang.analysis.names import NameResolver
+from spacelang.analysis.operator_lists import presence_of_members
 from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -83,6 +84,13 @@ class OperandReader:
             return None
         if written.function.text != "count":
             return read_call(written, [self._number(argument) for argument in written.arguments], self._report)
+        match written.arguments:
+            case (ast.DottedName() as name,) if (
+                self.is_known(name)
+                and isinstance(named := self._names.find(name, self.scope), Choice)
+                and (members := presence_of_members(named, written.span))
+            ):
+                return Call("count", members, written.span)
         found = [self._read_condition(argument) for argument in written.arguments]
         terms = tuple(term for term in found if term is not None)
         return Call("count", terms, written.span) if len(terms) == len(found) else None

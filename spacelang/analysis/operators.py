@@ -444,6 +444,8 @@ class BodyReader:
         branches = self._with_range(written, branches, judge)
         alternatives.check_duplicate_values(branches, self._report)
         judge.check_branches(branches, self._operators.entry_of)
+        if judge.parameter is not None and judge.parameter.takes_operator_list:
+            self._operators.draft.operator_lists.append(place.address)
         if written.default is not None:
             # If an operator is unknown, a domain of plain values may have been meant: the default is not checked then.
             operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.operator_lists import is_optional
 from spacelang.analysis.values import suggest_value
 from spacelang.catalog.catalogue import CatalogueEntry, Catalogues, Deprecation, NoDefault, Parameter, Role
 from spacelang.catalog.parameter_restrictions import ANOTHER_NAME_OF
@@ -13,7 +14,7 @@ from spacelang.diagnostics import parameters as problems
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import SingleEstimatorInsteadOfList
 from spacelang.ir.domain import Grid, Real, literal
-from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind
+from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind
 from spacelang.ir.value import Value
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
@@ -21,9 +22,7 @@ from spacelang.text import Span
 
 EntryOf = Callable[[Operator], CatalogueEntry | None]
 """A function that returns the catalogue entry of an operator, or None if it is unknown."""
-_NO_OPTIONAL_MEMBERS: Final = (
-    "members of the list cannot be optional: write lists as alternatives, such as `(A & B) | A`"
-)
+_NO_OPTIONAL_MEMBERS: Final = "write an optional member as `A?`, and lists as alternatives, such as `(A & B) | (A & C)`"
 _CONSTANTS: Final[Mapping[str, Value]] = {
     "yes": True, "on": True, "True": True, "no": False, "off": False, "False": False, "null": None, "nil": None,
     "None": None, "nothing": None,
@@ -154,7 +153,16 @@ class ParameterChecker:
         for branch in branches:
             assert isinstance(branch.node, Product)
             for side in branch.node.children:
-                self._check_node(side, branch, entry_of)
+                self._check_member(side, branch, entry_of)
+
+    def _check_member(self, member: Node, branch: Branch, entry_of: EntryOf) -> None:
+        """Report the operators that a member of a list (in `branch`) may become and that the parameter rejects."""
+        if not (isinstance(member, Choice) and is_optional(member)):
+            self._check_node(member, branch, entry_of)
+            return
+        for inner in member.branches:
+            if inner.node != SKIPPED_STEP:
+                self._check_node(inner.node, inner, entry_of)
 
     def report_condition_on_required_operator(self, condition: Span) -> None:
         """Report a condition on a choice of operators that cannot be `none` where the condition fails."""

@@ -218,6 +218,25 @@ class SingleEstimatorInsteadOfList(Diagnostic):
     parameter: str
 
 
+class EmptyOperatorList(Diagnostic):
+    """All members of a list of operators are optional, and nothing excludes the list without any.
+
+    State how many members the list has at least:
+
+        VotingClassifier {
+          estimators : (GaussianNB? & SVC? & LogisticRegression?)
+          require count(estimators) >= 2
+        }
+    """
+
+    code = "SL624"
+    MESSAGE = "the list `{parameter}` may be empty"
+    LABEL = "all of its members are optional"
+    HELPS = ("add `require count({parameter}) >= 1`, or leave out a `?`",)
+
+    parameter: str
+
+
 class TooManyPermutedSteps(Diagnostic):
     """Too many steps are permuted.
 

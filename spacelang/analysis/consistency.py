@@ -381,4 +381,11 @@ def _report(space: Space, constraint: Constraint, report: DiagnosticCollector) -
         if variable.key in choices
     ]
     premises = report.symbols.binding_notes(report.symbols.mentioned_in(constraint.span))
-    report.add(problems.DefaultExcluded(constraint.span, notes=(*notes, *premises)))
+    member = next((variable.node.name for variable in named if _is_present_by_default(variable.node)), None)
+    report.add(problems.DefaultExcluded(constraint.span, notes=(*notes, *premises), member=member))
+
+
+def _is_present_by_default(node: Choice | Hyperparameter) -> bool:
+    """Return True if a decision is a member of a list that is written as `A?`."""
+    is_optional = isinstance(node, Choice) and node.default > 0 and node.name in node.branch_indices
+    return is_optional and node.span.text.endswith("?")

@@ -211,11 +211,12 @@ class SingleEstimatorInsteadOfList(Diagnostic):
 
     code = "SL621"
     MESSAGE = "`{parameter}` of `{operator}` takes a list of operators"
-    LABEL = "this is a single operator"
+    LABEL = "this is {kind}"
     HELPS = ("join them with `&` in parentheses: `{parameter} : (A & B)`",)
 
     operator: str
     parameter: str
+    kind: str = "a single operator"
 
 
 class EmptyOperatorList(Diagnostic):

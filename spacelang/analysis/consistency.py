@@ -21,8 +21,8 @@ from spacelang.ir.tuple_parameters import is_own_condition
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
-from spacelang.solver.range_equations import required_equations, shares_of_whole
 from spacelang.solver.satisfiability import ExpressionInContext, is_unsatisfiable, possible_truths_of_all
+from spacelang.solver.summed_ranges import required_equations, shares_of_whole
 from spacelang.text import Span
 
 FORBID: Final = "`forbid`"

@@ -5,9 +5,9 @@ from typing import Final
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.conditions import ApproximateDraws
 from spacelang.ir.expr import references
-from spacelang.solver.counted_ranges import exactly_drawn_ranges
 from spacelang.solver.counting import Structures
 from spacelang.solver.network_compiler import MAX_EXACT_RANGES, connected_comparisons
+from spacelang.solver.summed_ranges import exactly_drawn_ranges
 
 STRUCTURES_TRIED: Final = 64
 MAX_NAMES: Final = 3  # The maximum number of hyperparameters that a message names

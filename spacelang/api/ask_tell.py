@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields
 from spacelang.api.experiment_run import make_result, run_steps
-from spacelang.api.function_goals import function_goals
 from spacelang.api.result import Result
 from spacelang.api.run_options import AskOptions, accept_options
 from spacelang.api.search_data import (
@@ -18,6 +17,7 @@ from spacelang.api.search_data import (
     constraint_bounds,
     fidelities_of,
     fidelity_grid,
+    function_goals,
     loss_scale,
     validate_fidelities,
 )

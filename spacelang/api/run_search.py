@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.execution import ensemble_votes, unenforced_limits_warning, worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields, run_time_limit
-from spacelang.api.experiment_run import run_experiment
-from spacelang.api.no_success import check_success
+from spacelang.api.experiment_run import check_success, run_experiment
 from spacelang.api.result import Result
+from spacelang.api.resuming import choose_resumed_space
 from spacelang.api.run_options import RunOptions, SearchOptions, accept_options, options_of
 from spacelang.api.search_data import (
     BlackBoxData,
@@ -23,7 +23,6 @@ from spacelang.api.search_data import (
     split_warnings,
 )
 from spacelang.api.space import Space, open_space
-from spacelang.api.stored_spaces import choose_resumed_space
 from spacelang.errors import remedy_in_python
 from spacelang.ir.validation import group_column, parse_validation
 from spacelang.runtime.budget import Budget, parse_duration

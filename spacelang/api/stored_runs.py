@@ -20,9 +20,9 @@ import pandas as pd
 
 from spacelang.api.execution import check_stored_predictions, make_executor, trial_limits
 from spacelang.api.experiment import Experiment
+from spacelang.api.resuming import stored_space
 from spacelang.api.search_data import TabularData
 from spacelang.api.space import Space
-from spacelang.api.stored_spaces import stored_space
 from spacelang.ir.loss_name import LossName
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, experiment_fields, run_time_limit
-from spacelang.api.experiment_run import run_experiment
-from spacelang.api.no_success import check_success
+from spacelang.api.experiment_run import check_success, run_experiment
 from spacelang.api.result import Result
 from spacelang.api.run_options import SearchTableOptions, accept_options
 from spacelang.api.search_data import BlackBoxData, TabularData, bind_sizes

@@ -62,8 +62,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
     Example: `spacelang migrate runs/credit-20260131-120000.db credit.space -o seeds.json`
     """
-    from spacelang.api.migration import migrate_trials
-    from spacelang.api.renames import Renames
+    from spacelang.api.migration import Renames, migrate_trials
     from spacelang.ir.loss_name import LossName
     from spacelang.runtime.storage.store import Store
 

@@ -69,7 +69,7 @@ def command(
 
 
 def _write_tree(store: Path, picture: Path) -> None:
-    from spacelang.report.search_tree import tree_of_run
+    from spacelang.report.page.structure_tree import tree_of_run
     from spacelang.runtime.storage.store import Store
 
     if str(picture) != "-" and picture.suffix not in (".svg", ".txt"):

@@ -14,18 +14,8 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from spacelang.analysis.context import BindingError, check_bindings
-from spacelang.language_server import (
-    completions,
-    counts,
-    formatting,
-    hovers,
-    navigation,
-    outline,
-    problems,
-    semantic_tokens,
-)
-from spacelang.language_server.documents import Document, Documents
-from spacelang.language_server.positions import PositionEncoding
+from spacelang.language_server import completions, hovers, navigation, presentation, problems
+from spacelang.language_server.documents import Document, Documents, PositionEncoding
 
 QUIET_SECONDS: Final = 0.005
 """The delay between a change and the check of the text; requests that follow the change are answered first."""
@@ -190,17 +180,17 @@ def _add_queries(server: SpaceLanguageServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(parameters: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-        return outline.document_symbols(server.document(parameters.text_document), server.encoding)
+        return presentation.document_symbols(server.document(parameters.text_document), server.encoding)
 
     @server.feature(types.WORKSPACE_SYMBOL)
     def workspace_symbols(parameters: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
-        return outline.workspace_symbols(server.documents, parameters.query, server.encoding)
+        return presentation.workspace_symbols(server.documents, parameters.query, server.encoding)
 
 
 def _add_edits(server: SpaceLanguageServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     def format_document(parameters: types.DocumentFormattingParams) -> list[types.TextEdit]:
-        return formatting.formatting(server.document(parameters.text_document))
+        return presentation.formatting(server.document(parameters.text_document))
 
     @server.feature(
         types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
@@ -231,17 +221,17 @@ def _add_edits(server: SpaceLanguageServer) -> None:
 def _add_decorations(server: SpaceLanguageServer) -> None:
     @server.feature(
         types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
-        types.SemanticTokensRegistrationOptions(legend=semantic_tokens.LEGEND, full=True),
+        types.SemanticTokensRegistrationOptions(legend=presentation.LEGEND, full=True),
     )
     def tokens(parameters: types.SemanticTokensParams) -> types.SemanticTokens:
         document = server.document(parameters.text_document)
-        return types.SemanticTokens(semantic_tokens.semantic_tokens(document, server.encoding))
+        return types.SemanticTokens(presentation.semantic_tokens(document, server.encoding))
 
     @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
     def folding(parameters: types.FoldingRangeParams) -> list[types.FoldingRange]:
-        return outline.folding_ranges(server.document(parameters.text_document))
+        return presentation.folding_ranges(server.document(parameters.text_document))
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
     def hints(parameters: types.InlayHintParams) -> list[types.InlayHint]:
         document = server.document(parameters.text_document)
-        return counts.inlay_hints(document, parameters.range, server.encoding)
+        return hovers.inlay_hints(document, parameters.range, server.encoding)

@@ -25,7 +25,7 @@ from spacelang.ir.space import (
     subtree,
 )
 from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
-from spacelang.report.front_lines import front_lines, front_rows
+from spacelang.report.pipeline_lines import front_lines, front_rows
 from spacelang.serialization.syntax_nodes import expression_speller, show_expression, with_spelled_names
 from spacelang.text import pad_columns
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.trial import Measurement
 from spacelang.ir.validation import describe_validation
-from spacelang.report.effort import effort_by_learner, effort_by_part
-from spacelang.report.front_lines import front_document
-from spacelang.report.run_facts import RunFacts
+from spacelang.report.pipeline_lines import front_document
+from spacelang.report.run_facts import RunFacts, effort_by_learner, effort_by_part
 from spacelang.report.trial_results import (
     count_failures_by_reason,
     count_failures_by_status,

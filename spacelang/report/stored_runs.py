@@ -17,10 +17,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Status
-from spacelang.report.front_lines import front_document, front_lines
-from spacelang.report.held_out_interval import summarize_held_out_rows
 from spacelang.report.next_steps import allowed_packages, next_steps
-from spacelang.report.pipeline_lines import pipeline_lines
+from spacelang.report.pipeline_lines import front_document, front_lines, pipeline_lines
 from spacelang.report.trial_results import (
     describe_constraints,
     describe_counts,
@@ -29,6 +27,7 @@ from spacelang.report.trial_results import (
     most_frequent,
     score_document,
     sum_by_reason,
+    summarize_held_out_rows,
     value_text,
 )
 from spacelang.runtime.pareto import pareto_front

@@ -20,13 +20,11 @@ from spacelang.sampling.prior_draws import prior_of, probability_by_prior
 from spacelang.sampling.summed import SummedSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
-from spacelang.solver.counted_ranges import exactly_drawn_ranges
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import Network
 from spacelang.solver.ordered_relations import OrderedRelations
-from spacelang.solver.range_equations import simplex_remedy
-from spacelang.solver.summed_ranges import SummedRanges
+from spacelang.solver.summed_ranges import SummedRanges, exactly_drawn_ranges, simplex_remedy
 
 MAX_ATTEMPTS: Final = 10_000
 """The maximum number of draws for each accepted one, if constraints compare ranges with each other."""

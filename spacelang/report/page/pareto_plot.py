@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spacelang.ir.loss_name import LossName
-from spacelang.report.front_lines import format_objective, score_names
-from spacelang.report.page.axes import Axis, axis_of, evenly_spaced
+from spacelang.report.page.axes import MAX_DOTS, UNITS, Axis, axis_of, evenly_spaced, to_units
 from spacelang.report.page.run_data import RunData
-from spacelang.report.page.trial_marks import MAX_DOTS, UNITS, to_units
-from spacelang.report.pipeline_lines import one_line_pipeline
+from spacelang.report.pipeline_lines import format_objective, one_line_pipeline, score_names
 from spacelang.report.stored_runs import stored_front
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.pareto import objective_values

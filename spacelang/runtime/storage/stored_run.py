@@ -14,7 +14,7 @@ from spacelang.runtime.history import Improvement, TrialRecord
 from spacelang.runtime.listeners import Closeable
 from spacelang.runtime.storage import optional_tables, records
 from spacelang.runtime.storage.optional_tables import StoredUnseenScore
-from spacelang.runtime.storage.records import Row, RunState, Session
+from spacelang.runtime.storage.records import LIMIT_FLAGS, Row, RunState, Session
 from spacelang.runtime.storage.store_errors import convert_store_errors, damaged_error, report_damage
 from spacelang.runtime.storage.store_file import check_is_readable_store, read_header, state_of_unended_run
 from spacelang.runtime.storage.trial_columns import complete_row
@@ -156,6 +156,19 @@ class StoredRun(Closeable):
                     raise ValueError(f"an ensemble needs at least 1 vote, not {votes}")
                 return int(votes)
         return None
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """The options that limit the run now, as texts by flag: those of the last session that changed them."""
+        if (changed := self.changed_limits) is not None:
+            return changed
+        return {flag: texts[0] for flag, texts in (self.header.asked or {}).items() if flag in LIMIT_FLAGS and texts}
+
+    @property
+    def changed_limits(self) -> dict[str, str] | None:
+        """The limits that a later session set instead of the first ones; None if none did."""
+        with convert_store_errors(self.path), report_damage(self.path):
+            return optional_tables.load_changed_limits(self._connection)
 
     def records(self) -> Iterator[TrialRecord]:
         """Return an iterator over all trials, without predictions, in order. Raises StoreError at a damaged trial."""

@@ -11,7 +11,7 @@ from storing import header, stored
 import spacelang as sl
 from spacelang.cli import runs
 from spacelang.ir.trial import UNIT_SCALE, LossScale, describe_scale, parse_scale
-from spacelang.report.search_tree import ShownTree, TreeLine, tree_of_run
+from spacelang.report.page.structure_tree import ShownTree, TreeLine, tree_of_run
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.store import Store
 

@@ -1,4 +1,4 @@
-"""The outline of a document, symbols of the workspace, and folding ranges."""
+"""The presentation of a whole document: its layout, its symbols, what can be folded, and the colours of its names."""
 
 import re
 from collections.abc import Iterator
@@ -6,10 +6,31 @@ from collections.abc import Iterator
 from lsprotocol import types
 
 from spacelang.analysis.alternatives import mentioned_operators
-from spacelang.language_server.documents import Document, Documents
-from spacelang.language_server.positions import PositionEncoding
+from spacelang.language_server.documents import Document, Documents, PositionEncoding
+from spacelang.language_server.names import SymbolKind
 from spacelang.syntax import ast
+from spacelang.syntax.parser_tables import highlight
+from spacelang.syntax.printer import format_text
 from spacelang.text import Span
+
+
+def formatting(document: Document) -> list[types.TextEdit]:
+    """Return the smallest edit of whole lines to the layout of `spacelang fmt`; none for a text with syntax errors."""
+    if document.is_compiled or document.parsed.diagnostics:
+        return []
+    old = document.source.text.splitlines(keepends=True)
+    new = format_text(document.source.text).splitlines(keepends=True)
+    if old == new:
+        return []
+    first = next((place for place, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    limit = min(len(old), len(new)) - first
+    last = next((back for back in range(limit) if old[-1 - back] != new[-1 - back]), limit)
+    end = types.Position(document.source.text.count("\n") + 1, 0)
+    if last:
+        end = types.Position(len(old) - last, 0)
+    place = types.Range(types.Position(first, 0), end)
+    return [types.TextEdit(place, "".join(new[first : len(new) - last]))]
+
 
 _COMMENT_LINE = re.compile(r"[ \t]*#")
 
@@ -108,3 +129,68 @@ def _bodies(node: object) -> Iterator[ast.Body]:
             if isinstance(each, ast.Body):
                 yield each
             waiting.extend(getattr(each, name) for name in each.__slots__)
+
+
+LEGEND = types.SemanticTokensLegend(
+    ["keyword", "comment", "string", "decorator", "number", "class", "type", "namespace", "enumMember", "property",
+     "variable", "function"],
+    ["declaration", "defaultLibrary"],
+)  # fmt: skip
+_KINDS = {"keyword": 0, "comment": 1, "string": 2, "annotation": 3, "number": 4}
+_OF_SYMBOLS = {
+    SymbolKind.OPERATOR: "class",
+    SymbolKind.STAGE: "type",
+    SymbolKind.GROUP: "type",
+    SymbolKind.ABSTRACT: "class",
+    SymbolKind.IMPORT: "namespace",
+    SymbolKind.CATALOGUE: "namespace",
+    SymbolKind.ALTERNATIVE: "enumMember",
+    SymbolKind.PARAMETER: "property",
+    SymbolKind.VALUE: "variable",
+    SymbolKind.DATA_SIZE: "variable",
+    SymbolKind.FUNCTION: "function",
+}
+_PRIORITY = [SymbolKind.STAGE, SymbolKind.OPERATOR, *SymbolKind]
+"""The kinds of symbols by priority: if a name denotes several symbols, the first kind in this list is shown."""
+
+
+def semantic_tokens(document: Document, encoding: PositionEncoding) -> list[int]:
+    """Return the tokens in the encoding of the protocol: five integers for each, relative to the previous token."""
+    source, data, before = document.source, list[int](), types.Position(0, 0)
+    for start, end, kind, modifiers in _tokens(document):
+        place = encoding.position(source, start)
+        column = place.character - before.character if place.line == before.line else place.character
+        data += [place.line - before.line, column, encoding.units(source.text[start:end]), kind, modifiers]
+        before = place
+    return data
+
+
+def _tokens(document: Document) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the start, end, type and modifiers of each token; names take precedence over keywords."""
+    named = _names(document)
+    place = 0
+    for kind, text in highlight(document.source.text):
+        start, place = place, place + len(text)
+        if start in named:
+            yield start, *named[start]
+        elif kind in _KINDS and "\n" not in text:
+            yield start, place, _KINDS[kind], 0
+
+
+def _names(document: Document) -> dict[int, tuple[int, int, int]]:
+    """Return the end, the type and the modifiers of the words of names, by their offsets."""
+    found: dict[int, tuple[int, int, int]] = {}
+    occurrences = document.index.in_file(document.source)
+    for each in sorted(occurrences, key=lambda each: -_PRIORITY.index(each.symbol.kind)):
+        kind = LEGEND.token_types.index(_OF_SYMBOLS[each.symbol.kind])
+        is_library = each.symbol.kind in (SymbolKind.OPERATOR, SymbolKind.FUNCTION, SymbolKind.DATA_SIZE)
+        found |= dict(_words(each.span, kind, each.is_definition | is_library << 1))
+    return found
+
+
+def _words(span: Span, kind: int, modifiers: int) -> Iterator[tuple[int, tuple[int, int, int]]]:
+    place = span.start
+    for word in span.text.split("."):
+        if word.strip() == word and word:
+            yield place, (place + len(word), kind, modifiers)
+        place += len(word) + 1

@@ -189,6 +189,15 @@ class Is:
 
 
 @dataclass(frozen=True)
+class Count:
+    """A comparison of the number of members of the lists of a decision."""
+
+    decision: str
+    sign: str
+    number: int
+
+
+@dataclass(frozen=True)
 class Not:
     """What does not hold."""
 
@@ -204,7 +213,7 @@ class Both:
     right: "Expression"
 
 
-Expression = Compare | Truth | Among | Is | Not | Both
+Expression = Compare | Truth | Among | Is | Count | Not | Both
 
 
 @dataclass(frozen=True)
@@ -275,6 +284,17 @@ def member(written: Leaf | Fixed | Nested | Inside | Include) -> str:
 
 def _is_choice(part: Part) -> bool:
     return isinstance(part, Joined) and part.sign == "|" and not part.alias
+
+
+def single_name(part: Part) -> str:
+    """The name of an operator, or the name after `as`, of a part that may be optional; empty for other parts."""
+    match part:
+        case Use(alias="", name=name):
+            return name.rpartition(".")[2]
+        case Maybe(alias="", part=inner) | Joined(sign="|", alias="", parts=[Nothing(), inner] | [inner, Nothing()]):
+            return single_name(inner)
+        case _:
+            return part.alias
 
 
 def _as_value(part: Part) -> str:
@@ -350,12 +370,12 @@ def expression(written: Expression) -> str:
             return written.name.text
         case Among():
             return f"{written.name.text} in {{{', '.join(map(literal, written.values))}}}"
-        case Is(alternatives=(only,)) if only.isdecimal():
-            return f"{written.decision} == {only}"
         case Is(alternatives=(only,)):
-            return f"{written.decision} is {only}"
+            return f"{written.decision} {'==' if only.isdecimal() else 'is'} {only}"
         case Is():
             return f"{written.decision} in {{{', '.join(written.alternatives)}}}"
+        case Count():
+            return f"count({written.decision}) {written.sign} {written.number}"
         case Not():
             return f"not ({expression(written.term)})"
         case Both():

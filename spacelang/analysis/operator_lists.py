@@ -1,10 +1,12 @@
 """Lists of operators with optional members, `(A? & B? & C)`: the number of members, and lists that may be empty."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.structure import EmptyOperatorList
-from spacelang.ir.expr import And, BranchTest, Expr
+from spacelang.ir.expr import BranchTest, Constant, Expr
+from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.space import (
     SKIPPED_STEP,
     Branch,
@@ -57,19 +59,33 @@ def optional_member(member: Node) -> Choice | None:
 def check(space: Space, addresses: Iterable[str], report: DiagnosticCollector) -> None:
     """Report the lists of decisions, given by address, that have no member in some configuration."""
     for address in addresses:
-        decision = space.variables[address].choice
-        for branch in decision.branches:
+        variable = space.variables[address]
+        for branch in variable.choice.branches:
             members = members_of(branch)
             optional = [each for each in map(optional_member, members) if each is not None]
-            if len(optional) < len(members):
-                continue
-            left_out = [
-                BranchTest(each.address, tuple(inner.name for inner in each.branches if _is_none(inner)))
-                for each in optional
-            ]
-            is_empty = And((BranchTest(address, (branch.name,)), *left_out))
-            if not is_unsatisfiable(space, (*space.constraints, Constraint(is_empty, forbidden=False))):
-                report.add(EmptyOperatorList(branch.span, parameter=decision.name))
+            left_out = {each.address: inner.name for each in optional for inner in each.branches if _is_none(inner)}
+            taken = {**dict(variable.owners), address: branch.name, **left_out}
+            if len(optional) == len(members) and _is_possible(space, taken):
+                report.add(EmptyOperatorList(branch.span, parameter=variable.node.name))
+
+
+def _is_possible(space: Space, taken: Mapping[str, str]) -> bool:
+    """Return True if some configuration takes the given branches of decisions."""
+    # Known branches decide most constraints on the number of members, which would connect many decisions.
+    left = [
+        constraint
+        if constraint.scope
+        else replace(
+            constraint,
+            expression=partially_evaluate(constraint.expression, lambda each: taken.get(each, UNKNOWN)),
+        )
+        for constraint in space.constraints
+    ]
+    if any(constraint.expression == Constant(constraint.forbidden) for constraint in left):
+        return False
+    tests = (Constraint(BranchTest(address, (name,)), forbidden=False) for address, name in taken.items())
+    undecided = (each for each in left if not isinstance(each.expression, Constant))
+    return not is_unsatisfiable(space, (*undecided, *tests))
 
 
 def _is_none(branch: Branch) -> bool:

@@ -41,7 +41,7 @@ class StructureContext:
     place: AddressPrefix
     taken: dict[str, Span] = field(default_factory=dict)
     is_list: bool = False
-    """True for the value of a parameter whose parts, the members of a list, are joined by `&`."""
+    """True for the members of a list of operators, joined by `&`."""
 
 
 class _Stages(Protocol):
@@ -117,12 +117,14 @@ class StructureReader:
         return steps[0] if len(steps) == 1 else ir.Product(ir.ProductKind.SEQUENCE, tuple(steps), structure.span)
 
     def read_alternatives(
-        self, several: Sequence[Alternative], place: AddressPrefix, read_value: ReadOperator | None = None
+        self,
+        several: Sequence[Alternative],
+        place: AddressPrefix,
+        read_operator: ReadOperator | None = None,
+        *,
+        are_lists: bool = False,
     ) -> tuple[tuple[ir.Branch, ...], int]:
-        """Return the branches of a decision and the index of the default; report duplicates and annotations.
-
-        `read_value` reads the operators that are values of a parameter. Alternatives joined by `&` are then lists.
-        """
+        """Return the branches of a decision and the index of the default; report duplicates and annotations."""
         branches: list[ir.Branch] = []
         names: dict[str, Alternative] = {}
         default: tuple[int, Span] | None = None
@@ -140,9 +142,9 @@ class StructureReader:
                     self._report.add(alternatives.second_default_diagnostic(mark, default[1]))
                 default = default or (len(branches), mark)
             self._operators.draft.branches.append((place.address, alternative.name))
-            is_list = read_value is not None and alternatives.is_joined(alternative.structure, "&")
+            is_list = are_lists and alternatives.is_joined(alternative.structure, "&")
             spot = StructureContext(place.alternative(alternative.name), is_list=is_list)
-            node = self._branch(alternative, spot, read_value or self._operators.read)
+            node = self._branch(alternative, spot, read_operator or self._operators.read)
             self._operators.draft.branches.pop()
             branches.append(ir.Branch(alternative.name, node, advice.weight, alternative.span, alternative.value))
         return tuple(branches), 0 if default is None else default[0]

@@ -241,7 +241,7 @@ class _SpaceWriter:
     def _alternatives(self, choice: ir.Choice) -> tuple[Alternative, ...]:
         return tuple(self._alternative(branch, choice) for branch in choice.branches)
 
-    def _alternative(self, branch: ir.Branch, choice: ir.Choice, *, is_value: bool = False) -> Alternative:
+    def _alternative(self, branch: ir.Branch, choice: ir.Choice, *, is_list: bool = False) -> Alternative:
         is_default = branch is choice.branches[choice.default] and choice.default > 0
         marks = _annotations(weight=branch.weight, default=is_default)
         prefix, node = f"{choice.address}.{branch.name}", branch.node
@@ -255,8 +255,8 @@ class _SpaceWriter:
             # The name of an alternative leaves out the package of its operator.
             alias = None if node.name == branch.name else make_word(branch.name)
             return ast.OperatorReference(_operator_name(node), alias, self._body(node, prefix), marks, NO_SPAN)
-        is_list = is_value and isinstance(node, ir.Product) and node.kind is ir.ProductKind.PARALLEL
-        own = self._list(ir.children_of(node), prefix) if is_list else self._structure(node, prefix)
+        is_parallel = isinstance(node, ir.Product) and node.kind is ir.ProductKind.PARALLEL
+        own = self._list(ir.children_of(node), prefix) if is_list and is_parallel else self._structure(node, prefix)
         if structure_title(own) != branch.name or isinstance(node, ir.Operator) or _joining_sign(own) in ("|", "?"):
             # With a single pair of brackets the name would apply to the operator or decision itself.
             return _group(own if _joining_sign(own) in ("->", "&") else _group(own), branch.name, marks)
@@ -265,12 +265,12 @@ class _SpaceWriter:
             return own
         return _group(own, None, marks)
 
-    def _nested_alternative(self, branch: ir.Branch, choice: ir.Choice) -> ast.Domain:
+    def _nested_alternative(self, branch: ir.Branch, choice: ir.Choice, *, is_list: bool) -> ast.Domain:
         if branch.value is not None:
             return self._value(branch, choice)
         if isinstance(branch.node, ir.Hyperparameter):
             return self._range(branch, branch.node, choice)
-        return self._alternative(branch, choice, is_value=True)
+        return self._alternative(branch, choice, is_list=is_list)
 
     def _value(self, branch: ir.Branch, choice: ir.Choice) -> ast.Domain:
         """Return a value as a set with one member; raise UnwritableSpaceError for a weight or another name."""
@@ -339,7 +339,7 @@ class _SpaceWriter:
         members: list[ast.Member] = [
             self._tuple(child, siblings, shadowing)
             if isinstance(child, TupleDescription)
-            else self._member(child, siblings, shadowing)
+            else self._member(child, siblings, shadowing, is_abstract=operator.catalogue == ir.ABSTRACT_CATALOGUE)
             for child in children_with_tuples(operator)
         ]
         for name, fixed in operator.fixed:
@@ -352,10 +352,13 @@ class _SpaceWriter:
             members.append(ast.ParameterFormula(make_word(computed.name), written, NO_SPAN))
         return ast.Body(tuple(members), NO_SPAN) if members else None
 
-    def _member(self, child: ir.Hyperparameter | ir.Choice, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
+    def _member(
+        self, child: ir.Hyperparameter | ir.Choice, siblings: set[str], shadowing: set[str], *, is_abstract: bool = True
+    ) -> ast.Parameter:
         name = make_word(child.name)
         if isinstance(child, ir.Choice):
-            parts = tuple(self._nested_alternative(branch, child) for branch in child.branches)
+            is_list = child.name == ir.LIST_PARAMETER and not is_abstract
+            parts = tuple(self._nested_alternative(branch, child, is_list=is_list) for branch in child.branches)
             usual = child.branches[child.default]
             plain = usual.node.default if isinstance(usual.node, ir.Hyperparameter) else usual.value
             default = None if plain is None else make_value(plain)

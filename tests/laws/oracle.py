@@ -5,7 +5,7 @@ Nothing of the compiler is used. A part has ways to go through it: the branches 
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import permutations, product
 from typing import Any
 
@@ -39,7 +39,6 @@ from .parts import (
     Symbol,
     Truth,
     Use,
-    single_name,
     title,
 )
 
@@ -377,8 +376,7 @@ class Oracle:
         """A member of a list with the address of its decision, if it may be left out."""
         if not isinstance(part, Maybe | Joined) or (isinstance(part, Joined) and part.sign != "|"):
             return "", self.meaning(part, spot, scope)
-        wanted = single_name(replace(part, alias="")) or self.free("choice", spot, scope)
-        place = spot.inside(self.called(wanted, part.alias, spot, scope.file))
+        place = spot.inside(self.called(self.free("choice", spot, scope), part.alias, spot, scope.file))
         ways = self.choice(part, place, scope, is_named=True)
         return (place.address if "none" in self.decisions[place.address].alternatives else ""), ways
 

@@ -286,17 +286,6 @@ def _is_choice(part: Part) -> bool:
     return isinstance(part, Joined) and part.sign == "|" and not part.alias
 
 
-def single_name(part: Part) -> str:
-    """The name of an operator, or the name after `as`, of a part that may be optional; empty for other parts."""
-    match part:
-        case Use(alias="", name=name):
-            return name.rpartition(".")[2]
-        case Maybe(alias="", part=inner) | Joined(sign="|", alias="", parts=[Nothing(), inner] | [inner, Nothing()]):
-            return single_name(inner)
-        case _:
-            return part.alias
-
-
 def _as_value(part: Part) -> str:
     written = whole(part)
     return written if isinstance(part, Use | Nothing) or (written.startswith("(") and part.alias) else f"({written})"

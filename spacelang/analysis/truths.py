@@ -1,8 +1,13 @@
-"""Tests that tell truth values from other expressions, and advice where a truth value is expected."""
+"""Truth values: tests that tell them from other expressions, advice where one is expected, and counts of true ones."""
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
-from spacelang.ir.expr import Arithmetic, Call, Constant, Expr, Reference
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.diagnostics.files import TooLarge
+from spacelang.ir.expr import And, Arithmetic, Call, Constant, Expr, Not, Or, Reference, nodes, with_children
+from spacelang.ir.partial_evaluation import UNKNOWN, fold_constants, partially_evaluate
 from spacelang.syntax import ast
 
 ORDER_OPERATORS: Final = ("<", "<=", ">", ">=")
@@ -32,3 +37,86 @@ def comparison_remedy(written: ast.Expression) -> str:
         return "compare this value with another one, for example by `==`"
     tests = " and ".join(f"… is {item.span.text}" for item in written.items)
     return f"write `{tests}`, with stages in place of the dots"
+
+
+TRUE: Final = Constant(True)
+FALSE: Final = Constant(False)
+MAX_PARTS: Final = 10_000  # The maximum number of parts of the combinations that replace a comparison
+
+
+def expand_counts(atom: Expr, report: DiagnosticCollector) -> Expr | None:
+    """Return a comparison without `count`, or None after reporting that it would have too many parts.
+
+    `count(a, b, c) >= 2` becomes `(a and (b or c)) or (b and c)`.
+    """
+    count = next((node for node in nodes(atom) if isinstance(node, Call) and node.function == "count"), None)
+    if count is None:
+        return atom
+    size = len(count.arguments)
+    ways = [expand_counts(_with_number(atom, count, number), report) for number in range(size + 1)]
+    if any(way is None for way in ways):
+        return None
+    known = [partially_evaluate(way, lambda _: UNKNOWN) for way in ways if way is not None]
+    found = _Expansion(atom).expand(count.arguments, known)
+    if found is None:
+        limit = f"{MAX_PARTS:,} combinations of its conditions"
+        report.add(TooLarge(count.span, what="this count", limit=limit))
+    return found
+
+
+def _with_number(expression: Expr, count: Call, number: int) -> Expr:
+    if expression is count:
+        return Constant(number, count.span)
+    return with_children(expression, lambda part: _with_number(part, count, number))
+
+
+class _Expansion:
+    """An expansion of a comparison, given what it is for each number of counted conditions that hold."""
+
+    def __init__(self, atom: Expr) -> None:
+        self._span = atom.span
+        self._left = MAX_PARTS
+
+    def expand(self, terms: tuple[Expr, ...], ways: list[Expr]) -> Expr | None:
+        """Return an expression that is `ways[number]` if `number` of the terms hold; None if it has too many parts."""
+        found = self._expand(terms, ways)
+        return None if self._left < 0 else fold_constants(found)
+
+    def _expand(self, terms: tuple[Expr, ...], ways: list[Expr]) -> Expr:
+        """Return the expression. The halves of the terms are apart in it, because solvers tabulate halves."""
+        if self._left < 0 or all(way == ways[0] for way in ways):
+            return ways[0]
+        if len(terms) == 1:
+            self._left -= sum(1 for _ in islice(nodes(terms[0]), MAX_PARTS)) + 2
+            with_term, without = And((terms[0], ways[1])), And((Not(terms[0], terms[0].span), ways[0]))
+            return Or((with_term, without), self._span)
+        half = len(terms) // 2
+        first, rest = terms[:half], terms[half:]
+        parts = [
+            And(
+                (self._expand(first, [Constant(number in numbers) for number in range(half + 1)]), remaining),
+                self._span,
+            )
+            for numbers, others in _cases(ways, half)
+            if (remaining := self._expand(rest, others)) != FALSE
+        ]
+        return Or(tuple(parts), self._span)
+
+
+def _cases(ways: list[Expr], half: int) -> Iterator[tuple[range, list[Expr]]]:
+    """Yield numbers of `half` conditions that hold, and what the comparison then is for each number of the others.
+
+    A comparison that holds for a number and all larger ones is true for at least that number, whatever the rest is.
+    """
+    truths = [way == TRUE for way in ways]
+    is_known = all(isinstance(way, Constant) for way in ways)
+    rises, falls = is_known and truths == sorted(truths), is_known and truths == sorted(truths, reverse=True)
+    size = len(ways) - half
+    left = half
+    while left >= 0:
+        others = ways[left : left + size]
+        last = left
+        while left and ways[left - 1 : left - 1 + size] == others:
+            left -= 1
+        yield range(0 if falls else left, half + 1 if rises else last + 1), others
+        left -= 1

@@ -32,8 +32,7 @@ from spacelang.report.trial_results import (
     format_value,
     most_frequent,
 )
-from spacelang.runtime.history import Outcome, TrialRecord
-from spacelang.runtime.pareto import pareto_front
+from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:

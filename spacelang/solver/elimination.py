@@ -20,8 +20,9 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
-from spacelang.ir.expr import INACTIVE, BranchTest, is_true, mentioned_addresses, nodes
+from spacelang.ir.expr import INACTIVE, is_true, mentioned_addresses
 from spacelang.ir.space import Constraint, Context, Variable
+from spacelang.solver.constraint_contexts import common_context, context_of_constraint
 
 State: TypeAlias = int
 Table: TypeAlias = dict[tuple[State, ...], float]
@@ -324,7 +325,7 @@ def group_variables(variables: Mapping[str, Variable], constraints: Sequence[Con
     over: list[tuple[str, Constraint]] = []
     for constraint in constraints:
         named = _known_addresses(variables, mentioned_addresses(constraint.expression))
-        around = dict(_context_of_constraint(variables, constraint, named))
+        around = dict(context_of_constraint(variables, constraint, named))
         if around:
             named = [address for address in named if address not in around]
             ties.union(named)
@@ -339,33 +340,6 @@ def group_variables(variables: Mapping[str, Variable], constraints: Sequence[Con
         yield VariableGroup(common_context(member.owners for member in members), tuple(members), mine)
     if loose:
         yield VariableGroup((), (), tuple(loose))
-
-
-def _context_of_constraint(variables: Mapping[str, Variable], constraint: Constraint, named: Sequence[str]) -> Context:
-    """Return the context outside of which a constraint over decisions always holds; empty if there is none.
-
-    The constraint `A is not taken or …` of the body of an operator `A` restricts nothing outside of `A`.
-    """
-    if constraint.scope:
-        return ()
-    outer = {owner for address in named for owner, _ in variables[address].owners}
-    context = common_context(variables[address].owners for address in named if address not in outer) if named else ()
-    if not all(owner in variables for owner, _ in context):
-        return ()
-    tests = [node for node in nodes(constraint.expression) if isinstance(node, BranchTest)]
-    for place, (owner, branch) in enumerate(context):
-        tested = {name for test in tests if test.address == owner for name in test.branches}
-        others = [name for name in variables[owner].choice.branch_indices if name != branch]
-        # All alternatives that no test names are alike.
-        unnamed = [name for name in others if name not in tested][:1]
-        for other in (*(name for name in others if name in tested), *unnamed):
-            taken = {**dict(context[:place]), owner: other}
-            if (
-                is_true(constraint.expression, lambda address, taken=taken: taken.get(address, INACTIVE))
-                == constraint.forbidden
-            ):  # type: ignore[misc]
-                return ()
-    return context
 
 
 def _known_addresses(variables: Mapping[str, Variable], addresses: Iterable[str]) -> list[str]:
@@ -394,16 +368,3 @@ def _union_owners(variables: Mapping[str, Variable], ties: UnionFind) -> None:
 def _inner_owners(members: Sequence[Variable]) -> Iterator[tuple[str, str]]:
     depth = len(common_context(member.owners for member in members))
     return ((member.address, owner) for member in members for owner, _ in member.owners[depth:])
-
-
-def common_context(contexts: Iterable[Context]) -> Context:
-    """Return the longest common prefix of several contexts."""
-    first, *others = contexts
-    for other in others:
-        length = 0
-        for mine, its in zip(first, other, strict=False):
-            if mine != its:
-                break
-            length += 1
-        first = first[:length]
-    return first

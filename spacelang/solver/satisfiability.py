@@ -12,8 +12,9 @@ from spacelang.ir.expr import Active, And, BranchTest, Expr, Not, mentioned_addr
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable, expressions_of
 from spacelang.ir.value import Value
 from spacelang.ir.walk import with_dependencies
+from spacelang.solver.constraint_contexts import common_context
 from spacelang.solver.domain_cells import singleton_cells
-from spacelang.solver.elimination import UnionFind, common_context
+from spacelang.solver.elimination import UnionFind
 from spacelang.solver.linear import possible_truths_of_sum
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError

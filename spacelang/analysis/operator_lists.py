@@ -37,11 +37,11 @@ def presence_of_members(decision: Choice, span: Span) -> tuple[Expr, ...]:
             found.append(BranchTest(decision.address, (branch.name,), span))
         for member in members:
             optional = optional_member(member)
-            test = (decision.address, (branch.name,))
-            if optional is not None:
+            if optional is None:
+                found.append(BranchTest(decision.address, (branch.name,), span))
+            else:
                 names = tuple(each.name for each in optional.branches if not _is_none(each))
-                test = (optional.address, names)
-            found.append(BranchTest(*test, span))
+                found.append(BranchTest(optional.address, names, span))
     return tuple(found)
 
 

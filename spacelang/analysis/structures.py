@@ -275,7 +275,8 @@ class StructureReader:
         """Return a member of a list. `A?` is present by default, and named `A` like `(none | A)`."""
         part, alias = alternatives.without_brackets(written), None
         if isinstance(part, ast.Parenthesised) and not part.annotations:
-            part, alias = alternatives.without_brackets(part.part), part.alias
+            alias = part.alias
+            part = alternatives.without_brackets(part.part)
         is_present = isinstance(part, ast.OptionalStructure)
         if not is_present and not alternatives.is_joined(part, "|"):
             return self.node(written, spot)

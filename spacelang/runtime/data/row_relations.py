@@ -1,4 +1,4 @@
-"""Which rows of a table belong together: columns of groups and times, splitters of scikit-learn, and stored splits."""
+"""Relations of the rows of a table: columns of groups and times, splitters of scikit-learn, and stored splits."""
 
 import base64
 import binascii

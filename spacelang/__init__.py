@@ -19,25 +19,27 @@ if TYPE_CHECKING:
         import_space,
         load,
         parse,
+        resume,
         search,
     )
     from spacelang.api.search_cv import SpaceSearchCV
     from spacelang.bench import Comparison, compare, search_table
     from spacelang.ir.configuration import Configuration
-    from spacelang.runtime.callbacks import FinishedTrial
-    from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.listeners import FinishedTrial
+    from spacelang.runtime.scoring.user_functions import Constraint
 
 __version__ = "0.2.0"
 __all__ = [
     "AskAndTell", "Comparison", "Configuration", "Constraint", "Experiment", "FinishedTrial", "ImportedSpace",
     "NoSuccessError", "RefitError", "Result", "SeveralObjectivesError", "Space", "SpaceError",
-    "SpaceSearchCV", "Suggestion", "ask_and_tell", "compare", "import_space", "load", "parse", "search", "search_table",
+    "SpaceSearchCV", "Suggestion", "ask_and_tell", "compare", "import_space", "load", "parse", "resume", "search",
+    "search_table",
 ]  # fmt: skip
 _HOMES = {
     "SpaceSearchCV": "spacelang.api.search_cv",
     "Configuration": "spacelang.ir.configuration",
-    "FinishedTrial": "spacelang.runtime.callbacks",
-    "Constraint": "spacelang.runtime.scoring.constraints",
+    "FinishedTrial": "spacelang.runtime.listeners",
+    "Constraint": "spacelang.runtime.scoring.user_functions",
     **dict.fromkeys(("Comparison", "compare", "search_table"), "spacelang.bench"),
 }
 

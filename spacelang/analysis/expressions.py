@@ -4,12 +4,11 @@ from collections import Counter
 from itertools import islice
 from typing import Final
 
-from spacelang.analysis.counts import expand_counts
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Definition, Scope
 from spacelang.analysis.names import NameResolver
 from spacelang.analysis.operands import OperandReader
-from spacelang.analysis.truths import ORDER_OPERATORS, comparison_remedy, is_test, is_truth_value
+from spacelang.analysis.truths import ORDER_OPERATORS, comparison_remedy, expand_counts, is_test, is_truth_value
 from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
 from spacelang.diagnostics.conditions import DefinitionCycle
 from spacelang.diagnostics.diagnostic import Related
@@ -33,8 +32,9 @@ from spacelang.ir.expr import (
     is_true,
     nodes,
 )
-from spacelang.ir.space import Choice, Operator, index_of_value_branch, is_value_branch
+from spacelang.ir.space import Choice, Operator
 from spacelang.ir.value import is_number
+from spacelang.ir.walk import index_of_value_branch, is_value_branch
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span

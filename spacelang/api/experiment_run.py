@@ -15,17 +15,16 @@ from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
 from spacelang.ir.space import Space as CheckedSpace
-from spacelang.optimizers._initial_trials import with_initial_trials
-from spacelang.runtime.callbacks import Callback, CallbackListener
+from spacelang.optimizers._scheduling import with_initial_trials
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
-from spacelang.runtime.listeners import SilentListener
+from spacelang.runtime.listeners import Callback, CallbackListener, LoggingListener, SilentListener
 from spacelang.runtime.loop import Steps, run_to_completion, steps
 from spacelang.runtime.objective import objective_names
 from spacelang.runtime.run_deadline import RunDeadline
-from spacelang.runtime.run_logging import LoggingListener
 from spacelang.runtime.storage.header import PLAIN_LAW
+from spacelang.runtime.storage.records import LIMIT_FLAGS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -121,6 +120,9 @@ def open_run_store(
     place = Path(path)
     make = Store.create if not resume or is_missing_or_empty(place) else Store.open
     with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
+        if make is Store.open:
+            given = prepared.experiment.command_options
+            store.store_limits({flag: given[flag][0] for flag in LIMIT_FLAGS if flag in given})
         if prepared.experiment.ensemble is not None:
             store.store_ensemble_request(prepared.experiment.ensemble)
         try:

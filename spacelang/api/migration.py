@@ -23,8 +23,7 @@ from spacelang.ir.value import Value
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.store import Store
-from spacelang.solver.adaptation_to_data import with_tuple_members, without_dropped_keys
-from spacelang.solver.nearest_configuration import NearestMember, nearest_member
+from spacelang.solver.nearest_configuration import NearestMember, nearest_member, with_keys_of
 from spacelang.spelling_suggestions import format_suggestion
 
 if TYPE_CHECKING:
@@ -185,8 +184,8 @@ def migrate_trials(
     for number in run.ranked(run.count):
         trial = trials[number]
         assert trial.loss is not None
-        renamed = with_tuple_members(structures.space, renames.apply(trial.request.configuration))
-        found = nearest_member(structures, without_dropped_keys(structures.space, renamed)[0])
+        renamed = renames.apply(trial.request.configuration)
+        found = nearest_member(structures, with_keys_of(structures.space, renamed)[0])
         if all(change.given is None for change in found.changes):
             filled = {change.key: change.needed[0] for change in found.changes if change.needed is not None}
             moved.append(MigratedTrial(number, trial.loss, found.member, filled))

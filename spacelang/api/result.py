@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFits, check_ensemble, check_final_fit
+from spacelang.api.options import check_argument_types
 from spacelang.api.several_objectives import check_single_objective, front_of, record_of_trial
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spacelang.api.result_views import ResultViews
     from spacelang.ir.trial import TestScore
     from spacelang.report.page.rendering import InlinePage
-    from spacelang.report.search_coverage import SearchCoverage
+    from spacelang.report.run_facts import SearchCoverage
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial

@@ -95,7 +95,7 @@ def held_out_intervals(
     seed: int,
 ) -> "Intervals":
     """Return intervals of losses by trial number; trials without `predictions` are evaluated again for them."""
-    from spacelang.runtime.scoring.held_out_intervals import held_out_interval
+    from spacelang.runtime.scoring.unseen_scores import held_out_interval
 
     objective = fits.objective
     if not isinstance(objective, EnsembleObjective):

@@ -8,13 +8,13 @@ from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.execution import ensemble_votes, unenforced_limits_warning, worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields, run_time_limit
 from spacelang.api.experiment_run import check_success, run_experiment
+from spacelang.api.options import accept_options, check_argument_types, options_of
 from spacelang.api.result import Result
 from spacelang.api.resuming import choose_resumed_space
-from spacelang.api.run_options import RunOptions, SearchOptions, accept_options, options_of
+from spacelang.api.run_options import RunOptions, SearchOptions
 from spacelang.api.search_data import (
     BlackBoxData,
     TabularData,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.pipelines import PipelineInput
-    from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.user_functions import Constraint
 
 
 REFUSED: Final = frozenset(("scores", "rows"))  # The scopes of options that have no meaning for an objective
@@ -89,7 +89,7 @@ def search(
     if objective is None:
         measured = _check_constraints(constraints)
         _refuse_arguments({name: options[name] for name in ("fidelities", "scale", "objectives")}, "data")
-        data: EvaluationData = _rows(features, target, read_options_of(options), options)
+        data: EvaluationData = table_data(features, target, read_options_of(options), options)
     else:
         given: Mapping[str, object] = options
         refused = {name: given[name] for name, each in options_of(RunOptions).items() if each.scope in REFUSED}
@@ -104,7 +104,25 @@ def search(
         names, limits = tuple(options["objectives"]), _limits_by_name(constraints)
         data = BlackBoxData(objective, sizes, limits, options["scale"], names)
     loaded, chosen = _space_and_reason(space, data, allow, bind, store if options["resume"] else None)
-    votes = ensemble_votes(options["ensemble"], chosen, store, resume=options["resume"])
+    return run_on_data(loaded, data, options, chosen=chosen, features=features, measured=measured, started=started)
+
+
+def run_on_data(
+    loaded: Space,
+    data: EvaluationData,
+    options: SearchOptions,
+    *,
+    chosen: str,
+    features: Any,
+    measured: "tuple[Constraint, ...]" = (),
+    started: float,
+) -> Result:
+    """Search a space on data with the options of `search`, and return the result.
+
+    `chosen` is the reason for the space if the user named none. The best pipeline takes what `features` are. The call
+    began at `started` (`perf_counter`), from which its time counts.
+    """
+    votes = ensemble_votes(options["ensemble"], chosen, options["store"], resume=options["resume"])
     seconds, trials, of_search = run_time_limit(loaded, options["time"]), options["trials"], options["search_time"]
     of_search = parse_duration(of_search) if isinstance(of_search, str) else of_search
     budget, workers = Budget(of_search, trials, seconds), worker_settings(loaded, options)
@@ -114,10 +132,10 @@ def search(
     ).with_optimizer(options["optimizer"], options["optimizer_options"])
     prepared = experiment.prepare()
     for message in split_warnings(prepared):
-        warnings.warn(remedy_in_python(message), stacklevel=3)
+        warnings.warn(remedy_in_python(message), stacklevel=4)
     first = prepared.initial_configurations(_warn_of_nonmembers)
     if (ignored := unenforced_limits_warning(experiment.workers)) is not None:
-        warnings.warn(ignored, stacklevel=3)
+        warnings.warn(ignored, stacklevel=4)
     with ExitStack() as stack:
         if (time := prepared.make_answer_time(started)) is not None:
             stack.enter_context(time)
@@ -127,14 +145,14 @@ def search(
             options["listener"],
             _notes_before_search(chosen, prepared),
             prepared.objective.metric,
-        ) as told:
+        ) as listener:
             found = run_experiment(
                 prepared,
                 crew,
                 initial=first,
-                store=store,
+                store=options["store"],
                 resume=options["resume"],
-                listener=told,
+                listener=listener,
                 callbacks=options["callbacks"],
                 answer_time=time,
             )
@@ -198,12 +216,12 @@ def _space_and_reason(
     return usual.space, usual.reason
 
 
-def _rows(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
+def table_data(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
     """Return the data with its weights, its groups and its splitter, if given."""
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.data.related_columns import with_groups
     from spacelang.runtime.data.splitters import with_row_numbers_as_times
-    from spacelang.runtime.evaluation.sample_weights import check_weights
+    from spacelang.runtime.evaluation.fitting import check_weights
 
     if features is None or target is None:
         raise ValueError("nothing to search on: give features and labels, or an `objective`")
@@ -248,7 +266,7 @@ def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "
     if isinstance(given, Mapping):
         message = "limits by name need an `objective`; with data, give `constraints` as a list of `sl.Constraint`"
         raise ValueError(message)  # noqa: TRY004 - like other arguments that do not fit
-    from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.user_functions import Constraint
 
     found = tuple(given)
     for constraint in found:

@@ -16,6 +16,7 @@ from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.objective import Objective, ObjectiveInfo, objective_names
+from spacelang.runtime.storage.header import SCORER_SETTING
 from spacelang.text import Source
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class TabularData(EvaluationData):
         validation of the task. Without any, the data decides.
         """
         space, objective = experiment.space, self._objective(experiment)
-        bound = bind_sizes(space, objective.size_symbols, objective.columns if self.matches_names else None)
+        bound = bind_sizes(space, objective.size_symbols, objective.preparation.columns if self.matches_names else None)
         if bound is space:
             return space, objective
         if space.selects_columns and not bound.selects_columns:
@@ -100,19 +101,26 @@ class TabularData(EvaluationData):
         return bound, objective.with_bound_space(bound.checked)
 
     def stored_options(self, experiment: Experiment, aim: ObjectiveInfo) -> Mapping[str, str]:
-        """Return the source of the rows, the targets, the test rows, the read options, and splits of the program."""
+        """Return the source of the rows, the targets, the test rows, the read options, and what a program gave.
+
+        A program may give splits, groups, weights, and a scorer, which is stored if it can be named.
+        """
+        from spacelang.runtime.data.labels import target_names
         from spacelang.runtime.data.read_options import DataOptions
-        from spacelang.runtime.data.several_targets import target_names
-        from spacelang.runtime.data.stored_splits import splits_as_texts
+        from spacelang.runtime.data.splitters import rows_as_texts
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
+        from spacelang.runtime.scoring.stored_scorers import scorer_as_text
 
         table, dataset = self.table, aim.dataset if isinstance(aim, DataObjective) else None
         test, share = experiment.test, test_share_or_none(experiment.test)
         file = str(test) if share is None and isinstance(test, str | PathLike) else None
         given = DataOptions(target_names(table.target), share, table.reading, self.reference, file).as_texts
         splits = () if self.splitter is None or dataset is None else dataset.splits
-        return given | splits_as_texts(splits, table.relations)
+        metric = experiment.metric
+        scorer = None if metric is None or isinstance(metric, str) else scorer_as_text(metric)
+        named = {} if scorer is None else {SCORER_SETTING: scorer}
+        return given | rows_as_texts(splits, table, self.group_name) | named
 
     def related_table(self, experiment: Experiment) -> "tuple[Table, Validation | None]":
         """Return the table with the groups or times of its rows, and the validation; None if the data decides it.
@@ -132,9 +140,8 @@ class TabularData(EvaluationData):
     def _objective(self, experiment: Experiment) -> "DataObjective":
         import pandas as pd
 
-        from spacelang.runtime.data.labels import check_and_encode_labels
+        from spacelang.runtime.data.labels import check_and_encode_labels, refuse_single_target_operators
         from spacelang.runtime.data.related_columns import check_related_test_rows, relate_test_rows
-        from spacelang.runtime.data.several_targets import refuse_single_target_operators
         from spacelang.runtime.data.splitters import split_by
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
@@ -196,8 +203,8 @@ def split_warnings(prepared: PreparedExperiment) -> list[str]:
     objective, experiment = prepared.objective, prepared.experiment
     if not experiment.data.has_rows:
         return []
+    from spacelang.runtime.data.labels import each_target
     from spacelang.runtime.data.profile import hints_of
-    from spacelang.runtime.data.several_targets import each_target
     from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_rows_message
     from spacelang.runtime.evaluation.folds import split_rows
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -268,8 +275,8 @@ def choose_default_space(
     """
     import pandas as pd
 
+    from spacelang.runtime.data.labels import describe_targets
     from spacelang.runtime.data.profile import guess_task_kind
-    from spacelang.runtime.data.several_targets import describe_targets
     from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space
 
     if isinstance(table.target, pd.DataFrame):
@@ -307,11 +314,11 @@ class BlackBoxData(EvaluationData):
         space, box = bind_without_data(experiment.space), self.objective
         given: dict[str, object] = {"fidelities": self.fidelities, "constraints": self.constraints or None}
         given |= {"scale": self.scale, "objectives": self.objective_names or None}
-        said = [name for name, value in given.items() if value is not None]
+        given_names = [name for name, value in given.items() if value is not None]
         if isinstance(box, str):
-            return space, _artificial_objective(space, box, said)
+            return space, _artificial_objective(space, box, given_names)
         if isinstance(box, Objective):
-            return space, _check_own_objective(space, box, said)
+            return space, _check_own_objective(space, box, given_names)
         sizes, bounds = validate_fidelities(self.fidelities), constraint_bounds(space, self.constraints)
         goals = function_goals(space, self.objective_names)
         scale = loss_scale(self.scale)
@@ -328,19 +335,19 @@ def bind_without_data(space: Space) -> Space:
     return space.bind() if None in space.symbols.values() else space
 
 
-def _artificial_objective(space: Space, reference: str, said: list[str]) -> Objective:
+def _artificial_objective(space: Space, reference: str, given_names: list[str]) -> Objective:
     from spacelang.runtime.black_box.artificial import artificial, parse_seed
 
     if not reference.startswith(ARTIFICIAL_PREFIX):
         raise InputError(f"`{reference}` is not an objective", f"give a function or `{ARTIFICIAL_PREFIX}SEED`")
     seed = parse_seed(reference)
-    _refuse_settings(reference, said)
+    _refuse_settings(reference, given_names)
     return artificial(space.checked, seed)
 
 
-def _check_own_objective(space: Space, objective: Objective, said: list[str]) -> Objective:
+def _check_own_objective(space: Space, objective: Objective, given_names: list[str]) -> Objective:
     name = objective.facts.name
-    _refuse_settings(name, said)
+    _refuse_settings(name, given_names)
     check_returned_goals(space, objective)
     measured = {bound.name for bound in objective.bounds}
     unmeasured = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
@@ -357,7 +364,7 @@ def _refuse_settings(name: str, settings: list[str]) -> None:
 
 def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
     """Return the bounds of the task, then those given by name; raises ConstraintError for an invalid one."""
-    from spacelang.runtime.scoring.constraints import function_bound
+    from spacelang.runtime.scoring.user_functions import function_bound
 
     bounds = () if space.task is None else space.task.bounds
     return (*bounds, *(function_bound(name, limit) for name, limit in (constraints or {}).items()))

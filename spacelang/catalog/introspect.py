@@ -9,11 +9,28 @@ from pathlib import Path
 from typing import Any, Final
 
 from spacelang.catalog import catalogue as entries
-from spacelang.catalog import history, parameter_restrictions
+from spacelang.catalog import sklearn_declarations
 from spacelang.catalog.boosting import with_supplements
-from spacelang.catalog.rules import SEQUENCES, AllowedValues, HasMethods, InstanceOf, Rule
-from spacelang.catalog.sklearn_constraints import translate_constraints
+from spacelang.catalog.rules import (
+    ACCEPTS_CATEGORIES,
+    FUNCTION_MODULES,
+    HOLDS_OBJECTS,
+    NAMED_FUNCTIONS,
+    NEEDS_ENCODED_CATEGORIES,
+    OPERATOR_PARAMETERS,
+    REFUSED_PARAMETERS,
+    REFUSED_VALUES,
+    RULE_OVERRIDES,
+    SEQUENCES,
+    TAKES_CODE,
+    AllowedValues,
+    HasMethods,
+    InstanceOf,
+    Rule,
+)
+from spacelang.catalog.sklearn_declarations import translate_constraints
 from spacelang.catalog.snapshot import BUNDLED, dump, user_file
+from spacelang.errors import installed_version
 from spacelang.files import replace_atomically
 from spacelang.ir.value import Value
 
@@ -68,7 +85,7 @@ def introspect_sklearn() -> entries.Catalogue:
         distribution="scikit-learn",
         version=sklearn.__version__,
         operators={name: _operator(name, classes[name], "sklearn", sklearn.__version__) for name in sorted(classes)},
-        objects=dict(parameter_restrictions.FUNCTION_MODULES),
+        objects=dict(FUNCTION_MODULES),
         scorers=_scorers(),
     )
 
@@ -76,7 +93,7 @@ def introspect_sklearn() -> entries.Catalogue:
 def introspect_package(name: str) -> entries.Catalogue:
     """Import a package (and raise what that raises), and return the catalogue of its public scikit-learn estimators."""
     distribution = BUNDLED.get(name, name)
-    version = entries.installed_version(distribution) or ""
+    version = installed_version(distribution) or ""
     classes = dict(sorted(_public_classes(name)))
     operators = {word: with_supplements(_operator(word, found, name, version)) for word, found in classes.items()}
     return entries.Catalogue(name, distribution, version, operators)
@@ -130,8 +147,8 @@ def _kernels() -> Iterator[tuple[str, type]]:
 def _operator(name: str, operator: type, library: str, version: str) -> entries.CatalogueEntry:
     tags = _tags(operator) if library == "sklearn" else _tags_if_any(operator)
     parameters = {parameter.name: parameter for parameter in _parameters(name, operator, version)}
-    removed = history.removals(name, version) if library == "sklearn" else {}
-    deprecated = history.deprecated_class(operator.__doc__)
+    removed = sklearn_declarations.removals(name, version) if library == "sklearn" else {}
+    deprecated = sklearn_declarations.deprecated_class(operator.__doc__)
     return entries.CatalogueEntry(
         name=name,
         module=_public_module(operator),
@@ -142,7 +159,7 @@ def _operator(name: str, operator: type, library: str, version: str) -> entries.
         accepts_several_targets=_accepts_several_targets(operator, tags),
         methods=frozenset(method for method in METHODS if hasattr(operator, method)),
         removed={parameter: text for parameter, text in removed.items() if parameter not in parameters},
-        deprecated=_with_remedy(deprecated, history.OPERATOR_REMEDIES.get(name)),
+        deprecated=_with_remedy(deprecated, sklearn_declarations.OPERATOR_REMEDIES.get(name)),
         enabled_by=EXPERIMENTS.get(name),
     )
 
@@ -168,9 +185,9 @@ def _roles(operator: type, tags: Any) -> frozenset[entries.Role]:
     mixins = {entries.Role.CLASSIFIER: base.ClassifierMixin, entries.Role.REGRESSOR: base.RegressorMixin}
     mixins[entries.Role.CLUSTERER] = base.ClusterMixin
     roles = {role for role, mixin in mixins.items() if issubclass(operator, mixin)}
-    told = None if issubclass(operator, base.BaseEstimator) else _role_by_tags(tags)
-    if told is not None:
-        roles.add(told)
+    role = None if issubclass(operator, base.BaseEstimator) else _role_by_tags(tags)
+    if role is not None:
+        roles.add(role)
     if _transforms_data(operator, tags):
         roles.add(entries.Role.TRANSFORMER)
     if inspect.isfunction(inspect.getattr_static(operator, "fit_resample", None)):
@@ -242,11 +259,11 @@ def _accepts_several_targets(operator: type, tags: Any) -> bool:
 
 
 def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, entries.Parameter]) -> bool:
-    if tags is None or name in parameter_restrictions.NEEDS_ENCODED_CATEGORIES:
+    if tags is None or name in NEEDS_ENCODED_CATEGORIES:
         return False
     takes_strings = tags.input_tags.string and tags.input_tags.two_d_array
     declared = tags.input_tags.categorical or takes_strings or tags.no_validation
-    return declared or "categorical_features" in parameters or name in parameter_restrictions.ACCEPTS_CATEGORIES
+    return declared or "categorical_features" in parameters or name in ACCEPTS_CATEGORIES
 
 
 def _defaults(operator: type) -> Iterator[tuple[str, Any]]:
@@ -260,37 +277,37 @@ def _defaults(operator: type) -> Iterator[tuple[str, Any]]:
 
 def _parameters(name: str, operator: type, version: str) -> Iterator[entries.Parameter]:
     declared = getattr(operator, "_parameter_constraints", {})
-    documented = history.deprecated_parameters(operator.__doc__)
+    documented = sklearn_declarations.deprecated_parameters(operator.__doc__)
     for parameter, default in _defaults(operator):
         rules = _rules(name, parameter, declared.get(parameter))
         deprecated = documented.get(parameter)
         if deprecated is None and isinstance(default, str) and default == DEPRECATED_SENTINEL:
             deprecated = entries.Deprecation(version, None, "the library will remove the parameter")
-        named = parameter_restrictions.NAMED_FUNCTIONS.get((name, parameter), ())
+        named = NAMED_FUNCTIONS.get((name, parameter), ())
         yield entries.Parameter(
             name=parameter,
             default=_default(default, rules if parameter in declared else None),
             accepts=rules,
             named=named,
             takes_operators=_takes_operators(name, parameter, rules),
-            deprecated=_with_remedy(deprecated, history.REMEDIES.get((name, parameter))),
+            deprecated=_with_remedy(deprecated, sklearn_declarations.REMEDIES.get((name, parameter))),
             refused=_refusal_reason(parameter, rules, named),
-            withheld=parameter_restrictions.REFUSED_VALUES.get(parameter, ()),
+            withheld=REFUSED_VALUES.get(parameter, ()),
         )
         yield from entries.TUPLE_PARAMETERS.get((name, parameter), ())
 
 
 def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
-    if (name, parameter) in parameter_restrictions.OPERATOR_PARAMETERS and declared is None:
+    if (name, parameter) in OPERATOR_PARAMETERS and declared is None:
         kernel = not name.startswith("Frozen")
         return (InstanceOf(("Kernel",)),) if kernel else (HasMethods(("fit",)),)
-    if parameter in parameter_restrictions.RULE_OVERRIDES:
-        return parameter_restrictions.RULE_OVERRIDES[parameter]
-    holds_objects = parameter in parameter_restrictions.HOLDS_OBJECTS
+    if parameter in RULE_OVERRIDES:
+        return RULE_OVERRIDES[parameter]
+    holds_objects = parameter in HOLDS_OBJECTS
     rules = translate_constraints(declared)
     if rules is None:
         return (InstanceOf(("objects",)),) if holds_objects else None
-    dropped = {DEPRECATED_SENTINEL, *(value for value, _ in parameter_restrictions.REFUSED_VALUES.get(parameter, ()))}
+    dropped = {DEPRECATED_SENTINEL, *(value for value, _ in REFUSED_VALUES.get(parameter, ()))}
     kept = (_filter_rule(rule, dropped, SEQUENCES if holds_objects else frozenset()) for rule in rules)
     return tuple(rule for rule in kept if rule is not None)
 
@@ -308,7 +325,7 @@ def _filter_rule(rule: Rule, words: set[str], types: frozenset[str]) -> Rule | N
 
 
 def _takes_operators(name: str, parameter: str, rules: tuple[Rule, ...] | None) -> bool:
-    if (name, parameter) in parameter_restrictions.OPERATOR_PARAMETERS:
+    if (name, parameter) in OPERATOR_PARAMETERS:
         return True
     return any(
         bool({"fit", "transform", "fit_resample"} & set(rule.methods))
@@ -319,18 +336,18 @@ def _takes_operators(name: str, parameter: str, rules: tuple[Rule, ...] | None) 
 
 
 def _refusal_reason(parameter: str, rules: tuple[Rule, ...] | None, named: tuple[str, ...]) -> str | None:
-    if parameter in parameter_restrictions.REFUSED_PARAMETERS:
-        return parameter_restrictions.REFUSED_PARAMETERS[parameter]
+    if parameter in REFUSED_PARAMETERS:
+        return REFUSED_PARAMETERS[parameter]
     code = InstanceOf(("callable",))
     only_code = rules is not None and code in rules and set(rules) <= {code, AllowedValues((None,))}
-    return parameter_restrictions.TAKES_CODE if only_code and not named else None
+    return TAKES_CODE if only_code and not named else None
 
 
 def _default(default: Any, rules: tuple[Rule, ...] | None) -> entries.Default:
     if default is inspect.Parameter.empty:
         return entries.NoDefault()
     if inspect.isroutine(default) or isinstance(default, type):
-        is_named = default.__name__ in parameter_restrictions.FUNCTION_MODULES
+        is_named = default.__name__ in FUNCTION_MODULES
         path = f"{default.__module__}.{default.__qualname__}"
         return entries.NamedObjectDefault(default.__name__) if is_named else entries.OpaqueDefault(path)
     literal = _literal(default)
@@ -358,7 +375,9 @@ def _literal(default: Any) -> "Value | entries.OpaqueDefault":
             return entries.OpaqueDefault(repr(default))
 
 
-def _with_remedy(deprecated: entries.Deprecation | None, remedy: history.Remedy | None) -> entries.Deprecation | None:
+def _with_remedy(
+    deprecated: entries.Deprecation | None, remedy: sklearn_declarations.Remedy | None
+) -> entries.Deprecation | None:
     if deprecated is None or remedy is None:
         return deprecated
     return entries.Deprecation(deprecated.since, remedy.replacement, remedy.note)

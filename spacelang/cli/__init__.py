@@ -1,4 +1,4 @@
-"""The command line. Each command is a module, which imports what it needs only when it runs."""
+"""The command line. The module of a command imports what it needs only when the command runs."""
 
 import gc
 import sys

@@ -70,6 +70,7 @@ SpacesArgument = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")
 ]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN.db", help="The store of a run.")]
 CodeOption = Annotated[bool, typer.Option("--code", help="Also print the best pipeline as scikit-learn code.")]
 
 # ---- groups of options
@@ -97,7 +98,7 @@ class SpaceOptions:
 
 def parse_bindings(pairs: list[str] | None) -> dict[str, int]:
     """Return the numbers of `--bind` by name; ends the program for another form, and raises BindingError."""
-    from spacelang.analysis.context import check_bindings
+    from spacelang.analysis.diagnostic_collector import check_bindings
 
     found: dict[str, int] = {}
     for pair in pairs or ():

@@ -151,7 +151,7 @@ def print_exclusion(excluded: "ExclusionReason") -> None:
 def print_keys_without_meaning(keys: tuple[str, ...]) -> None:
     """Print a note that names the ignored keys without meaning for the data, if there are any."""
     if keys:
-        from spacelang.solver.adaptation_to_data import dropped_keys_sentence
+        from spacelang.solver.nearest_configuration import dropped_keys_sentence
 
         print_note(dropped_keys_sentence(keys))
 
@@ -200,8 +200,8 @@ def list_plugins(plugins: Any, chosen: str | None, *, command: str, as_json: boo
                 soft_wrap=True,
             )
         for preset, options in plugins.presets(plugin).items():
-            said = ", ".join(f"{option}={text}" for option, text in options.items())
-            console.print(f"    [cyan]preset={preset}[/cyan]  {said}", soft_wrap=True)
+            settings = ", ".join(f"{option}={text}" for option, text in options.items())
+            console.print(f"    [cyan]preset={preset}[/cyan]  {settings}", soft_wrap=True)
     if chosen is None:
         print(f"\nThe options of one of them: `spacelang {command} {found[0][0]}`")
 

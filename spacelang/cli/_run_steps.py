@@ -285,14 +285,15 @@ def has_no_rows(data: str) -> bool:
 
 def is_loss_table(data: str) -> bool:
     """Return True if `--data` names a table of known losses."""
-    from spacelang.runtime.storage.data_reference import TABLE_PREFIX
+    from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
     return data.startswith(TABLE_PREFIX)
 
 
 def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, given: "Mapping[str, object]") -> None:
     """End the program if an option is given that has no effect without rows, by its `scope`."""
-    from spacelang.api.run_options import RunOptions, options_of
+    from spacelang.api.options import options_of
+    from spacelang.api.run_options import RunOptions
 
     is_known, unused = is_loss_table(data), [] if not target_column else ["--target-column"]
     for name, option in options_of(RunOptions).items():
@@ -322,10 +323,10 @@ def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
     if as_json:
         print_json(document(outcome, facts))
     else:
-        said = f"Losses come from `{objective.facts.name}`; nothing was fitted."
+        source = f"Losses come from `{objective.facts.name}`; nothing was fitted."
         if table is not None:
-            said = f"Losses come from the table `{table.name}`; all times are recorded ones."
-        print_answer(found, replace(facts, preparation=" ".join(filter(None, (facts.preparation, said)))))
+            source = f"Losses come from the table `{table.name}`; all times are recorded ones."
+        print_answer(found, replace(facts, preparation=" ".join(filter(None, (facts.preparation, source)))))
         if with_code and found.best_configuration is not None and table is not None:
             _print_pipeline(found, found.best_configuration, table.metadata.seed)
     if outcome.ended == "interrupted":

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
+from spacelang.cli._options import JsonOption, RunArgument, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import fail, overwrite, print_json, print_note
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import TargetColumnOption
-from spacelang.cli.export import TestShareOption
-from spacelang.cli.show import RunArgument
+from spacelang.cli.export_and_predict import TestShareOption
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:

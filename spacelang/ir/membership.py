@@ -6,19 +6,10 @@ from spacelang.ir.domain import NotFound, literal, quoted
 from spacelang.ir.expr import INACTIVE, Constant, ExpressionValue, is_true
 from spacelang.ir.partial_evaluation import UNKNOWN, Unknown, partially_evaluate
 from spacelang.ir.range_bounds import bounded_address
-from spacelang.ir.space import (
-    Choice,
-    Constraint,
-    Context,
-    Hyperparameter,
-    Space,
-    Variable,
-    computed_parameters,
-    length_name,
-)
-from spacelang.ir.tuple_parameters import domain_text
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
+from spacelang.ir.tuple_parameters import domain_text, length_name
 from spacelang.ir.value import Value
-from spacelang.ir.walk import Assignment, activity_depths, structure_of, walk_reached
+from spacelang.ir.walk import Assignment, activity_depths, computed_parameters, structure_of, walk_reached
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import Span
 
@@ -214,7 +205,15 @@ def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> Ex
             why = "the tuple has fewer elements" if is_too_far else "its condition does not hold"
             reason = f"`{key}` has a value but is not active here: {why}"
             return ExclusionReason(key, reason, variable.node.span)
+    lengths = {each.length for each in space.tuples.values() if each.choice is None}
+    tuples = [variable for address, variable in space.variables.items() if address in lengths]
     owned = [variable for variable in space.variables.values() if variable.key == key]
+    owned += [
+        variable
+        for variable in tuples
+        if variable.key == length_name(key)
+        and not all(structure.get(owner) == branch for owner, branch in variable.owners)
+    ]
     if owned:
         owners = " or ".join(dict.fromkeys(f"`{literal(v.owners[-1][1])}`" for v in owned if v.owners))
         reason = f"`{key}` has a value but is not active here: it belongs to the alternative {owners}"
@@ -233,7 +232,7 @@ def _unknown_key_exclusion(space: Space, key: str) -> ExclusionReason:
         length = space.variables[each.length].key
         if key in (length.removesuffix(length_name("")), each.address):
             first = space.variables[each.elements[0]].key
-            reason = f"`{key}` is a tuple: give its length as `{length}` and its elements as `{first}`, …"
+            reason = f"`{key}` is a tuple: give a list, or the length as `{length}` and elements as `{first}`, …"
             return ExclusionReason(key, reason, each.span)
     meant = format_suggestion(key, {variable.key for variable in space.variables.values()})
     hint = f"; {meant}" if meant else ""

@@ -5,16 +5,16 @@ next to each other are independent. Independent variables are never combined, an
 of parts is therefore about the number of states that conditions and constraints connect.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from spacelang.ir.domain import Domain, SimpleDomain, contains
 from spacelang.ir.expr import Compare, Expr, InactiveValue, Lookup, is_true
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
 from spacelang.ir.walk import activity_depths
-from spacelang.recursion import allow_nesting
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import join_pieces
 from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, Table, eliminate
@@ -308,14 +308,16 @@ class _EliminatedNetwork:
         return needs
 
     def _parts_of_variable(self, variable: str, known: Mapping[str, State]) -> Parts:
-        key = (variable, *(known[name] for name in self._dependencies[variable]))
+        key = (variable, *[known[name] for name in self._dependencies[variable]])
         if key not in self._cache:
             bucket = self._buckets[variable]
             states = sorted(bucket.weights[tuple([known[name] for name in bucket.separator])])
-            children, told = self._children[variable], []
+            children = self._children[variable]
+            told: list[tuple[State, Parts]] = []
             for state in states:
-                below = (self._parts_of_variable(child, {**known, variable: state}) for child in children)
-                told.append((state, tuple(part for parts in below for part in parts)))
+                inner = {**known, variable: state} if children else known
+                below = [part for child in children for part in self._parts_of_variable(child, inner)]
+                told.append((state, tuple(below)))
             self._cache[key] = self._make_parts(variable, told)
         return self._cache[key]
 
@@ -372,3 +374,16 @@ class _EliminatedNetwork:
         cases = [Case(None, domain, (self._unfolding.intern_free(node, domain), *parts)) for domain, parts in found]
         every = (*(Case(None, None, parts) for parts in inactive), *cases)
         return (self._unfolding.intern_fork(node.address, node, every),)
+
+
+FRAMES_PER_LEVEL: Final = 20
+"""The maximum number of nested calls that a function needs for one level of nested data."""
+HIGHEST_LIMIT: Final = 20_000
+"""The highest recursion limit: calls by way of C code take stack space, and a stack of 8 MB must hold all of them."""
+
+
+def allow_nesting(levels: int) -> None:
+    """Raise the recursion limit of the process, if necessary, so that functions can recurse through nested data."""
+    needed = min(1_000 + FRAMES_PER_LEVEL * levels, HIGHEST_LIMIT)
+    if needed > sys.getrecursionlimit():
+        sys.setrecursionlimit(needed)

@@ -15,6 +15,7 @@ from spacelang.ir import computed_numbers
 from spacelang.ir import space as ir
 from spacelang.ir.domain import Categorical, Grid, Real, parts
 from spacelang.ir.expr import Reference
+from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import Value
 from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter, used_definitions
 from spacelang.report.computed_code import ComputedCode
@@ -294,7 +295,7 @@ class PipelineCode(PipelineWalk):
                 kind = (NameNode("int"),)
             case _:
                 pass
-        key = self._node(parameter.length).key.removesuffix(ir.length_name(""))
+        key = self._node(parameter.length).key.removesuffix(length_name(""))
         known = catalogue_entry(operator).parameters.get(parameter.name)
         found: Code = self.call_helper("tuple_of", NameNode(GIVEN), LiteralNode(key), *kind)
         if known is not None and isinstance(known.to_python(()), list):
@@ -329,8 +330,8 @@ class PipelineCode(PipelineWalk):
         if not others:
             return found
         items = ", ".join(f"{self.writer.one_line(each)}: {expression_source(code)}" for each, code in others.items())
-        told = expression_source(found)
-        return NameNode(f"{{{items}}}.get({told}, {told})")
+        source = expression_source(found)
+        return NameNode(f"{{{items}}}.get({source}, {source})")
 
     def replacement(self, operator: ir.Operator, node: ir.Hyperparameter, value: Value) -> Code | None:
         """Return the replacement of a value that the library does not take as it is; None if it needs none."""
@@ -361,9 +362,9 @@ def _random_state(found: type) -> Code:
 
 def _argument_if_active(name: str, value: Code, key: str, usual: Code | None) -> Code:
     """Return code that passes a keyword argument if its key is in the configuration, else `usual` if there is one."""
-    said = expression_source(DictNode(((name, value),)))
+    argument = expression_source(DictNode(((name, value),)))
     other = expression_source(DictNode(() if usual is None else ((name, usual),)))
-    return NameNode(f"**({said} if {literal_source(key)} in {GIVEN} else {other})")
+    return NameNode(f"**({argument} if {literal_source(key)} in {GIVEN} else {other})")
 
 
 def _configuration_item(key: str) -> Code:

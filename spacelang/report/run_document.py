@@ -15,8 +15,7 @@ from spacelang.report.trial_results import (
     score_document,
     sum_by_reason,
 )
-from spacelang.runtime.history import Outcome, TrialRecord
-from spacelang.runtime.pareto import pareto_front
+from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.runtime.storage.trial_columns import finite_or_none
 
 if TYPE_CHECKING:

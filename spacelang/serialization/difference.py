@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
 from spacelang.ir import space as ir
-from spacelang.ir.chain_constraints import merge_constraints
+from spacelang.ir.chains import merge_constraints
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.expr import references
 from spacelang.ir.prior import describe as describe_prior

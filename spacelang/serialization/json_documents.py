@@ -10,7 +10,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from spacelang.ir.expr import Active, BranchTest, Expr, Reference, mentioned_addresses, nodes
-from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, length_name, subtree
+from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
+from spacelang.ir.tuple_parameters import length_name
 from spacelang.ir.value import Value
 from spacelang.spelling_suggestions import format_suggestion
 from spacelang.text import NO_SPAN, Source, Span, forbidden_character, parameter_name_problem
@@ -337,16 +338,16 @@ class ReadingContext:
                 raise DefinitionError(f"{path}.line", problem, remedy)
         return ReadingContext((file, number), self.sources, self.known_lines, self.paths)
 
-    def span(self, said: str = "") -> Span:
-        """Return the span of `said` in the current line, or of the whole line; NO_SPAN if the line is unknown."""
+    def span(self, text: str = "") -> Span:
+        """Return the span of `text` in the current line, or of the whole line; NO_SPAN if the line is unknown."""
         if self.position not in self.known_lines:
             return NO_SPAN
         source = self.sources[self.position[0]]
         start = source.line_starts[self.position[1] - 1]
-        found, whole = source.text.find(said, start), source.line(self.position[1])
-        if not said or not start <= found < start + len(whole):
-            found, said = start + len(whole) - len(whole.lstrip()), whole.strip()
-        return Span(source, found, found + len(said))
+        found, whole = source.text.find(text, start), source.line(self.position[1])
+        if not text or not start <= found < start + len(whole):
+            found, text = start + len(whole) - len(whole.lstrip()), whole.strip()
+        return Span(source, found, found + len(text))
 
 
 def read_source_lines(value: object, path: str) -> tuple[dict[str, Source], frozenset[FileLine]]:
@@ -354,13 +355,13 @@ def read_source_lines(value: object, path: str) -> tuple[dict[str, Source], froz
     files: dict[str, dict[int, str]] = {}
     for file, written in expect_object(value, path).items():
         here = files[file] = {}
-        for number, said in expect_object(written, f"{path}.{file}").items():
+        for number, line in expect_object(written, f"{path}.{file}").items():
             at = f"{path}.{file}.{number}"
             is_number = number.isascii() and number.isdigit() and len(number) < len(str(MAX_LINES * 10))
-            told = expect_string(said, at)
-            if "\n" in told:
+            text = expect_string(line, at)
+            if "\n" in text:
                 raise DefinitionError(at, "is more than one line")
-            here[expect_line_number(int(number) if is_number else number, at)] = told
+            here[expect_line_number(int(number) if is_number else number, at)] = text
     if sum(max(here, default=0) for here in files.values()) > MAX_LINES:
         raise DefinitionError(path, f"has more than {MAX_LINES:,} lines")
     sources = {

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from spacelang.errors import import_optional
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
-from spacelang.optional_imports import import_optional
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.flat_parameters import (

@@ -21,6 +21,7 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import LoweringResult, Preservation, PreservationTable, RefusedError
+from spacelang.testing.search_tests import ConformanceSuite, check_plugin_class
 from spacelang.testing.small_spaces import (
     FINITE,
     SMALL,
@@ -36,7 +37,6 @@ from spacelang.testing.small_spaces import (
     spaces,
     span_of,
 )
-from spacelang.testing.suite import ConformanceSuite, check_plugin_class
 
 OVERSIZED_DOMAINS: tuple[Domain, ...] = (
     Grid(0, 2**53), Grid(-(2**53), 5), Grid(1 - 2**53, 2**53 - 1), Grid(10**30, 10**30 + 7),
@@ -221,12 +221,12 @@ def check_declared_verdicts(report: Iterable[_lowering.ReportEntry], keeps: Pres
 
 def check_constructs_reported(form: LoweringResult[Any, Any], space: Space) -> None:
     """Check that the report covers every construct of the space at all its places."""
-    told: Counter[str] = Counter()
+    report_counts: Counter[str] = Counter()
     for entry in (each for each in form.report if not each.is_about_form):
-        told[entry.construct] += len(entry.spans)
+        report_counts[entry.construct] += len(entry.spans)
     there = {construct.value: len(spans) for construct, spans in _lowering.constructs_of(space).items()}
-    assert told.keys() == there.keys()
-    assert all(told[construct] >= places for construct, places in there.items())
+    assert report_counts.keys() == there.keys()
+    assert all(report_counts[construct] >= places for construct, places in there.items())
 
 
 def check_round_trip(form: LoweringResult[Any, Any], members: Iterable[Configuration]) -> None:

@@ -8,9 +8,8 @@ from spacelang.report.page.axes import MAX_DOTS, UNITS, Axis, axis_of, evenly_sp
 from spacelang.report.page.run_data import RunData
 from spacelang.report.pipeline_lines import format_objective, one_line_pipeline, score_names
 from spacelang.report.stored_runs import stored_front
-from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.pareto import objective_values
-from spacelang.runtime.storage.objective_names import stored_objective_names
+from spacelang.runtime.history import TrialRecord, objective_values
+from spacelang.runtime.storage.header import stored_objective_names
 from spacelang.text import count_with_noun
 
 

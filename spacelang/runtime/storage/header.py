@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any, Final, TypeVar
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.loss_name import LossName
 from spacelang.ir.search_protocol import DEFAULT_START, StartConditions, TotalBudget
 from spacelang.ir.space import Space
 from spacelang.ir.task import AnyBound, describe_bound
@@ -19,11 +20,13 @@ from spacelang.text import NO_SPAN
 
 T = TypeVar("T")
 SHOWN_DIGITS: Final = 12  # The number of digits of a fingerprint that are shown
-SCORER_SETTING: Final = "scorer"  # The name of the setting that identifies a scorer of a program
-WEIGHTS_SETTING: Final = "sample_weight"  # The name of the setting that identifies the weights of a run
+SCORER_SETTING: Final = "scorer"
+WEIGHTS_SETTING: Final = "sample_weight"
+"""Names of settings, which identify a scorer and weights of a program, and of the data options that hold both."""
 SPLITS: Final = "splits"
 RELATIONS: Final = "relations"
-"""Names of data options: the splits of a splitter, and the groups or times that the program gave."""
+GROUP_NAME: Final = "group name"
+"""Names of data options: the splits of a splitter, and the groups or times that the program gave, with their name."""
 MAX_SHOWN_DIFFERENCES: Final = 8  # The maximum number of differences between two spaces that are listed
 PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """The packages whose versions are stored, besides that of Python."""
@@ -76,7 +79,7 @@ class RunHeader:
     Not compared are the names of space and data, and:
 
     - `meta_features` are the finite meta-features of the training rows, if there are any.
-    - `data_options` say how the data was given (`runtime/data/read_options.py`).
+    - `data_options` say how the data was given (`runtime/data/read_options.py`), and hold what a program gave with it.
     - `asked` has the other command-line options that belong to the run (`is_stored`). It is None in stores of
       earlier versions.
     - `versions` are the versions of packages.
@@ -361,3 +364,19 @@ def _without_spans(value: T) -> T:
         inner = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
         return type(value)(**{name: NO_SPAN if name == "span" else _without_spans(each) for name, each in inner})
     return value
+
+
+def objectives_text(names: Iterable[LossName]) -> str:
+    """Return the formulas of several objectives as JSON, for the settings of a header."""
+    return json.dumps([each.formula for each in names])
+
+
+def stored_objective_names(header: RunHeader) -> tuple[LossName, ...]:
+    """Return the names of the objectives of a stored run; empty if it has one, or if the text is invalid."""
+    try:
+        found = json.loads(header.settings.get(OBJECTIVES_SETTING, "[]"))
+    except (ValueError, RecursionError):
+        return ()  # the store may be a foreign file with any text in it
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        return ()
+    return tuple(map(LossName.of_formula, found))

@@ -17,8 +17,7 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import assemble, walk_reached
 from spacelang.sampling import value_codes
 from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column
-from spacelang.sampling.unit_scale import UnitScale, unit_scale
-from spacelang.sampling.value_codes import Array, ValueCodes
+from spacelang.sampling.value_codes import Array, UnitScale, ValueCodes, unit_scale
 
 EncodedRows: TypeAlias = NDArray[np.float64]
 """Floats with one row for each value or configuration, and one column for each number."""

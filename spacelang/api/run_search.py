@@ -219,8 +219,7 @@ def _space_and_reason(
 def table_data(features: Any, target: Any, read: "ReadOptions", options: Mapping[str, Any]) -> TabularData:
     """Return the data with its weights, its groups and its splitter, if given."""
     from spacelang.runtime.data.loading import make_table
-    from spacelang.runtime.data.related_columns import with_groups
-    from spacelang.runtime.data.splitters import with_row_numbers_as_times
+    from spacelang.runtime.data.row_relations import with_groups, with_row_numbers_as_times
     from spacelang.runtime.evaluation.fitting import check_weights
 
     if features is None or target is None:

@@ -285,7 +285,7 @@ def loss_before_first_score(curves: Iterable[Curve]) -> float:
 
 
 def logarithmic_times(curves: Iterable[Curve], end: float) -> ranks.Array:
-    """Return `TIMESTAMPS` logarithmic times to `end`, from the first score, or from a fixed share if it is unsuitable."""
+    """Return `TIMESTAMPS` logarithmic times to `end`, from the first score or, if that is unsuitable, a fixed share."""
     first = min((curve.seconds[0] for curve in curves if curve.seconds), default=0.0)
     last = max(end, SMALLEST_TIME)
     is_usable = last * SMALLEST_TIME <= first <= last * LATEST_START_SHARE

@@ -11,7 +11,7 @@ from spacelang.ir.expr import references
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
 from spacelang.sampling.box_region import MIN_ACCEPTED, PILOT_DRAWS
-from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
+from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison, evaluate_expression
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.joint_regions import JointRegions
 from spacelang.sampling.ordered import OrderedSampler, can_draw
@@ -78,6 +78,7 @@ class JointSampler:
     ) -> None:
         """Compile the samplers; `constraints` are reported in `SamplingFailedError` if values are too rare."""
         self._ranges = network.ranges
+        self._tested = network.tested
         self._constraints = constraints
         members = {member.address: member for member in network.members}
         self._remedy = simplex_remedy(members, network.constraints)
@@ -113,7 +114,7 @@ class JointSampler:
         if self._ordered is not None:
             yield from self._ordered.draw(count, rng)
             return
-        states, codes = self._draw_once(count, rng)[:2] if not self._ranges else self._draw_with_rejection(count, rng)
+        states, codes = self._draw_once(count, rng)[:2] if not (self._ranges or self._tested) else self._draw_with_rejection(count, rng)
         for address, values in codes.items():
             active = np.flatnonzero(states[address] >= 0)
             yield address, active, values if len(active) == count else values.take(active)
@@ -155,4 +156,12 @@ class JointSampler:
             agreeing[rows] = evaluate_comparison(atom, JointValues(self._domains, values, len(rows))) == (
                 states[name][rows] == 1
             )
+        for name, tested in self._tested.items():
+            known = agreeing.copy()
+            for address in references(tested):
+                known &= states[address] >= 0
+            rows = np.flatnonzero(known)
+            values = {address: codes[address].take(rows) for address in references(tested)}
+            found = evaluate_expression(tested, JointValues(self._domains, values, len(rows)))
+            agreeing[rows] = found == (states[name][rows] == 1)
         return agreeing

@@ -45,6 +45,8 @@ class Network(FactorGraph):
       them.
     - `ranges` are those truths that belong to comparisons of large ranges. The solver knows which truths are
       possible in which cells, but not for how many values. With any of them, only existence is decided.
+    - `tested` are those truths that belong to expressions that the solver cannot decide. Both truths are assumed to be
+      possible wherever all their hyperparameters are active; they are tested with the values of each draw.
 
     A network is equal only to itself.
     """
@@ -55,6 +57,7 @@ class Network(FactorGraph):
     cells: Mapping[str, tuple[SimpleDomain, ...]]
     truths: tuple[str, ...]
     ranges: Mapping[str, Compare]
+    tested: Mapping[str, Expr]
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 

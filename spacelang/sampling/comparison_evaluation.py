@@ -108,8 +108,8 @@ def _value_and_magnitude(expression: expr.Expr, values: Mapping[str, Array]) -> 
 def _result_magnitude(operation: expr.Operation, size: Array, other: Array, left: Array, right: Array) -> Array:
     """Return the magnitude of the result of an operation on operands of two magnitudes.
 
-    `left` and `right` are the values of the operands. A divisor may be far smaller than the terms it was computed from; its
-    rounding error then dominates the error of the quotient.
+    `left` and `right` are the values of the operands. A divisor may be far smaller than the terms it was computed
+    from; its rounding error then dominates the error of the quotient.
     """
     match operation:
         case "+" | "-":

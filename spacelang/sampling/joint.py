@@ -20,32 +20,16 @@ from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
-from spacelang.solver.network import Network
+from spacelang.solver.network import MAX_ATTEMPTS, Network, SamplingFailedError
 from spacelang.solver.ordered_relations import ordered_relations
 from spacelang.solver.range_equations import simplex_remedy
 
-MAX_ATTEMPTS: Final = 10_000
-"""The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
 POINT_WEIGHT: Final = 1e-30
 """The weight of a single point of a range.
 
 It is never drawn unless nothing else is possible. Products of several such weights do not underflow to 0.
 """
 MAX_BATCH: Final = 1 << 16  # The maximum number of joint draws per attempt of rejection sampling
-
-
-class SamplingFailedError(Exception):
-    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling.
-
-    `remedy` says what to do about it; it is also a note of the exception.
-    """
-
-    def __init__(self, constraints: tuple[Constraint, ...], remedy: str | None = None) -> None:
-        super().__init__(f"none of {MAX_ATTEMPTS:,} draws satisfies the constraints over ranges")
-        self.constraints = constraints
-        lines = ", ".join(str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints))
-        self.remedy = remedy or (f"loosen the constraints of line {lines}" if lines else "loosen the constraints")
-        self.add_note(self.remedy)
 
 
 class ProbabilityWeights(Weights):
@@ -114,7 +98,10 @@ class JointSampler:
         if self._ordered is not None:
             yield from self._ordered.draw(count, rng)
             return
-        states, codes = self._draw_once(count, rng)[:2] if not (self._ranges or self._tested) else self._draw_with_rejection(count, rng)
+        if self._ranges or self._tested:
+            states, codes = self._draw_with_rejection(count, rng)
+        else:
+            states, codes, _ = self._draw_once(count, rng)
         for address, values in codes.items():
             active = np.flatnonzero(states[address] >= 0)
             yield address, active, values if len(active) == count else values.take(active)

@@ -14,6 +14,8 @@ from spacelang.solver.elimination import Factor, FactorGraph, State, TooManyJoin
 from spacelang.solver.linear import InequalitySystem, difference, inequalities_for
 
 UNREACHED: Final = -1
+MAX_ATTEMPTS: Final = 10_000
+"""The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
 FixedDecisions: TypeAlias = tuple[tuple[str, State], ...]
 """Addresses of some decisions of a network with the indices of their branches, in the order of its members."""
 
@@ -32,6 +34,20 @@ class TooManyConnectedVariablesError(Exception):
     def __init__(self, constraints: tuple[Constraint, ...]) -> None:
         super().__init__("the constraints connect too many decisions to be counted exactly")
         self.constraints = constraints
+
+
+class SamplingFailedError(Exception):
+    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling.
+
+    `remedy` says what to do about it; it is also a note of the exception.
+    """
+
+    def __init__(self, constraints: tuple[Constraint, ...], remedy: str | None = None) -> None:
+        super().__init__(f"none of {MAX_ATTEMPTS:,} draws satisfies the constraints over ranges")
+        self.constraints = constraints
+        lines = ", ".join(str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints))
+        self.remedy = remedy or (f"loosen the constraints of line {lines}" if lines else "loosen the constraints")
+        self.add_note(self.remedy)
 
 
 @dataclass(frozen=True, eq=False)

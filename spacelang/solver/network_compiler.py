@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import Final
+from typing import Final, TypeGuard
 
 from spacelang.grouping import group_by_key
 from spacelang.ir import expr
@@ -71,7 +71,7 @@ class _NetworkCompiler:
         for atom in related:
             if atom not in enumerable:
                 literal = self.literals[atom] = self._new_truth()
-                if isinstance(atom, expr.Compare) and linear.difference(atom) is not None:
+                if is_solvable(atom):
                     self.ranges[literal.address] = atom
                 else:
                     self.tested[literal.address] = atom
@@ -96,11 +96,7 @@ class _NetworkCompiler:
         return plain if possible else plain.without_states()
 
     def _is_enumerable(self, atom: expr.Expr) -> bool:
-        domains = [self.members[address].hyperparameter.domain for address in expr.references(atom)]
-        sizes = [domain.size for domain in domains if domain.size is not None]
-        return (
-            len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= domain_cells.MAX_ENUMERATED
-        )
+        return is_enumerable(self.members, atom)
 
     def _new_truth(self) -> expr.BranchTest:
         name = f"truth {len(self.truths)}"  # cannot clash with an address, since these contain no blanks
@@ -330,6 +326,26 @@ class _NetworkCompiler:
             return not needed or linear.is_feasible_system(inside, needed)
         except linear.SearchTooLongError as error:
             raise network.UndecidableError(atom) from error
+
+
+def is_enumerable(variables: Mapping[str, Variable], atom: expr.Expr) -> bool:
+    """Return True if all joint values of the hyperparameters of an atom are enumerated to decide it."""
+    domains = [variables[address].hyperparameter.domain for address in expr.references(atom)]
+    sizes = [domain.size for domain in domains if domain.size is not None]
+    return len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= domain_cells.MAX_ENUMERATED
+
+
+def is_solvable(atom: expr.Expr) -> TypeGuard[expr.Compare]:
+    """Return True if an atom is a comparison that linear arithmetic decides."""
+    return isinstance(atom, expr.Compare) and linear.difference(atom) is not None
+
+
+def is_only_tested(variables: Mapping[str, Variable], expression: expr.Expr) -> bool:
+    """Return True if an expression has an atom that the solver cannot decide, so that draws are tested with it."""
+    return any(
+        domain_cells.is_multivariate(atom) and not is_enumerable(variables, atom) and not is_solvable(atom)
+        for atom in domain_cells.atoms_of(expression)
+    )
 
 
 def evaluate_combinations(

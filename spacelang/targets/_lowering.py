@@ -17,6 +17,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union,
 from spacelang.ir.space import Space, computed_parameters, operators
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
+from spacelang.solver.network_compiler import is_only_tested
 from spacelang.targets._checked_decoding import checked_decoder
 from spacelang.text import NO_SPAN, Span
 
@@ -46,6 +47,7 @@ class Construct(StrEnum):
     BOUNDS = "bounds on trials"
     COMPUTED = "computed values"
     TUPLES = "tuples"
+    TESTED = "constraints that only draws are tested with"
 
 
 class Preservation(StrEnum):
@@ -113,6 +115,9 @@ GUIDANCE: Final[PreservationTable] = {
 ALWAYS: Final[PreservationTable] = {
     Construct.COMPUTED: (rewritten("computed from the configuration when its pipeline is built"),),
     Construct.TUPLES: (rewritten("a length and elements, of which the tuple is made when the pipeline is built"),),
+    Construct.TESTED: (
+        refused("too complex to be decided exactly; the form would contain configurations that break it"),
+    ),
 }
 """The verdicts on what is part of no configuration and therefore the same for every target, unless it has its own."""
 
@@ -376,8 +381,12 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
         if node.split is not None:
             found[Construct.SPLITS].append(node.span)
         if node.condition is not None:
+            if is_only_tested(space.variables, node.condition):
+                found[Construct.TESTED].append(node.condition.span)
             found[Construct.CONDITIONS].append(node.condition.span)
     for rule in space.constraints:
+        if is_only_tested(space.variables, rule.expression):
+            found[Construct.TESTED].append(rule.span)
         found[Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS].append(rule.span)
     found[Construct.COMPUTED].extend(computed.span for computed, _ in computed_parameters(space.root))
     found[Construct.TUPLES].extend(each.span for operator in operators(space.root) for each in operator.tuples)

@@ -10,7 +10,7 @@ from spacelang.ir.domain import Domain, Grid, NotFound, Real, members, nearest_v
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, are_same
 
-MAX_LISTED: Final = 40  # Up to this size, all values of a domain are tried
+MAX_LISTED: Final = 40  # Up to this size, all values of a range are tried
 POINTS: Final = 33  # The number of values of a larger range that are tried
 TRIES: Final = 10_000  # The maximum number of joint random values that are tried
 
@@ -54,11 +54,9 @@ def _by_distance(values: Sequence[Value], default: Value) -> list[Value]:
 
 
 def _tried(domain: Domain) -> list[Value]:
-    if domain.size is not None and domain.size <= MAX_LISTED:
-        return [*members(domain)]
     found: list[Value] = []
     for part in parts(domain):
-        if isinstance(part, Real | Grid):
+        if isinstance(part, Real | Grid) and not (part.size is not None and part.size <= MAX_LISTED):
             near = (nearest_value(each, part) for each in _points(part))
             found += dict.fromkeys(value for value in near if not isinstance(value, NotFound))
         else:

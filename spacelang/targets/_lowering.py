@@ -381,17 +381,21 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
         if node.split is not None:
             found[Construct.SPLITS].append(node.span)
         if node.condition is not None:
-            if is_only_tested(space.variables, node.condition):
-                found[Construct.TESTED].append(node.condition.span)
             found[Construct.CONDITIONS].append(node.condition.span)
+    found[Construct.TESTED].extend(_only_tested(space))
     for rule in space.constraints:
-        if is_only_tested(space.variables, rule.expression):
-            found[Construct.TESTED].append(rule.span)
         found[Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS].append(rule.span)
     found[Construct.COMPUTED].extend(computed.span for computed, _ in computed_parameters(space.root))
     found[Construct.TUPLES].extend(each.span for operator in operators(space.root) for each in operator.tuples)
     found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
     return {construct: tuple(spans) for construct, spans in found.items() if spans}
+
+
+def _only_tested(space: Space) -> Iterator[Span]:
+    conditions = [(condition, condition.span) for condition in space.conditions.values()]
+    for expression, span in (*conditions, *((rule.expression, rule.span) for rule in space.constraints)):
+        if is_only_tested(space.variables, expression):
+            yield span
 
 
 def constructs_in(domain: Domain) -> Iterator[Construct]:

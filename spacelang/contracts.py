@@ -107,10 +107,9 @@ from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.objective import Evaluator, Objective, ObjectiveInfo
 from spacelang.runtime.storage.header import DataFacts
-from spacelang.sampling.joint import SamplingFailedError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError
+from spacelang.solver.network import SamplingFailedError, UndecidableError
 from spacelang.targets import TARGETS
 from spacelang.targets._lowering import (
     Construct,

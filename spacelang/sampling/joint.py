@@ -12,7 +12,7 @@ from spacelang.ir.prior import Prior
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
 from spacelang.sampling.box_region import MIN_ACCEPTED, PILOT_DRAWS
-from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison
+from spacelang.sampling.comparison_evaluation import JointValues, evaluate_comparison, evaluate_expression
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.joint_regions import JointRegions
 from spacelang.sampling.ordered import OrderedSampler
@@ -23,33 +23,17 @@ from spacelang.sampling.weighted import JointWeightedSampler
 from spacelang.solver.counted_ranges import exactly_drawn_ranges
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
-from spacelang.solver.network import Network
+from spacelang.solver.network import MAX_ATTEMPTS, Network, SamplingFailedError
 from spacelang.solver.ordered_relations import OrderedRelations
 from spacelang.solver.range_equations import simplex_remedy
 from spacelang.solver.summed_ranges import SummedRanges
 
-MAX_ATTEMPTS: Final = 10_000
-"""The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
 POINT_WEIGHT: Final = 1e-30
 """The weight of a single point of a range.
 
 It is never drawn unless nothing else is possible. Products of several such weights do not underflow to 0.
 """
 MAX_BATCH: Final = 1 << 16  # The maximum number of joint draws per attempt of rejection sampling
-
-
-class SamplingFailedError(Exception):
-    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling.
-
-    `remedy` says what to do about it; it is also a note of the exception.
-    """
-
-    def __init__(self, constraints: tuple[Constraint, ...], remedy: str | None = None) -> None:
-        super().__init__(f"none of {MAX_ATTEMPTS:,} draws satisfies the constraints over ranges")
-        self.constraints = constraints
-        lines = ", ".join(str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints))
-        self.remedy = remedy or (f"loosen the constraints of line {lines}" if lines else "loosen the constraints")
-        self.add_note(self.remedy)
 
 
 class ProbabilityWeights(Weights):
@@ -92,6 +76,7 @@ class JointSampler:
     ) -> None:
         """Compile the samplers; `constraints` are reported in `SamplingFailedError` if values are too rare."""
         self._ranges = network.ranges
+        self._tested = network.tested
         self._constraints = constraints
         members = {member.address: member for member in network.members}
         self._remedy = simplex_remedy(members, network.constraints)
@@ -126,7 +111,10 @@ class JointSampler:
         if self._exact is not None:
             yield from self._exact.draw(count, rng)
             return
-        states, codes = self._draw_once(count, rng)[:2] if not self._ranges else self._draw_with_rejection(count, rng)
+        if self._ranges or self._tested:
+            states, codes = self._draw_with_rejection(count, rng)
+        else:
+            states, codes, _ = self._draw_once(count, rng)
         for address, values in codes.items():
             active = np.flatnonzero(states[address] >= 0)
             yield address, active, values if len(active) == count else values.take(active)
@@ -168,4 +156,12 @@ class JointSampler:
             agreeing[rows] = evaluate_comparison(atom, JointValues(self._domains, values, len(rows))) == (
                 states[name][rows] == 1
             )
+        for name, tested in self._tested.items():
+            known = agreeing.copy()
+            for address in references(tested):
+                known &= states[address] >= 0
+            rows = np.flatnonzero(known)
+            values = {address: codes[address].take(rows) for address in references(tested)}
+            found = evaluate_expression(tested, JointValues(self._domains, values, len(rows)))
+            agreeing[rows] = found == (states[name][rows] == 1)
         return agreeing

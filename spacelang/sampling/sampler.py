@@ -27,14 +27,14 @@ from spacelang.sampling.conditional import (
 )
 from spacelang.sampling.declared_weights import DeclaredAlternativeWeights
 from spacelang.sampling.independent_sampling import ValueSampler
-from spacelang.sampling.joint import JointSampler, SamplingFailedError
+from spacelang.sampling.joint import JointSampler
 from spacelang.sampling.prior_draws import prior_of
 from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
 from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
 from spacelang.solver.model import Solver, SolverModel
-from spacelang.solver.network import UNREACHED, FixedDecisions, Network
+from spacelang.solver.network import UNREACHED, FixedDecisions, Network, SamplingFailedError
 
 __all__ = ["BLOCK_SIZE", "Sampler", "SamplingFailedError"]
 

@@ -9,7 +9,7 @@ from spacelang.deprecation import renamed_attributes
 from spacelang.frozen import frozen
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import SimpleDomain
-from spacelang.ir.expr import mentioned_addresses
+from spacelang.ir.expr import Expr, mentioned_addresses
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, expressions_of
 from spacelang.ir.walk import Structure, default_structure
 from spacelang.solver.counted_ranges import counted_ranges
@@ -158,7 +158,13 @@ class Structures:
     @property
     def _has_uncounted_comparisons(self) -> bool:
         networks = (network for several in self.model.by_context.values() for network in several)
-        return any(network.ranges and counted_ranges(network) is None for network in networks)
+        return any(each.tested or (each.ranges and counted_ranges(each) is None) for each in networks)
+
+    @cached_property
+    def tested_expressions(self) -> tuple[Expr, ...]:
+        """The expressions that the solver cannot decide: draws are tested with them, and counts ignore them."""
+        networks = (network for several in self.structure_model.by_context.values() for network in several)
+        return tuple(dict.fromkeys(atom for network in networks for atom in network.tested.values()))
 
     def count_by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
         """Return the numbers of structures that differ from `reference` in exactly 0, 1, 2, ... decisions.

@@ -80,7 +80,7 @@ class SolverModel:
     @cached_property
     def has_uncounted_comparisons(self) -> bool:
         """True if some comparison of ranges is decided without counting its solutions."""
-        return any(network.ranges for networks in self.by_context.values() for network in networks)
+        return any(network.ranges or network.tested for networks in self.by_context.values() for network in networks)
 
 
 class Solver:

@@ -14,6 +14,8 @@ from spacelang.solver.elimination import Factor, FactorGraph, State, TooManyJoin
 from spacelang.solver.linear import InequalitySystem, difference, inequalities_for
 
 UNREACHED: Final = -1
+MAX_ATTEMPTS: Final = 10_000
+"""The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
 FixedDecisions: TypeAlias = tuple[tuple[str, State], ...]
 """Addresses of some decisions of a network with the indices of their branches, in the order of its members."""
 
@@ -34,6 +36,20 @@ class TooManyConnectedVariablesError(Exception):
         self.constraints = constraints
 
 
+class SamplingFailedError(Exception):
+    """Values that satisfy the comparisons between ranges, `constraints`, are too rare for rejection sampling.
+
+    `remedy` says what to do about it; it is also a note of the exception.
+    """
+
+    def __init__(self, constraints: tuple[Constraint, ...], remedy: str | None = None) -> None:
+        super().__init__(f"none of {MAX_ATTEMPTS:,} draws satisfies the constraints over ranges")
+        self.constraints = constraints
+        lines = ", ".join(str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints))
+        self.remedy = remedy or (f"loosen the constraints of line {lines}" if lines else "loosen the constraints")
+        self.add_note(self.remedy)
+
+
 @dataclass(frozen=True, eq=False)
 class Network(FactorGraph):
     """A factor graph of connected variables; its factors have the weights 0 and 1.
@@ -45,6 +61,8 @@ class Network(FactorGraph):
       them.
     - `ranges` are those truths that belong to comparisons of large ranges. The solver knows which truths are
       possible in which cells, but not for how many values. With any of them, only existence is decided.
+    - `tested` are those truths that belong to expressions that the solver cannot decide. Both truths are assumed to be
+      possible wherever all their hyperparameters are active; they are tested with the values of each draw.
 
     A network is equal only to itself.
     """
@@ -55,6 +73,7 @@ class Network(FactorGraph):
     cells: Mapping[str, tuple[SimpleDomain, ...]]
     truths: tuple[str, ...]
     ranges: Mapping[str, Compare]
+    tested: Mapping[str, Expr]
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import Final
+from typing import Final, TypeGuard
 
 from spacelang.grouping import group_by_key
 from spacelang.ir import expr
@@ -59,6 +59,7 @@ class _NetworkCompiler:
         )
         self.literals: dict[expr.Expr, expr.Expr] = {}
         self.ranges: dict[str, expr.Compare] = {}
+        self.tested: dict[str, expr.Expr] = {}
         self.truths: list[str] = []
         self.cells: dict[str, tuple[SimpleDomain, ...]] = {}
         self.states: dict[str, tuple[State, ...]] = {}
@@ -69,17 +70,20 @@ class _NetworkCompiler:
         enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
         for atom in related:
             if atom not in enumerable:
-                if not isinstance(atom, expr.Compare) or linear.difference(atom) is None:
-                    raise network.UndecidableError(atom)
                 literal = self.literals[atom] = self._new_truth()
-                self.ranges[literal.address] = atom
+                if is_solvable(atom):
+                    self.ranges[literal.address] = atom
+                else:
+                    self.tested[literal.address] = atom
         self._add_states({address for atom in enumerable for address in expr.references(atom)})
         for atom in enumerable:
             self.literals[atom] = self._define_truth(atom)
+        for name, atom in self.tested.items():
+            self._add_tested(name, atom)
         for member in self.members.values():
             self._add_activity(member)
         self._add_constraints()
-        found = self.cells, tuple(self.truths), dict(self.ranges)
+        found = self.cells, tuple(self.truths), dict(self.ranges), dict(self.tested)
         plain = network.Network(self.states, tuple(self.factors), *self.tied, *found)
         relations = counted_ranges(plain)
         if relations is not None and relations.size <= MAX_SUMMED_VALUES:
@@ -92,11 +96,7 @@ class _NetworkCompiler:
         return plain if possible else plain.without_states()
 
     def _is_enumerable(self, atom: expr.Expr) -> bool:
-        domains = [self.members[address].hyperparameter.domain for address in expr.references(atom)]
-        sizes = [domain.size for domain in domains if domain.size is not None]
-        return (
-            len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= domain_cells.MAX_ENUMERATED
-        )
+        return is_enumerable(self.members, atom)
 
     def _new_truth(self) -> expr.BranchTest:
         name = f"truth {len(self.truths)}"  # cannot clash with an address, since these contain no blanks
@@ -108,7 +108,8 @@ class _NetworkCompiler:
         alone = group_by_key(
             (expr.references(atom)[0], atom) for atom in self.atoms if not domain_cells.is_multivariate(atom)
         )
-        compared = {address for atom in self.ranges.values() for address in expr.references(atom)}
+        several = (*self.ranges.values(), *self.tested.values())
+        compared = {address for atom in several for address in expr.references(atom)}
         for address, member in self.members.items():
             unreached = len(member.owners) > self.depth
             if isinstance(member.node, Choice):
@@ -139,6 +140,15 @@ class _NetworkCompiler:
         active = expr.Active(member.address)
         names = (*dict.fromkeys(expr.mentioned_addresses(test)), member.address)
         self._tabulate(names, [expr.Or((expr.And((test, active)), expr.Not(expr.Or((test, active)))))])
+
+    def _add_tested(self, name: str, atom: expr.Expr) -> None:
+        """Add factors that make the truth of a tested expression false where one of its hyperparameters is inactive."""
+        for address in dict.fromkeys(expr.mentioned_addresses(atom)):
+            states = self.states[address]
+            if network.UNREACHED in states:
+                table: Table = dict.fromkeys(product(states, (0, 1)), 1)
+                del table[network.UNREACHED, 1]
+                self.factors.append(Factor((address, name), table))
 
     def _owner_test(self, owner: str, branch: str) -> expr.Expr:
         """Return a test that a branch is taken.
@@ -317,6 +327,26 @@ class _NetworkCompiler:
             return not needed or linear.is_feasible_system(inside, needed)
         except linear.SearchTooLongError as error:
             raise network.UndecidableError(atom) from error
+
+
+def is_enumerable(variables: Mapping[str, Variable], atom: expr.Expr) -> bool:
+    """Return True if all joint values of the hyperparameters of an atom are enumerated to decide it."""
+    domains = [variables[address].hyperparameter.domain for address in expr.references(atom)]
+    sizes = [domain.size for domain in domains if domain.size is not None]
+    return len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= domain_cells.MAX_ENUMERATED
+
+
+def is_solvable(atom: expr.Expr) -> TypeGuard[expr.Compare]:
+    """Return True if an atom is a comparison that linear arithmetic decides."""
+    return isinstance(atom, expr.Compare) and linear.difference(atom) is not None
+
+
+def is_only_tested(variables: Mapping[str, Variable], expression: expr.Expr) -> bool:
+    """Return True if an expression has an atom that the solver cannot decide, so that draws are tested with it."""
+    return any(
+        domain_cells.is_multivariate(atom) and not is_enumerable(variables, atom) and not is_solvable(atom)
+        for atom in domain_cells.atoms_of(expression)
+    )
 
 
 def evaluate_combinations(

@@ -16,6 +16,7 @@ from spacelang.ir.float_limits import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.ir.space import Space, computed_parameters, operators
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
+from spacelang.solver.network_compiler import is_only_tested
 from spacelang.targets._checked_decoding import checked_decoder
 from spacelang.text import NO_SPAN, Span
 
@@ -48,6 +49,7 @@ class Construct(StrEnum):
     BOUNDS = "bounds on trials"
     COMPUTED = "computed values"
     TUPLES = "tuples"
+    TESTED = "constraints that only draws are tested with"
 
 
 class Preservation(StrEnum):
@@ -115,6 +117,9 @@ GUIDANCE: Final[PreservationTable] = {
 ALWAYS: Final[PreservationTable] = {
     Construct.COMPUTED: (rewritten("computed from the configuration when its pipeline is built"),),
     Construct.TUPLES: (rewritten("a length and elements, of which the tuple is made when the pipeline is built"),),
+    Construct.TESTED: (
+        refused("too complex to be decided exactly; the form would contain configurations that break it"),
+    ),
 }
 """The verdicts on what is part of no configuration and therefore the same for every target, unless it has its own."""
 
@@ -401,12 +406,20 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
             found[Construct.SPLITS].append(node.span)
         if node.condition is not None:
             found[Construct.CONDITIONS].append(node.condition.span)
+    found[Construct.TESTED].extend(_only_tested(space))
     for rule in space.constraints:
         found[Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS].append(rule.span)
     found[Construct.COMPUTED].extend(computed.span for computed, _ in computed_parameters(space.root))
     found[Construct.TUPLES].extend(each.span for operator in operators(space.root) for each in operator.tuples)
     found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
     return {construct: tuple(spans) for construct, spans in found.items() if spans}
+
+
+def _only_tested(space: Space) -> Iterator[Span]:
+    conditions = [(condition, condition.span) for condition in space.conditions.values()]
+    for expression, span in (*conditions, *((rule.expression, rule.span) for rule in space.constraints)):
+        if is_only_tested(space.variables, expression):
+            yield span
 
 
 def constructs_in(domain: Domain) -> Iterator[Construct]:

@@ -47,7 +47,7 @@ from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, from_json
 from spacelang.serialization.json_documents import DefinitionError, expect_integer
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.syntax import ast
 from spacelang.text import NO_SPAN, Source, Span
 
@@ -163,8 +163,6 @@ def _counted_structures(space: Space) -> Structures:
     try:
         structures = Structures(space)
         count = structures.count
-    except UndecidableError:
-        raise DefinitionError(path, "has an expression that cannot be decided exactly") from None
     except TooManyConnectedVariablesError:
         raise DefinitionError(path, "has constraints that relate too many decisions to be decided exactly") from None
     if not count:

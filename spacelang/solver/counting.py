@@ -13,7 +13,7 @@ from spacelang.ir.expr import Expr, mentioned_addresses
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, expressions_of
 from spacelang.ir.walk import Structure, default_structure
 from spacelang.solver.counted_ranges import counted_ranges
-from spacelang.solver.domain_cells import is_always_decidable
+from spacelang.solver.domain_cells import atoms_of, is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, PackedPolynomials, State, Table
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
@@ -100,7 +100,7 @@ class Structures:
     """
 
     def __init__(self, space: Space) -> None:
-        """Compile the model; raise UndecidableError or TooManyConnectedVariablesError."""
+        """Compile the model; raise TooManyConnectedVariablesError."""
         self.space = space
         self.structure_model = SolverModel(_without_irrelevant_conditions(space), space.constraints)
         """The model without the conditions that cannot affect which structures exist."""
@@ -161,10 +161,14 @@ class Structures:
         return any(each.tested or (each.ranges and counted_ranges(each) is None) for each in networks)
 
     @cached_property
-    def tested_expressions(self) -> tuple[Expr, ...]:
-        """The expressions that the solver cannot decide: draws are tested with them, and counts ignore them."""
+    def tested_expressions(self) -> frozenset[Expr]:
+        """The atoms of conditions and constraints that the solver cannot decide: draws are tested with them."""
         networks = (network for several in self.structure_model.by_context.values() for network in several)
-        return tuple(dict.fromkeys(atom for network in networks for atom in network.tested.values()))
+        return frozenset(atom for network in networks for atom in network.tested.values())
+
+    def is_tested(self, expression: Expr) -> bool:
+        """Return True if a condition or constraint has one of the `tested_expressions`."""
+        return len(self.tested_expressions) > 0 and not self.tested_expressions.isdisjoint(atoms_of(expression))
 
     def count_by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
         """Return the numbers of structures that differ from `reference` in exactly 0, 1, 2, ... decisions.

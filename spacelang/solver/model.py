@@ -57,7 +57,7 @@ class SolverModel:
     """Variables and the constraints over them, compiled to networks by context; see `Solver` for queries."""
 
     def __init__(self, variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> None:
-        """Compile the networks; raise UndecidableError or TooManyConnectedVariablesError."""
+        """Compile the networks; raise TooManyConnectedVariablesError."""
         self.variables = variables
         networks = compile_networks(variables, constraints)
         self.by_context: dict[Context, list[Network]] = group_by_key((each.context, each) for each in networks)

@@ -16,15 +16,20 @@ from spacelang.solver.linear import InequalitySystem, difference, inequalities_f
 UNREACHED: Final = -1
 MAX_ATTEMPTS: Final = 10_000
 """The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
+MAX_TESTED_ATTEMPTS: Final = 200_000
+"""The same for constraints that are only tested; `check` admits them if one draw in 10,000 passes."""
 FixedDecisions: TypeAlias = tuple[tuple[str, State], ...]
 """Addresses of some decisions of a network with the indices of their branches, in the order of its members."""
 
 
 class UndecidableError(Exception):
-    """An atom whose truth over very many values cannot be decided exactly because it is not linear."""
+    """An atom over very many values that takes too long to decide exactly.
+
+    The compiler of networks catches it and leaves the atom to the draws.
+    """
 
     def __init__(self, atom: Expr) -> None:
-        super().__init__("arithmetic over a large range must be linear to be decided exactly")
+        super().__init__("this takes too long to be decided exactly")
         self.atom = atom
 
 
@@ -42,8 +47,10 @@ class SamplingFailedError(Exception):
     `remedy` says what to do about it; it is also a note of the exception.
     """
 
-    def __init__(self, constraints: tuple[Constraint, ...], remedy: str | None = None) -> None:
-        super().__init__(f"none of {MAX_ATTEMPTS:,} draws satisfies the constraints over ranges")
+    def __init__(
+        self, constraints: tuple[Constraint, ...], remedy: str | None = None, attempts: int = MAX_ATTEMPTS
+    ) -> None:
+        super().__init__(f"none of {attempts:,} draws satisfies the constraints over ranges")
         self.constraints = constraints
         lines = ", ".join(str(line) for line in dict.fromkeys(constraint.span.line for constraint in constraints))
         self.remedy = remedy or (f"loosen the constraints of line {lines}" if lines else "loosen the constraints")

@@ -1,6 +1,6 @@
 """Compile variables and constraints into networks: cut domains into cells, tabulate expressions as factors."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -8,7 +8,7 @@ from typing import Final, TypeGuard
 
 from spacelang.grouping import group_by_key
 from spacelang.ir import expr
-from spacelang.ir.domain import Domain, SimpleDomain
+from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.space import Choice, Constraint, Variable, expressions_of
 from spacelang.ir.value import is_number
 from spacelang.solver import domain_cells, linear, network
@@ -24,6 +24,7 @@ from spacelang.solver.elimination import (
     eliminate,
     group_variables,
 )
+from spacelang.solver.elimination_cost import can_eliminate
 
 MAX_JOINT_VALUES: Final = 100_000
 """The maximum number of joint values of the hyperparameters of one atom that are enumerated."""
@@ -42,15 +43,44 @@ MAX_PAIR_TABLE: Final = 50_000
 
 
 def compile_networks(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[network.Network]:
-    """Return the networks by their first members. Raise UndecidableError or TooManyConnectedVariablesError."""
-    return (_NetworkCompiler(each).run() for each in group_variables(variables, constraints))
+    """Return the networks by their first members. Raise TooManyConnectedVariablesError.
+
+    What the solver cannot decide is left to the draws, which are tested with it (`Network.tested`).
+    """
+    return map(_compile_network, group_variables(variables, constraints))
+
+
+def _compile_network(tied: VariableGroup) -> network.Network:
+    """Return the network of connected variables, with as few expressions left to the draws as are found."""
+    tested: dict[expr.Expr, None] = {}
+    while True:
+        compiler = _NetworkCompiler(tied, tested)
+        try:
+            found = compiler.run()
+            if not compiler.tabulated or can_eliminate(found, found.existential_variables):
+                return found
+        except network.UndecidableError as error:
+            if error.atom in tested:
+                raise
+            tested[error.atom] = None
+            continue
+        except network.TooManyConnectedVariablesError:
+            if not compiler.tabulated:
+                raise
+        tested |= dict.fromkeys(compiler.tabulated)
 
 
 class _NetworkCompiler:
-    """A compiler of one network: cuts domains into cells and tabulates conditions and constraints."""
+    """A compiler of one network: cuts domains into cells and tabulates conditions and constraints.
 
-    def __init__(self, tied: VariableGroup) -> None:
+    The solver decides no expression in `tested`, even if it could. `tabulated` are the atoms over several
+    hyperparameters whose joint values it enumerates.
+    """
+
+    def __init__(self, tied: VariableGroup, tested: Collection[expr.Expr]) -> None:
         self.tied = tied
+        self.left_to_draws = tested
+        self.tabulated: tuple[expr.Expr, ...] = ()
         self.depth = len(tied.context)
         self.members = {member.address: member for member in tied.members}
         expressions = (*expressions_of((), tied.constraints), *expressions_of(tied.members, ()))
@@ -66,17 +96,17 @@ class _NetworkCompiler:
         self.factors: list[Factor] = []
 
     def run(self) -> network.Network:
-        related = [atom for atom in self.atoms if domain_cells.is_multivariate(atom)]
-        enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
+        related = [atom for atom in self.atoms if not self._is_decided_by_cells(atom)]
+        self.tabulated = tuple(atom for atom in related if self._is_enumerable(atom))
         for atom in related:
-            if atom not in enumerable:
+            if atom not in self.tabulated:
                 literal = self.literals[atom] = self._new_truth()
-                if is_solvable(atom):
+                if _is_linear(atom) and atom not in self.left_to_draws:
                     self.ranges[literal.address] = atom
                 else:
                     self.tested[literal.address] = atom
-        self._add_states({address for atom in enumerable for address in expr.references(atom)})
-        for atom in enumerable:
+        self._add_states({address for atom in self.tabulated for address in expr.references(atom)})
+        for atom in self.tabulated:
             self.literals[atom] = self._define_truth(atom)
         for name, atom in self.tested.items():
             self._add_tested(name, atom)
@@ -95,8 +125,18 @@ class _NetworkCompiler:
         possible = eliminate(FactorGraph(self.states, tuple(self.factors)), (self.states, EXISTS)).total
         return plain if possible else plain.without_states()
 
+    def _is_decided_by_cells(self, atom: expr.Expr) -> bool:
+        """Return True if the truth of an atom depends on one hyperparameter, whose domain can be cut at its changes."""
+        first, *_ = expr.references(atom)
+        return not domain_cells.is_multivariate(atom) and domain_cells.can_be_cut(
+            self.members[first].hyperparameter.domain, atom
+        )
+
     def _is_enumerable(self, atom: expr.Expr) -> bool:
-        return is_enumerable(self.members, atom)
+        domains = [self.members[address].hyperparameter.domain for address in expr.references(atom)]
+        sizes = [domain.size for domain in domains if domain.size is not None]
+        few = len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES
+        return few and max(sizes) <= domain_cells.MAX_ENUMERATED and atom not in self.left_to_draws
 
     def _new_truth(self) -> expr.BranchTest:
         name = f"truth {len(self.truths)}"  # cannot clash with an address, since these contain no blanks
@@ -105,9 +145,7 @@ class _NetworkCompiler:
         return expr.BranchTest(name, ("true",))
 
     def _add_states(self, whole: set[str]) -> None:
-        alone = group_by_key(
-            (expr.references(atom)[0], atom) for atom in self.atoms if not domain_cells.is_multivariate(atom)
-        )
+        alone = group_by_key((expr.references(atom)[0], atom) for atom in self.atoms if self._is_decided_by_cells(atom))
         several = (*self.ranges.values(), *self.tested.values())
         compared = {address for atom in several for address in expr.references(atom)}
         for address, member in self.members.items():
@@ -120,7 +158,7 @@ class _NetworkCompiler:
                 found = (
                     domain_cells.singleton_cells(node.domain)
                     if address in whole
-                    else _cells_of_hyperparameter(node.domain, mine, compared=is_compared)
+                    else domain_cells.distinguished_cells(node.domain, mine, by_value=is_compared)
                 )
                 self.cells[address], count = found, len(found)
                 unreached = unreached or node.condition is not None
@@ -143,7 +181,7 @@ class _NetworkCompiler:
 
     def _add_tested(self, name: str, atom: expr.Expr) -> None:
         """Add factors that make the truth of a tested expression false where one of its hyperparameters is inactive."""
-        for address in dict.fromkeys(expr.mentioned_addresses(atom)):
+        for address in expr.references(atom):
             states = self.states[address]
             if network.UNREACHED in states:
                 table: Table = dict.fromkeys(product(states, (0, 1)), 1)
@@ -329,24 +367,9 @@ class _NetworkCompiler:
             raise network.UndecidableError(atom) from error
 
 
-def is_enumerable(variables: Mapping[str, Variable], atom: expr.Expr) -> bool:
-    """Return True if all joint values of the hyperparameters of an atom are enumerated to decide it."""
-    domains = [variables[address].hyperparameter.domain for address in expr.references(atom)]
-    sizes = [domain.size for domain in domains if domain.size is not None]
-    return len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= domain_cells.MAX_ENUMERATED
-
-
-def is_solvable(atom: expr.Expr) -> TypeGuard[expr.Compare]:
-    """Return True if an atom is a comparison that linear arithmetic decides."""
-    return isinstance(atom, expr.Compare) and linear.difference(atom) is not None
-
-
-def is_only_tested(variables: Mapping[str, Variable], expression: expr.Expr) -> bool:
-    """Return True if an expression has an atom that the solver cannot decide, so that draws are tested with it."""
-    return any(
-        domain_cells.is_multivariate(atom) and not is_enumerable(variables, atom) and not is_solvable(atom)
-        for atom in domain_cells.atoms_of(expression)
-    )
+def _is_linear(atom: expr.Expr) -> TypeGuard[expr.Compare]:
+    """Return True if an atom compares several hyperparameters by linear arithmetic, which the solver decides."""
+    return domain_cells.is_multivariate(atom) and isinstance(atom, expr.Compare) and linear.difference(atom) is not None
 
 
 def evaluate_combinations(
@@ -363,14 +386,6 @@ def evaluate_combinations(
         return
     for worths in product(*options.values()):
         yield expr.is_true(expression, dict(zip(options, worths, strict=True)).__getitem__)
-
-
-def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[expr.Expr], *, compared: bool) -> tuple[SimpleDomain, ...]:
-    """Return the cells of a domain (each categorical value, if `compared`). Raise UndecidableError without cuts."""
-    for atom in atoms:
-        if not domain_cells.can_be_cut(domain, atom):
-            raise network.UndecidableError(atom)
-    return domain_cells.distinguished_cells(domain, atoms, by_value=compared)
 
 
 def connected_comparisons(ranges: Mapping[str, expr.Compare]) -> Iterable[Sequence[str]]:

@@ -35,7 +35,10 @@ class ExpressionInContext:
 
 
 def possible_truths(space: Space, statement: ExpressionInContext) -> tuple[bool, bool]:
-    """Return whether a statement can be true, and false, ignoring all constraints. Raise UndecidableError."""
+    """Return whether a statement can be true, and false, ignoring all constraints.
+
+    Raise TooManyConnectedVariablesError if it depends on too many variables.
+    """
     return possible_truths_of_all(space, (statement,))[0]
 
 

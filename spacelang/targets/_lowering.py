@@ -16,7 +16,7 @@ from spacelang.ir.float_limits import FLOAT_LIMIT_REASON, unencodable_domains
 from spacelang.ir.space import Space, computed_parameters, operators
 from spacelang.serialization.definition import VERSION, to_json
 from spacelang.solver.counting import Structures
-from spacelang.solver.network_compiler import is_only_tested
+from spacelang.solver.domain_cells import is_always_decidable
 from spacelang.targets._checked_decoding import checked_decoder
 from spacelang.text import NO_SPAN, Span
 
@@ -416,9 +416,13 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
 
 
 def _only_tested(space: Space) -> Iterator[Span]:
-    conditions = [(condition, condition.span) for condition in space.conditions.values()]
-    for expression, span in (*conditions, *((rule.expression, rule.span) for rule in space.constraints)):
-        if is_only_tested(space.variables, expression):
+    statements = [(condition, condition.span) for condition in space.conditions.values()]
+    statements += [(rule.expression, rule.span) for rule in space.constraints]
+    if all(is_always_decidable(expression) for expression, _ in statements):
+        return
+    structures = Structures(space)
+    for expression, span in statements:
+        if structures.is_tested(expression):
             yield span
 
 

@@ -62,7 +62,7 @@ def _tied_addresses(structures: Structures) -> list[set[str]]:
 
 
 def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
-    """Report in one note what draws are tested with, or each group of statements that too few draws satisfy."""
+    """Report in one note what draws are tested with, or the statements that too few draws satisfy."""
     from spacelang.sampling.sampler import Sampler
 
     least: dict[tuple[_Statement, ...], tuple[Network, Structure, MeasuredShare]] = {}
@@ -70,19 +70,34 @@ def _check_tests(structures: Structures, report: DiagnosticCollector) -> None:
         statements = tuple(_tested_statements(network))
         if statements not in least or share.share < least[statements][2].share:
             least[statements] = network, taken, share
-    for (first, *others), (network, taken, share) in least.items():
-        if share.is_too_small:
-            names = _names(structures.space, [member.address for member in network.members])
-            case = _describe(structures.space, taken)
-            counts = {"kept": share.kept, "drawn": share.drawn}
-            report.add(
-                RarelySatisfied(first.span, kind=first.kind, **counts, names=names, case=case, related=_related(others))
-            )
-    if least and not any(share.is_too_small for _, _, share in least.values()):
-        groups = sorted(least, key=lambda statements: statements[0].span.start)
+    rare = [statements for statements in least if least[statements][2].is_too_small]
+    for statements in rare:
+        if not any({*other} < {*statements} for other in rare):
+            report.add(_rarely_satisfied(structures.space, statements, *least[statements]))
+    if least and not rare:
+        groups = [mine for mine in least if not any({*mine} < {*other} for other in least)]
+        groups.sort(key=lambda statements: statements[0].span.start)
+        shares = [min(least[each][2].share for each in least if {*each} <= {*mine}) for mine in groups]
         first, *others = (statement for statements in groups for statement in statements)
-        notes = tuple(_describe_share(statements, least[statements][2], len(groups)) for statements in groups)
+        notes = tuple(_describe_share(*group, len(groups)) for group in zip(groups, shares, strict=True))
         report.add(TestedAfterDraw(first.span, kind=first.kind, notes=notes, related=_related(others)))
+
+
+def _rarely_satisfied(
+    space: Space, statements: Sequence["_Statement"], network: Network, taken: Structure, share: "MeasuredShare"
+) -> RarelySatisfied:
+    first, *others = statements
+    names = _names(space, [member.address for member in network.members])
+    case = _describe(space, taken)
+    return RarelySatisfied(
+        first.span,
+        kind=first.kind,
+        kept=share.kept,
+        drawn=share.drawn,
+        names=names,
+        case=case,
+        related=_related(others),
+    )
 
 
 class _Statement(NamedTuple):
@@ -115,12 +130,9 @@ def _describe(space: Space, taken: Structure) -> str:
     return f" where {' and '.join(cases[:MAX_NAMES])}" if cases else ""
 
 
-def _describe_share(statements: Sequence[_Statement], share: "MeasuredShare", groups: int) -> str:
+def _describe_share(statements: Sequence[_Statement], share: float, groups: int) -> str:
     lines = list(dict.fromkeys(statement.span.line for statement in statements))
     those = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]} to {lines[-1]}"
-    passing = (
-        f"about {share.share:.0%} of all draws do"
-        if share.share >= 0.1
-        else f"about 1 in {round(1 / share.share):,} does"
-    )
-    return f"draws are repeated until one passes{f' the test of {those}' if groups > 1 else ''}: {passing}"
+    test = f" the test of {those}" if groups > 1 else ""
+    passing = f"about {share:.0%} of all draws do" if share >= 0.1 else f"about 1 in {round(1 / share):,} does"
+    return f"draws are repeated until one passes{test}: {passing}"

@@ -187,7 +187,7 @@ class WrongComparison(Diagnostic):
 
 
 class TooComplexToDecide(Diagnostic):
-    """Constraints or conditions tie very many decisions to each other, so that structures cannot be counted exactly.
+    """Constraints or conditions tie so many decisions to each other that structures cannot be counted exactly.
 
     The compiler decides for every combination of alternatives whether it has a configuration. What ties too many
     hyperparameters, or is not linear over large ranges, is tested with each random draw instead (SL515).

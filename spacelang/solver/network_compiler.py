@@ -113,8 +113,10 @@ class _NetworkCompiler:
         for member in self.members.values():
             self._add_activity(member)
         self._add_constraints()
-        found = self.cells, tuple(self.truths), dict(self.ranges), dict(self.tested)
-        plain = network.Network(self.states, tuple(self.factors), *self.tied, *found)
+        truths = tuple(self.truths)
+        plain = network.Network(
+            self.states, tuple(self.factors), *self.tied, self.cells, truths, self.ranges, self.tested
+        )
         relations = counted_ranges(plain)
         if relations is not None and relations.size <= MAX_SUMMED_VALUES:
             # Sums along the ranges are quicker than a system of many inequalities.

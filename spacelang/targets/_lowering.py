@@ -49,7 +49,7 @@ class Construct(StrEnum):
     BOUNDS = "bounds on trials"
     COMPUTED = "computed values"
     TUPLES = "tuples"
-    TESTED = "constraints that only draws are tested with"
+    TESTED = "constraints tested after each draw"
 
 
 class Preservation(StrEnum):

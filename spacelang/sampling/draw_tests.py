@@ -22,7 +22,7 @@ ENOUGH_KEPT: Final = 100  # A share is known as soon as this number of draws is 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredShare:
-    """How many of some draws were `kept`, because they pass all tests."""
+    """A number of draws, and how many of them were `kept` because they pass all tests."""
 
     kept: int
     drawn: int

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from spacelang.api.search_cv import SpaceSearchCV
     from spacelang.bench import Comparison, compare, search_table
     from spacelang.ir.configuration import Configuration
-    from spacelang.runtime.callbacks import FinishedTrial
-    from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.listeners import FinishedTrial
+    from spacelang.runtime.scoring.user_functions import Constraint
 
 __version__ = "0.2.0"
 __all__ = [
@@ -36,8 +36,8 @@ __all__ = [
 _HOMES = {
     "SpaceSearchCV": "spacelang.api.search_cv",
     "Configuration": "spacelang.ir.configuration",
-    "FinishedTrial": "spacelang.runtime.callbacks",
-    "Constraint": "spacelang.runtime.scoring.constraints",
+    "FinishedTrial": "spacelang.runtime.listeners",
+    "Constraint": "spacelang.runtime.scoring.user_functions",
     **dict.fromkeys(("Comparison", "compare", "search_table"), "spacelang.bench"),
 }
 

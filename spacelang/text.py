@@ -1,4 +1,4 @@
-"""Source texts and positions in them (spans), to which every diagnostic refers."""
+"""Source texts and positions in them (spans), to which every diagnostic refers, and the format of texts."""
 
 import unicodedata
 from bisect import bisect_right
@@ -132,3 +132,27 @@ def pad_columns(rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:
 
 
 NO_SPAN = Span(Source("<made>", ""), 0, 0)  # The span of nodes that a program made, without any source text
+
+
+ESCAPES: Final = {"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def shell_word(text: str) -> str:
+    r"""Return a text as one word, in quotes where necessary, without control characters.
+
+    Bash, zsh and ksh read a word with a line break as `$'first\nsecond'`. There is no quote within these quotes, where
+    other shells would end the word.
+    """
+    from shlex import quote
+
+    if text.isprintable():
+        return quote(text)
+    return f"$'{''.join(ESCAPES.get(each) or _escape(each) for each in text)}'"
+
+
+def _escape(character: str) -> str:
+    if character.isprintable() and character != "'":
+        return character
+    # Undecodable bytes of file names are represented by these surrogates.
+    errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"
+    return "".join(f"\\x{byte:02x}" for byte in character.encode(errors=errors))

@@ -14,7 +14,7 @@ from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._initial_trials import with_initial_trials
+from spacelang.optimizers._scheduling import with_initial_trials
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.history import Outcome
 from spacelang.testing.memory_storage import MemoryTrialStorage

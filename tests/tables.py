@@ -11,9 +11,15 @@ import numpy as np
 from spacelang.api.experiment import Experiment, PreparedExperiment
 from spacelang.api.space import Space as Loaded
 from spacelang.bench.table_search import LossTableData
-from spacelang.bench.tables import LossTable, TableMetadata
+from spacelang.bench.tables import (
+    MAX_TRIALS,
+    Extent,
+    LossTable,
+    TableMetadata,
+    TabulationSearch,
+    build_table_or_count_missing,
+)
 from spacelang.bench.tables.table_files import read_table, write_table
-from spacelang.bench.tables.tabulation import MAX_TRIALS, Extent, TabulationSearch, build_table_or_count_missing
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial

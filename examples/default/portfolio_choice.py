@@ -34,7 +34,7 @@ from default.siblings import siblings
 from spacelang.bench.comparison.ranks import estimate_mean
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Kind
-from spacelang.runtime.archives.portfolio import Evaluation, choose_portfolio, restrict
+from spacelang.runtime.archives.creation import Evaluation, choose_portfolio, restrict
 from spacelang.serialization.portfolio import Portfolio, write_portfolio
 from spacelang.starter_spaces.general_purpose import space_name
 

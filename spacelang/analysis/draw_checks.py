@@ -9,11 +9,11 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.expr import references
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure
-from spacelang.solver.counted_ranges import exactly_drawn_ranges
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import atoms_of
 from spacelang.solver.network import Network
 from spacelang.solver.network_compiler import MAX_EXACT_RANGES, connected_comparisons
+from spacelang.solver.summed_ranges import exactly_drawn_ranges
 from spacelang.text import Span
 
 if TYPE_CHECKING:

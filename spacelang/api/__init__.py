@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spacelang.api.ask_tell import AskAndTell, Suggestion, ask_and_tell
     from spacelang.api.experiment import Experiment
+    from spacelang.api.experiment_run import NoSuccessError
     from spacelang.api.final_fits import RefitError
-    from spacelang.api.no_success import NoSuccessError
     from spacelang.api.result import Result
     from spacelang.api.run_search import search
     from spacelang.api.several_objectives import SeveralObjectivesError
@@ -17,7 +17,7 @@ _HOMES = {
     **dict.fromkeys(("AskAndTell", "Suggestion", "ask_and_tell"), "ask_tell"),
     "Experiment": "experiment",
     "RefitError": "final_fits",
-    "NoSuccessError": "no_success",
+    "NoSuccessError": "experiment_run",
     "Result": "result",
     "search": "run_search",
     "SeveralObjectivesError": "several_objectives",

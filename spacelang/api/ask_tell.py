@@ -7,17 +7,17 @@ from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields
 from spacelang.api.experiment_run import make_result, run_steps
-from spacelang.api.function_goals import function_goals
+from spacelang.api.options import accept_options, check_argument_types
 from spacelang.api.result import Result
-from spacelang.api.run_options import AskOptions, accept_options
+from spacelang.api.run_options import AskOptions
 from spacelang.api.search_data import (
     bind_without_data,
     constraint_bounds,
     fidelities_of,
     fidelity_grid,
+    function_goals,
     loss_scale,
     validate_fidelities,
 )
@@ -33,7 +33,7 @@ from spacelang.runtime.storage.header import DataFacts
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Job
-    from spacelang.runtime.executors.caller_evaluated import CallerEvaluated
+    from spacelang.runtime.executors.in_process import CallerEvaluated
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Steps
     from spacelang.runtime.objective import ObjectiveInfo
@@ -73,10 +73,10 @@ def ask_and_tell(space: Space | str | PathLike[str], **options: Unpack[AskOption
     if options["resume"] and store is None:
         raise ValueError("nothing to resume: give the `store` of the run")
     sizes = None if fidelities is None else validate_fidelities(fidelities)
-    told = ExternalEvaluation(sizes, constraints or {}, options["scale"])
+    evaluation = ExternalEvaluation(sizes, constraints or {}, options["scale"])
     loaded = bind_without_data(space) if isinstance(space, Space) else load(space, allow=options["allow"])
     budget, workers = Budget(trials=options["trials"]), WorkerSettings(options["batch"])
-    experiment = Experiment(space=loaded, data=told, budget=budget, workers=workers, **experiment_fields(options))
+    experiment = Experiment(space=loaded, data=evaluation, budget=budget, workers=workers, **experiment_fields(options))
     prepared = experiment.with_optimizer(options["optimizer"], options["optimizer_options"]).prepare()
     return start_ask_and_tell(prepared, store=store, resume=options["resume"])
 
@@ -85,7 +85,7 @@ def start_ask_and_tell(
     prepared: PreparedExperiment, *, store: str | PathLike[str] | None = None, resume: bool = False
 ) -> "AskAndTell":
     """Start an ask-and-tell search for a prepared experiment; raises as `run_steps` does."""
-    from spacelang.runtime.executors.caller_evaluated import CallerEvaluated
+    from spacelang.runtime.executors.in_process import CallerEvaluated
 
     executor, heard = CallerEvaluated(prepared.experiment.workers.count), _EndListener()
     first = prepared.initial_configurations()

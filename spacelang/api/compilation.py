@@ -66,8 +66,8 @@ def python_module(name: str, lowered: "LoweringResult[Any, Any]", space: "Space"
 
         found = module_with_builder(found, space, is_estimator=name == "sklearn")
     lost = (entry for entry in lowered.report if entry.status is Preservation.APPROXIMATED)
-    told = [f"# {make_visible(f'{entry.construct}{entry.lines_text}: {entry.message}')}" for entry in lost]
-    return "\n".join([found, *(["", "# Only approximated in this form:", *told] if told else [])])
+    losses = [f"# {make_visible(f'{entry.construct}{entry.lines_text}: {entry.message}')}" for entry in lost]
+    return "\n".join([found, *(["", "# Only approximated in this form:", *losses] if losses else [])])
 
 
 def _diagnostics(name: str, report: Iterable["ReportEntry"], wanted: "set[Preservation]") -> tuple[Diagnostic, ...]:

@@ -23,7 +23,8 @@ from spacelang.api.initial_configurations import (
     suggest_configurations,
     validate_initial_configurations,
 )
-from spacelang.api.run_options import RunOptions, command_options, options_of
+from spacelang.api.options import options_of
+from spacelang.api.run_options import RunOptions, command_options
 from spacelang.api.space import Space, SpaceError
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -56,8 +57,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.objective import ObjectiveInfo
-    from spacelang.runtime.scoring.constraints import Constraint
-    from spacelang.runtime.scoring.own_scorers import Scorer
+    from spacelang.runtime.scoring.user_functions import Constraint, Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +239,16 @@ class PreparedExperiment:
 
         `tell` is called with the suggestions of the archive. Raises InitialConfigurationError and ArchiveError.
         """
-        said, objective = self.experiment, self.objective
+        experiment, objective = self.experiment, self.objective
         lacks = objective.missing_reason if isinstance(objective, PartiallyDefinedObjective) else lambda _: ""
-        given = None if said.initial is None else validate_initial_configurations(self.space, said.initial, lacks)
-        if said.archive is None:
+        given = (
+            None
+            if (initial := experiment.initial) is None
+            else validate_initial_configurations(self.space, initial, lacks)
+        )
+        if experiment.archive is None:
             return given
-        found = suggest_configurations(said.archive, self.space, objective, said.norm)
+        found = suggest_configurations(experiment.archive, self.space, objective, experiment.norm)
         tell(found)
         return tuple(dict.fromkeys((*(given or ()), *found.configurations)))
 
@@ -260,21 +264,22 @@ class PreparedExperiment:
         """
         from spacelang.runtime.ensembles.construction import LIBRARY_SIZE
 
-        said, objective = self.experiment, self.objective
-        if said.budget.answer_seconds is None or not isinstance(objective, KeepsModels) or objective_names(objective):
+        experiment, objective = self.experiment, self.objective
+        seconds = experiment.budget.answer_seconds
+        if seconds is None or not isinstance(objective, KeepsModels) or objective_names(objective):
             return None
-        candidates = MAX_ATTEMPTS if said.ensemble is None else LIBRARY_SIZE
+        candidates = MAX_ATTEMPTS if experiment.ensemble is None else LIBRARY_SIZE
         models = None
         with suppress(OSError):  # without a temporary folder no models are kept
             models = KeptModels(objective.training_size, candidates)
         objective.keep_models(None if models is None else models.folder)
         return RunDeadline(
-            said.budget.answer_seconds,
+            seconds,
             started=started,
             clock=perf_counter,
             sizes=objective.work_sizes,
             candidates=candidates,
-            votes=said.ensemble,
+            votes=experiment.ensemble,
             models=models,
         )
 
@@ -381,9 +386,9 @@ def with_fidelity(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedP
     """
     if fidelity is None:
         return optimizer
-    told: dict[str, object] = {"b": fidelity.first, "eta": fidelity.factor}
+    parameters: dict[str, object] = {"b": fidelity.first, "eta": fidelity.factor}
     plugin = optimizer.plugin
     own = {option.name: getattr(plugin, option.name) for option in OPTIMIZERS.options(type(plugin))}
     inner = {name: with_fidelity(value, fidelity) for name, value in own.items() if isinstance(value, NestedPlugin)}
-    grown = {name: told[name] for name in told.keys() & own.keys() - optimizer.given}
+    grown = {name: parameters[name] for name in parameters.keys() & own.keys() - optimizer.given}
     return replace(optimizer, plugin=replace(plugin, **inner, **grown))

@@ -1,4 +1,4 @@
-"""The run of a prepared experiment: its steps, its store and its result."""
+"""The run of a prepared experiment: its steps, its store, and its result or the error of a run without a success."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.experiment import PreparedExperiment, check_rungs
 from spacelang.api.result import Result
 from spacelang.api.several_objectives import check_objectives
+from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
 from spacelang.ir.space import Space as CheckedSpace
-from spacelang.optimizers._initial_trials import with_initial_trials
-from spacelang.runtime.callbacks import Callback, CallbackListener
+from spacelang.optimizers._scheduling import with_initial_trials
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import HasSimulatedClock
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
-from spacelang.runtime.listeners import SilentListener
+from spacelang.runtime.listeners import Callback, CallbackListener, LoggingListener, SilentListener
 from spacelang.runtime.loop import Steps, run_to_completion, steps
 from spacelang.runtime.objective import objective_names
 from spacelang.runtime.run_deadline import RunDeadline
-from spacelang.runtime.run_logging import LoggingListener
 from spacelang.runtime.storage.header import PLAIN_LAW
+from spacelang.runtime.storage.records import LIMIT_FLAGS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -120,6 +120,9 @@ def open_run_store(
     place = Path(path)
     make = Store.create if not resume or is_missing_or_empty(place) else Store.open
     with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
+        if make is Store.open:
+            given = prepared.experiment.command_options
+            store.store_limits({flag: given[flag][0] for flag in LIMIT_FLAGS if flag in given})
         if prepared.experiment.ensemble is not None:
             store.store_ensemble_request(prepared.experiment.ensemble)
         try:
@@ -174,3 +177,32 @@ def with_earlier_store_defaults(optimizer: Any, stored: "Mapping[str, str] | Non
     earlier = getattr(optimizer, "options_of_earlier_stores", {})
     missing = {name: value for name, value in earlier.items() if stored is not None and name not in stored}
     return replace(optimizer, **missing) if missing else optimizer
+
+
+class NoSuccessError(PicklableError):
+    """No trial of a search succeeded: `result` has the trials and why they failed."""
+
+    def __init__(self, result: "Result") -> None:
+        super().__init__(_no_success_message(result.outcome))
+        self.result = result
+
+
+def check_success(result: "Result") -> "Result":
+    """Return the result itself; raises NoSuccessError if no trial succeeded."""
+    if result.outcome.best is None:
+        raise NoSuccessError(result)
+    return result
+
+
+def _no_success_message(outcome: "Outcome") -> str:
+    from spacelang.report.trial_results import count_failures_by_reason, most_frequent
+
+    if not outcome.records:
+        causes = {"interrupted": "the search was interrupted", "stopped": "a callback stopped the search"}
+        cause = causes.get(outcome.ended, "the budget was used up")
+        return f"no trial succeeded: {cause} before the first one finished"
+    if len(outcome.records) == 1:
+        return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
+    shown, _ = most_frequent(count_failures_by_reason(outcome.records))
+    reasons = "; ".join(f"{count} x {reason}" for reason, count in shown)
+    return f"no trial succeeded: all {len(outcome.records)} trials failed: {reasons}"

@@ -21,7 +21,7 @@ from spacelang.ir.membership import ExclusionReason, all_exclusions
 from spacelang.ir.value import Value
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.objective import HasMetaFeatures, ObjectiveInfo
-from spacelang.solver.adaptation_to_data import member_without_dropped_keys, without_dropped_keys
+from spacelang.solver.adaptation_to_data import member_without_dropped_keys, tuple_key, with_keys_of
 from spacelang.solver.defaults import default_configuration
 from spacelang.syntax.sources import read_file
 from spacelang.text import Source, Span
@@ -121,10 +121,12 @@ def keys_without_meaning(space: Space, given: Iterable[InitialItem]) -> tuple[st
 
 def _exclusion_diagnostics(space: Space, given: InitialConfiguration) -> Iterator[Diagnostic]:
     assert given.values is not None
-    for wrong in all_exclusions(space.checked, without_dropped_keys(space.checked, given.values)[0]):
+    for wrong in all_exclusions(space.checked, with_keys_of(space.checked, given.values)[0]):
         is_somewhere = wrong.span.source.text and wrong.span != space.checked.root.span
         related = (Related(wrong.span, "this part of the space excludes the configuration"),) if is_somewhere else ()
-        yield NotInSpace(primary=given.value_spans.get(wrong.key, given.span), related=related, reason=wrong.reason)
+        spans = given.value_spans
+        span = spans.get(wrong.key) or spans.get(tuple_key(wrong.key), given.span)
+        yield NotInSpace(primary=span, related=related, reason=wrong.reason)
 
 
 def _from_values(given: tuple[Any, ...]) -> tuple[InitialConfiguration, ...]:

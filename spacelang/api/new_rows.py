@@ -14,7 +14,7 @@ from spacelang.runtime.data.loading import Table, TargetColumns, load_rows
 from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from spacelang.runtime.data.tables import Features, SparseTable
 from spacelang.runtime.errors import DataError, describe_exception
-from spacelang.runtime.evaluation.related_rows import UNRELATED
+from spacelang.runtime.evaluation.splits import UNRELATED
 from spacelang.runtime.evaluation.unseen_rows import align_features, encode_test_labels, format_names
 from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.unseen_scores import score_with_interval

@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.experiment import Experiment
 from spacelang.api.final_fits import FinalFits, check_ensemble, check_final_fit
+from spacelang.api.options import check_argument_types
 from spacelang.api.several_objectives import check_single_objective, front_of, record_of_trial
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from spacelang.api.result_views import ResultViews
     from spacelang.ir.trial import TestScore
-    from spacelang.report.page.inline_page import InlinePage
+    from spacelang.report.page.rendering import InlinePage
     from spacelang.report.search_coverage import SearchCoverage
     from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor
@@ -98,7 +98,7 @@ class Result:
         and hyperparameter. Only trials on all training rows that satisfy all constraints are considered. Raises
         ValueError if the run has one objective.
         """
-        from spacelang.api.result_tables import front_table
+        from spacelang.api.result_views import front_table
 
         return front_table(front_of(self.outcome, self.objective), objective_names(self.objective))
 
@@ -220,7 +220,7 @@ class Result:
 
         `weight` is the share of all votes. None without an ensemble.
         """
-        from spacelang.api.result_tables import ensemble_members
+        from spacelang.api.result_views import ensemble_members
 
         return None if self._fitted_ensemble is None else ensemble_members(self._fitted_ensemble)
 
@@ -322,7 +322,7 @@ class Result:
         bound of the task has a column `constraint.NAME`, each recorded metric `metric.NAME`, and each decision and
         hyperparameter `param_KEY`, missing where it is inactive. See spacelang/api/README.md, "Trials".
         """
-        from spacelang.api.result_tables import trials_table
+        from spacelang.api.result_views import trials_table
 
         return trials_table(self.outcome, self.objective)
 
@@ -359,7 +359,7 @@ class Result:
         rows: a trial that has none (see `predictions`) is evaluated again. `intervals=False` leaves them missing.
         Raises SeveralObjectivesError if there are several objectives.
         """
-        from spacelang.api.result_tables import held_out_intervals, leaderboard
+        from spacelang.api.result_views import held_out_intervals, leaderboard
 
         check_argument_types(count=n)
         check_single_objective(self.objective)
@@ -394,7 +394,7 @@ class Result:
     @property
     def incumbent(self) -> "pd.DataFrame":
         """A table of the incumbent over time: seconds, number of the trial as in `trials`, loss."""
-        from spacelang.api.result_tables import incumbent_table
+        from spacelang.api.result_views import incumbent_table
 
         check_single_objective(self.objective)
         return incumbent_table(self.outcome)

@@ -3,23 +3,31 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from spacelang.api.argument_checks import INTEGER
-from spacelang.api.run_options import ResumeOptions, RunOptions, options_of
-from spacelang.api.space import Space, SpaceError
-from spacelang.api.stored_spaces import stored_space
+from spacelang.api.experiment import stored_header
+from spacelang.api.options import INTEGER, options_of
+from spacelang.api.run_options import ResumeOptions, RunOptions
+from spacelang.api.search_data import DefaultSpace
+from spacelang.api.space import Space, SpaceError, parse_for_data
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.validation import KINDS
-from spacelang.report.next_steps import LIMITS, TABULATE, is_exhausted, python_function, repeated_call, resume_command
+from spacelang.report.next_steps import TABULATE, is_exhausted, python_function, repeated_call, resume_command
+from spacelang.report.run_limits import LIMITS, RunLimits, limits_of
 from spacelang.report.stored_runs import parse_options
 from spacelang.runtime.budget import parse_duration
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.data_reference import (
+from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader
+from spacelang.runtime.storage.records import RunState
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.store_errors import StoreError
+from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
+    StoredRun,
     has_test_file,
     is_held_by_program,
     named_data,
@@ -27,13 +35,8 @@ from spacelang.runtime.storage.data_reference import (
     readable_test_file,
     stored_data_options,
 )
-from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader
-from spacelang.runtime.storage.records import RunState
-from spacelang.runtime.storage.store import Store
-from spacelang.runtime.storage.store_errors import StoreError
-from spacelang.runtime.storage.stored_run import StoredRun
-from spacelang.shell import shell_word
-from spacelang.text import count_with_noun
+from spacelang.serialization.definition import VERSION
+from spacelang.text import Origin, Source, count_with_noun, shell_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class ResumableRun:
     command: str
     seconds: float
     trials: int
-    first_workers: int
+    limits: RunLimits
     last_workers: int
     votes: int | None
     is_exhausted: bool
@@ -135,20 +138,17 @@ class ResumableRun:
         return limits | dict.fromkeys(used_up)
 
     def _stored_limits(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the limits that the user gave at the start; if none was given then or now, the budget of the run."""
-        stored = _stored_values(self.header)
-        found: dict[str, Any] = {name: stored[name] for name in LIMITS if name in stored and _is_limit(stored[name])}
-        if found or chosen:
-            return found
-        seconds, trials = self.header.budget.seconds, self.header.budget.trials
-        return {"time": None if seconds is None else seconds / self.first_workers, "trials": trials}
+        """Return the limits that the user gave before; if none was given then or now, those of the run."""
+        if self.limits.options or chosen:
+            return dict(self.limits.options)
+        return {"time": self.limits.seconds, "trials": self.limits.trials}
 
     def _used_up_limits(self, limits: Mapping[str, Any]) -> list[str]:
         """Return the names of the limits of the run that leave a resumed run no time or trials."""
-        trials, budget = limits["trials"], self.header.budget
+        trials, before = limits["trials"], self.limits.trials
         # The search ends before the time is up, because final fits follow. Then it has fewer trials than allowed.
         ended_by_time = self.state is RunState.FINISHED and not self.is_exhausted
-        ended_by_time &= budget.trials is None or self.trials < budget.trials
+        ended_by_time &= before is None or self.trials < before
         found = ["trials"] if trials is not None and self.trials >= trials else []
         for name in ("time", "search_time"):
             if (limit := limits[name]) is not None and (ended_by_time or self.seconds >= _seconds(limit)):
@@ -237,7 +237,7 @@ def _resumable(store: Path, run: StoredRun) -> ResumableRun:
         command=resume_command(run),
         seconds=run.seconds,
         trials=run.count,
-        first_workers=workers[0] if workers else 1,
+        limits=limits_of(run),
         last_workers=workers[-1] if workers else 1,
         votes=run.requested_ensemble_votes,
         is_exhausted=is_exhausted(run),
@@ -265,14 +265,6 @@ def _stored_values(header: RunHeader) -> dict[str, Any]:
 
 def _seconds(limit: str | float) -> float:
     return parse_duration(limit) if isinstance(limit, str) else limit
-
-
-def _is_limit(stored: str | float) -> bool:
-    """Return True if a stored limit is a number or a duration; the store may be a foreign file with any text in it."""
-    try:
-        return _seconds(stored) > 0
-    except ValueError:
-        return False
 
 
 def _task_limits(header: RunHeader) -> dict[str, float]:
@@ -318,3 +310,25 @@ def _task(header: RunHeader) -> dict[str, Any]:
         return {}
     task = document.get("task") if isinstance(document, dict) else None
     return task if isinstance(task, dict) else {}
+
+
+def choose_resumed_space(store: str | PathLike[str] | None, allow: Iterable[str]) -> DefaultSpace | None:
+    """Return the space in the store of a run that used a default space; None if there is no such store.
+
+    The default spaces of another version may differ. Raises SpaceError if the space is invalid for this version.
+    """
+    header = None if store is None else stored_header(Path(store))
+    if store is None or header is None or UNNAMED_SPACE not in (header.asked or {}):
+        return None
+    return DefaultSpace(stored_space(header, Path(store), allow), f"`{header.space}`, as stored in `{store}`")
+
+
+def stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space:
+    """Return the space of a stored run, which is bound to the data of the run. Raises SpaceError."""
+    # Built as text, so that an invalid definition is reported like that of any compiled space.
+    document = f'{{"version": {VERSION}, "target": "", "definition": {header.definition}}}'
+    # The store does not know the folder of the space, where its local packages are; try the current folder.
+    here = Path.cwd()
+    return parse_for_data(
+        Source(f"the space stored in {store.name}", document, Origin(here / store.name, here)), allow, None
+    )

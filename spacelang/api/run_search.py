@@ -8,13 +8,13 @@ from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spacelang.api.argument_checks import check_argument_types
 from spacelang.api.execution import ensemble_votes, unenforced_limits_warning, worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment, experiment_fields, run_time_limit
-from spacelang.api.experiment_run import run_experiment
-from spacelang.api.no_success import check_success
+from spacelang.api.experiment_run import check_success, run_experiment
+from spacelang.api.options import accept_options, check_argument_types, options_of
 from spacelang.api.result import Result
-from spacelang.api.run_options import RunOptions, SearchOptions, accept_options, options_of
+from spacelang.api.resuming import choose_resumed_space
+from spacelang.api.run_options import RunOptions, SearchOptions
 from spacelang.api.search_data import (
     BlackBoxData,
     TabularData,
@@ -23,7 +23,6 @@ from spacelang.api.search_data import (
     split_warnings,
 )
 from spacelang.api.space import Space, open_space
-from spacelang.api.stored_spaces import choose_resumed_space
 from spacelang.errors import remedy_in_python
 from spacelang.ir.validation import group_column, parse_validation
 from spacelang.runtime.budget import Budget, parse_duration
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.pipelines import PipelineInput
-    from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.user_functions import Constraint
 
 
 REFUSED: Final = frozenset(("scores", "rows"))  # The scopes of options that have no meaning for an objective
@@ -128,14 +127,14 @@ def search(
             options["listener"],
             _notes_before_search(chosen, prepared),
             prepared.objective.metric,
-        ) as told:
+        ) as listener:
             found = run_experiment(
                 prepared,
                 crew,
                 initial=first,
                 store=store,
                 resume=options["resume"],
-                listener=told,
+                listener=listener,
                 callbacks=options["callbacks"],
                 answer_time=time,
             )
@@ -204,7 +203,7 @@ def _rows(features: Any, target: Any, read: "ReadOptions", options: Mapping[str,
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.data.related_columns import with_groups
     from spacelang.runtime.data.splitters import with_row_numbers_as_times
-    from spacelang.runtime.evaluation.sample_weights import check_weights
+    from spacelang.runtime.evaluation.fitting import check_weights
 
     if features is None or target is None:
         raise ValueError("nothing to search on: give features and labels, or an `objective`")
@@ -249,7 +248,7 @@ def _check_constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "
     if isinstance(given, Mapping):
         message = "limits by name need an `objective`; with data, give `constraints` as a list of `sl.Constraint`"
         raise ValueError(message)  # noqa: TRY004 - like other arguments that do not fit
-    from spacelang.runtime.scoring.constraints import Constraint
+    from spacelang.runtime.scoring.user_functions import Constraint
 
     found = tuple(given)
     for constraint in found:

@@ -26,7 +26,8 @@ from spacelang.api.ask_tell import Suggestion, start_ask_and_tell
 from spacelang.api.execution import trial_limits, unenforced_limits_warning
 from spacelang.api.experiment import Experiment, budget_of
 from spacelang.api.initial_configurations import read_initial
-from spacelang.api.run_options import SearchCVOptions, accept_options, options_of, with_parameters
+from spacelang.api.options import accept_options, options_of, with_parameters
+from spacelang.api.run_options import SearchCVOptions
 from spacelang.api.search_data import TabularData
 from spacelang.api.sklearn_search import (
     SINGLE_SCORE,
@@ -159,17 +160,17 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _get_scorers(self) -> tuple[Any, str]:
         """Return the scorers; without `scoring`, the goal of the task decides."""
-        said = task_scorer(self._space())
-        if self.scoring is None and said is not None:
-            return check_scoring(self.estimator, said), SINGLE_SCORE
+        scorer = task_scorer(self._space())
+        if self.scoring is None and scorer is not None:
+            return check_scoring(self.estimator, scorer), SINGLE_SCORE
         found: tuple[Any, str] = super()._get_scorers()
         return found
 
     def _check_input_parameters(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> None:  # noqa: N803
         """Make the splits, which are the same for all trials, and check that the search can start."""
         seed, space = self._seed(), self._space()
-        said = task_splitter(space, seed) if self.cv is None else None
-        self._checked_cv_orig = FixedSplitter([*(said or self._checked_cv_orig).split(X, y, **split_params)])
+        splitter = task_splitter(space, seed) if self.cv is None else None
+        self._checked_cv_orig = FixedSplitter([*(splitter or self._checked_cv_orig).split(X, y, **split_params)])
         self._run = self._prepare_run(space, X, y, seed, split_params.get("groups"))
 
     def _run_search(self, evaluate_candidates: Any, **_: Any) -> None:

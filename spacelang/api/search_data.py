@@ -1,22 +1,21 @@
 """The data of a search: a table of features and labels, or a black box such as a function."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
-from spacelang.api.function_goals import check_returned_goals, function_goals, pipeline_goals
 from spacelang.api.space import Space, parse_for_data
 from spacelang.ir.data_binding import KINDS_BY_SIZE_NAME
-from spacelang.ir.task import Fidelity, Goal
+from spacelang.ir.task import RESERVED_NAMES, Fidelity, FunctionGoal, Goal, PipelineGoal, Task
 from spacelang.ir.trial import LossScale
 from spacelang.ir.validation import CrossValidation, Holdout, PredefinedSplits, Validation
 from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY, AnyObjective
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.runtime.objective import Objective, ObjectiveInfo
+from spacelang.runtime.objective import Objective, ObjectiveInfo, objective_names
 from spacelang.text import Source
 
 if TYPE_CHECKING:
@@ -24,6 +23,49 @@ if TYPE_CHECKING:
     from spacelang.ir.task import AnyBound
     from spacelang.runtime.data.loading import Table
     from spacelang.runtime.evaluation.objective import DataObjective
+
+
+def function_goals(space: Space, objectives: tuple[str, ...] = ()) -> tuple[FunctionGoal, ...]:
+    """Return the names in `objectives` as goals; without any, the goals of the task that a function returns.
+
+    Raises ValueError unless `objectives` are different names and at least two, or none.
+    """
+    named = tuple(FunctionGoal("minimize", name) for name in check_objective_names(objectives))
+    return named or (() if space.task is None else space.task.function_goals)
+
+
+def check_objective_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of several objectives; raises ValueError unless they are different and at least two, or none."""
+    if not names:
+        return ()
+    if len(names) == 1:
+        raise ValueError(f"`objectives` names only `{names[0]}`: leave it out, and return the loss")
+    if len(set(names)) < len(names) or not all(each.strip() for each in names):
+        raise ValueError(f"`objectives` must be different names, such as `('error', 'seconds')`, not {names}")
+    if reserved := [name for name in names if name in RESERVED_NAMES]:
+        raise ValueError(f"`objectives` has `{reserved[0]}`, which has another meaning in answers: choose another name")
+    return names
+
+
+def pipeline_goals(task: Task) -> tuple[Goal | None, Sequence[PipelineGoal]]:
+    """Return the first and the further goals of a task for data; raises InputError for one of a user's function."""
+    goal, further = task.goal, [each for each in task.further_goals if not isinstance(each, FunctionGoal)]
+    if task.function_goals or isinstance(goal, FunctionGoal):
+        first = task.function_goals[0]
+        what = f"`{first.direction} {first.formula}` is a number that your own function returns, and data has none"
+        remedy = "search in Python with `sl.search(space, objective=function)` or `sl.ask_and_tell(space)`"
+        raise InputError(what, remedy)
+    return goal, further
+
+
+def check_returned_goals(space: Space, objective: ObjectiveInfo) -> None:
+    """Raise InputError if the task has goals in quotes that are not those of an objective of the user's own class."""
+    wanted = () if space.task is None else space.task.function_goals
+    returned = {each.formula for each in objective_names(objective) or (objective.metric,)}
+    if lacking := [each.loss_formula for each in wanted if each.loss_formula not in returned]:
+        shown = ", ".join(f"`{each}`" for each in sorted(returned))
+        what = f"the loss of the task is `{lacking[0]}`, and `{objective.facts.name}` returns {shown}"
+        raise InputError(what, "use a space without this goal, or an objective whose `goals` are those of the task")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +101,9 @@ class TabularData(EvaluationData):
 
     def stored_options(self, experiment: Experiment, aim: ObjectiveInfo) -> Mapping[str, str]:
         """Return the source of the rows, the targets, the test rows, the read options, and splits of the program."""
+        from spacelang.runtime.data.labels import target_names
         from spacelang.runtime.data.read_options import DataOptions
-        from spacelang.runtime.data.several_targets import target_names
-        from spacelang.runtime.data.stored_splits import splits_as_texts
+        from spacelang.runtime.data.splitters import splits_as_texts
         from spacelang.runtime.evaluation.objective import DataObjective
         from spacelang.runtime.evaluation.unseen_rows import test_share_or_none
 
@@ -90,9 +132,8 @@ class TabularData(EvaluationData):
     def _objective(self, experiment: Experiment) -> "DataObjective":
         import pandas as pd
 
-        from spacelang.runtime.data.labels import check_and_encode_labels
+        from spacelang.runtime.data.labels import check_and_encode_labels, refuse_single_target_operators
         from spacelang.runtime.data.related_columns import check_related_test_rows, relate_test_rows
-        from spacelang.runtime.data.several_targets import refuse_single_target_operators
         from spacelang.runtime.data.splitters import split_by
         from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation, split_rows
         from spacelang.runtime.evaluation.objective import DataObjective
@@ -154,8 +195,8 @@ def split_warnings(prepared: PreparedExperiment) -> list[str]:
     objective, experiment = prepared.objective, prepared.experiment
     if not experiment.data.has_rows:
         return []
+    from spacelang.runtime.data.labels import each_target
     from spacelang.runtime.data.profile import hints_of
-    from spacelang.runtime.data.several_targets import each_target
     from spacelang.runtime.data.split_hints import repeated_held_out_share, repeated_rows_message
     from spacelang.runtime.evaluation.folds import split_rows
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -226,8 +267,8 @@ def choose_default_space(
     """
     import pandas as pd
 
+    from spacelang.runtime.data.labels import describe_targets
     from spacelang.runtime.data.profile import guess_task_kind
-    from spacelang.runtime.data.several_targets import describe_targets
     from spacelang.starter_spaces.general_purpose import packages_with_learners, space_name, tabular_space
 
     if isinstance(table.target, pd.DataFrame):
@@ -265,11 +306,11 @@ class BlackBoxData(EvaluationData):
         space, box = bind_without_data(experiment.space), self.objective
         given: dict[str, object] = {"fidelities": self.fidelities, "constraints": self.constraints or None}
         given |= {"scale": self.scale, "objectives": self.objective_names or None}
-        said = [name for name, value in given.items() if value is not None]
+        given_names = [name for name, value in given.items() if value is not None]
         if isinstance(box, str):
-            return space, _artificial_objective(space, box, said)
+            return space, _artificial_objective(space, box, given_names)
         if isinstance(box, Objective):
-            return space, _check_own_objective(space, box, said)
+            return space, _check_own_objective(space, box, given_names)
         sizes, bounds = validate_fidelities(self.fidelities), constraint_bounds(space, self.constraints)
         goals = function_goals(space, self.objective_names)
         scale = loss_scale(self.scale)
@@ -286,19 +327,19 @@ def bind_without_data(space: Space) -> Space:
     return space.bind() if None in space.symbols.values() else space
 
 
-def _artificial_objective(space: Space, reference: str, said: list[str]) -> Objective:
+def _artificial_objective(space: Space, reference: str, given_names: list[str]) -> Objective:
     from spacelang.runtime.black_box.artificial import artificial, parse_seed
 
     if not reference.startswith(ARTIFICIAL_PREFIX):
         raise InputError(f"`{reference}` is not an objective", f"give a function or `{ARTIFICIAL_PREFIX}SEED`")
     seed = parse_seed(reference)
-    _refuse_settings(reference, said)
+    _refuse_settings(reference, given_names)
     return artificial(space.checked, seed)
 
 
-def _check_own_objective(space: Space, objective: Objective, said: list[str]) -> Objective:
+def _check_own_objective(space: Space, objective: Objective, given_names: list[str]) -> Objective:
     name = objective.facts.name
-    _refuse_settings(name, said)
+    _refuse_settings(name, given_names)
     check_returned_goals(space, objective)
     measured = {bound.name for bound in objective.bounds}
     unmeasured = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
@@ -315,7 +356,7 @@ def _refuse_settings(name: str, settings: list[str]) -> None:
 
 def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
     """Return the bounds of the task, then those given by name; raises ConstraintError for an invalid one."""
-    from spacelang.runtime.scoring.constraints import function_bound
+    from spacelang.runtime.scoring.user_functions import function_bound
 
     bounds = () if space.task is None else space.task.bounds
     return (*bounds, *(function_bound(name, limit) for name, limit in (constraints or {}).items()))

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from spacelang.errors import PicklableError
 from spacelang.runtime.errors import InputError
+from spacelang.runtime.history import pareto_front
 from spacelang.runtime.objective import ObjectiveInfo, objective_names
-from spacelang.runtime.pareto import pareto_front
 
 if TYPE_CHECKING:
     from spacelang.api.experiment import PreparedExperiment

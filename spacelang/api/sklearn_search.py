@@ -23,10 +23,9 @@ from spacelang.ir.trial import Trial
 from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, options_of
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.related_rows import prefix_length, related_order
-from spacelang.runtime.evaluation.splits import stratified_order
-from spacelang.runtime.final_work_costs import FinalWorkCosts, WorkSizes
+from spacelang.runtime.evaluation.splits import prefix_length, related_order, stratified_order
 from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS_HELP, SpaceEstimator, last_step_without_sample_weights
+from spacelang.runtime.run_deadline import FinalWorkCosts, WorkSizes
 
 RowNumbers: TypeAlias = npt.NDArray[np.int64]  # An array of row numbers
 Scorer: TypeAlias = Callable[[Any, Any, Any], object]
@@ -82,7 +81,7 @@ class CrossValidatedSearch:
     """The state of a running search whose trials scikit-learn evaluates.
 
     `started` is the reading of `perf_counter` when `fit` was called. If it `refits`, seconds for the final fit of the
-    best pipeline on all rows are reserved; `reserve` are those that its trial predicts (see `final_work_costs`).
+    best pipeline on all rows are reserved; `reserve` are those that its trial predicts (see `run_deadline`).
     `evaluated` counts the evaluated trials, `failed` those that failed. `weights` are the sample weights, if there are
     any. `weightless` counts failed trials by their last step if that step does not take sample weights.
     """

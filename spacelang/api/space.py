@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.analysis.context import NO_CONTEXT, check_bindings
-from spacelang.api.argument_checks import check_argument_types, describe_value
 from spacelang.api.compilation import CompilationError, compile_with_target
+from spacelang.api.options import check_argument_types, describe_value
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render
 from spacelang.errors import PicklableError
@@ -262,7 +262,8 @@ class Space(CachedPropertyMixin):
     def exclusion(self, configuration: Mapping[str, Any]) -> ExclusionReason | None:
         """Return why a configuration is not a member, with the responsible line; None if it is a member.
 
-        Keys that have no meaning for the data of a bound space (see `keys_without_meaning`) do not count. Raises
+        A tuple may be given as a whole or by its keys (`x.length`, `x[1]`). Keys that have no meaning for the data of a
+        bound space (see `keys_without_meaning`) do not count. Raises
         TypeError for a value that no configuration can have, such as a dictionary.
         """
         from spacelang.solver.adaptation_to_data import member_without_dropped_keys
@@ -288,10 +289,10 @@ class Space(CachedPropertyMixin):
         As few decisions as possible change, and then as few hyperparameters as possible. Keys that have no meaning for
         the data of a bound space are left out. Raises ValueError for an empty space, and TypeError as `exclusion` does.
         """
-        from spacelang.solver.adaptation_to_data import without_dropped_keys
+        from spacelang.solver.adaptation_to_data import with_keys_of
         from spacelang.solver.nearest_configuration import nearest_member
 
-        return nearest_member(self.counted, without_dropped_keys(self.checked, to_configuration(configuration))[0])
+        return nearest_member(self.counted, with_keys_of(self.checked, to_configuration(configuration))[0])
 
     def compile(self, target: str, *, strict: bool = False, **options: Any) -> "LoweringResult[Any, Any]":
         """Compile the space for a target; with `strict`, fail if the target only approximates a part of it.

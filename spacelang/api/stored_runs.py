@@ -20,26 +20,24 @@ import pandas as pd
 
 from spacelang.api.execution import check_stored_predictions, make_executor, trial_limits
 from spacelang.api.experiment import Experiment
+from spacelang.api.resuming import stored_space
 from spacelang.api.search_data import TabularData
 from spacelang.api.space import Space
-from spacelang.api.stored_spaces import stored_space
 from spacelang.ir.loss_name import LossName
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.read_options import REPEAT_OPTIONS, DataOptions, ReadOptions, parse_data_options
-from spacelang.runtime.data.stored_splits import related_table, validation_of, with_stored_splits
+from spacelang.runtime.data.splitters import related_table, validation_of, with_stored_splits
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.runtime.evaluation.related_rows import RELATION_NAMES
+from spacelang.runtime.evaluation.splits import RELATION_NAMES
 from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
 from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
-from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord
-from spacelang.runtime.pareto import pareto_front
+from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord, pareto_front
 from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_no_abstract_operators, task_kind
-from spacelang.runtime.pipelines.used_columns import used_columns
-from spacelang.runtime.storage.data_reference import named_data, readable_data
+from spacelang.runtime.pipelines.input_conversion import used_columns
 from spacelang.runtime.storage.header import (
     IMPUTED_EARLIER,
     MISSING_VALUES_SETTING,
@@ -47,11 +45,11 @@ from spacelang.runtime.storage.header import (
     WEIGHTS_SETTING,
     RunHeader,
     current_versions,
+    stored_objective_names,
     version_changes,
 )
-from spacelang.runtime.storage.objective_names import stored_objective_names
 from spacelang.runtime.storage.store import Store
-from spacelang.runtime.storage.stored_run import StoredRun
+from spacelang.runtime.storage.stored_run import StoredRun, named_data, readable_data
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -209,11 +207,11 @@ def reopen_run(
     reference = _data_reference(header) if data is None else data
     space = stored_space(header, path, allow)
     check_no_abstract_operators(space.checked.root)
-    said = _data_options(header, reference, DataOptions(target, test), reading)
-    table = related_table(load_dataset(reference, said.target, said.reading), header)
-    rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), said.test))
+    options = _data_options(header, reference, DataOptions(target, test), reading)
+    table = related_table(load_dataset(reference, options.target, options.reading), header)
+    rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), options.test))
     bound, objective = _objective_for(header, space, rows)
-    return ReopenedRun(path, header, outcome, space, bound, objective, rows, said.reading, votes)
+    return ReopenedRun(path, header, outcome, space, bound, objective, rows, options.reading, votes)
 
 
 def _stored_outcome(run: StoredRun) -> Outcome:

@@ -23,8 +23,8 @@ from spacelang.runtime.storage.header import space_identity
 if TYPE_CHECKING:
     import pandas as pd
 
+    from spacelang.bench.comparison import Results, RunKey, RunResult
     from spacelang.bench.comparison.progress import ComparisonListener
-    from spacelang.bench.comparison.results import Results, RunKey, RunResult
     from spacelang.ir.trial import Trial
     from spacelang.runtime.history import TrialRecord
     from spacelang.runtime.storage.optional_tables import StoredUnseenScore
@@ -48,7 +48,7 @@ def planned_runs(
     contestants: Sequence[ConfiguredOptimizer],
 ) -> tuple[PlannedRun, ...]:
     """Return all runs, seed by seed, so that an interrupted comparison has some complete seeds."""
-    from spacelang.bench.comparison.results import RunKey
+    from spacelang.bench.comparison import RunKey
 
     return tuple(
         PlannedRun(RunKey(arena.label, each.label, seed), arena, each, judged)
@@ -142,7 +142,7 @@ def _run_result(
     test: "StoredUnseenScore | None" = None,
     reason: str = "",
 ) -> "RunResult":
-    from spacelang.bench.comparison.results import IncumbentCandidates, RunResult, WinnerScore, incumbent_curve
+    from spacelang.bench.comparison import IncumbentCandidates, RunResult, WinnerScore, incumbent_curve
 
     limit, winner = entry.dataset.experiment.budget.seconds, None
     until = inf if limit is None else limit
@@ -242,10 +242,10 @@ def claim_folder(folder: Path, plan: "ComparisonPlan") -> Path:
 
 def write_results_and_list_problems(results: "Results", curves: "pd.DataFrame", folder: Path) -> tuple[str, ...]:
     """Write JSON, CSV and plots to the folder; return notes on what could not be written. Raises InputError."""
-    from spacelang.bench.comparison import document
+    from spacelang.bench.comparison import summary
     from spacelang.bench.comparison.plots import is_available, render_plots
 
-    whole = {**document.comparison_document(results), "curves": document.curves_document(results)}
+    whole = {**summary.comparison_document(results), "curves": summary.curves_document(results)}
     table = curves.to_csv(index=False, lineterminator="\n")
     drawn = render_plots(results) if is_available() else {}
     files = {

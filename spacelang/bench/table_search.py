@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spacelang.api.execution import worker_settings
 from spacelang.api.experiment import EvaluationData, Experiment, experiment_fields, run_time_limit
-from spacelang.api.experiment_run import run_experiment
-from spacelang.api.no_success import check_success
+from spacelang.api.experiment_run import check_success, run_experiment
+from spacelang.api.options import accept_options
 from spacelang.api.result import Result
-from spacelang.api.run_options import SearchTableOptions, accept_options
+from spacelang.api.run_options import SearchTableOptions
 from spacelang.api.search_data import BlackBoxData, TabularData, bind_sizes
 from spacelang.api.space import Space, open_space
 from spacelang.ir.task import UNLIMITED
@@ -25,14 +25,13 @@ from spacelang.runtime.errors import InputError, timeout_failure
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.executors.in_process import JobSlots
 from spacelang.runtime.objective import Evaluator, ObjectiveInfo
-from spacelang.runtime.storage.data_reference import TABLE_PREFIX
 from spacelang.runtime.storage.header import current_versions
+from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 from spacelang.serialization.definition import to_json
 
 if TYPE_CHECKING:
-    from spacelang.bench.tables import LossTable
+    from spacelang.bench.tables import Extent, LossTable, TabulationSearch
     from spacelang.bench.tables.objective import TableObjective
-    from spacelang.bench.tables.tabulation import Extent, TabulationSearch
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
@@ -145,7 +144,7 @@ def tabulation_search(
     task is used, or the default of the optimizers (100 and 2). Raises InputError for a space of which no table can be
     made, and OptionError for an invalid grid.
     """
-    from spacelang.bench.tables.tabulation import TabulationSearch, check_size
+    from spacelang.bench.tables import TabulationSearch, check_size
     from spacelang.optimizers._common_options import check_fidelity_grid
 
     fidelity = None if space.task is None else space.task.fidelity
@@ -162,8 +161,7 @@ def table_or_missing_count(
     """Return the table, with costs as if trials shared no work, or the number of missing trials."""
     import json
 
-    from spacelang.bench.tables import TableMetadata
-    from spacelang.bench.tables.tabulation import build_table_or_count_missing
+    from spacelang.bench.tables import TableMetadata, build_table_or_count_missing
 
     facts = TableMetadata(
         space=space.name,

@@ -1,7 +1,5 @@
 """Catalogues of libraries: operators, parameters and accepted values, all from data, without any code of a library."""
 
-import os
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from spacelang.catalog import rules
 from spacelang.catalog.parameter_restrictions import ELEMENT_RULES
+from spacelang.errors import installed_version
 from spacelang.frozen import frozen
 from spacelang.ir.value import Value
 
@@ -282,44 +281,6 @@ class Catalogue:
         """The installed version of the library if it differs from that of the catalogue, else None."""
         installed = installed_version(self.distribution)
         return None if installed == self.version else installed
-
-
-EQUIVALENT_DISTRIBUTIONS: Final[Mapping[str, tuple[str, ...]]] = {"xgboost": ("xgboost-cpu",)}
-"""Other distributions that provide the same package, by distribution."""
-
-
-def installed_version(distribution: str) -> str | None:
-    """Return the version of a distribution, or of one with the same package, from its metadata; None if missing."""
-    versions = map(_version, (distribution, *EQUIVALENT_DISTRIBUTIONS.get(distribution, ())))
-    return next((version for version in versions if version is not None), None)
-
-
-def _version(distribution: str) -> str | None:
-    found = _version_in_folders(distribution)
-    if found is not None:
-        return found
-    # Imported late: it imports the `email` package, which takes longer than everything else in a check.
-    import importlib.metadata
-
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _version_in_folders(distribution: str) -> str | None:
-    """Return the version in the name of a `.dist-info` folder on the search path, which is fast to find."""
-    prefix = distribution.replace("-", "_").lower() + "-"
-    for folder in sys.path:
-        try:
-            with os.scandir(folder or os.curdir) as entries:
-                names = [entry.name for entry in entries]
-        except OSError:
-            continue
-        for name in names:
-            if name.lower().startswith(prefix) and name.endswith(".dist-info"):
-                return name[len(prefix) : -len(".dist-info")]
-    return None
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from spacelang.catalog import catalogue as entries
-from spacelang.catalog import history, parameter_restrictions
+from spacelang.catalog import parameter_restrictions, sklearn_declarations
 from spacelang.catalog.boosting import with_supplements
 from spacelang.catalog.rules import SEQUENCES, AllowedValues, HasMethods, InstanceOf, Rule
-from spacelang.catalog.sklearn_constraints import translate_constraints
+from spacelang.catalog.sklearn_declarations import translate_constraints
 from spacelang.catalog.snapshot import BUNDLED, dump, user_file
+from spacelang.errors import installed_version
 from spacelang.files import replace_atomically
 from spacelang.ir.value import Value
 
@@ -76,7 +77,7 @@ def introspect_sklearn() -> entries.Catalogue:
 def introspect_package(name: str) -> entries.Catalogue:
     """Import a package (and raise what that raises), and return the catalogue of its public scikit-learn estimators."""
     distribution = BUNDLED.get(name, name)
-    version = entries.installed_version(distribution) or ""
+    version = installed_version(distribution) or ""
     classes = dict(sorted(_public_classes(name)))
     operators = {word: with_supplements(_operator(word, found, name, version)) for word, found in classes.items()}
     return entries.Catalogue(name, distribution, version, operators)
@@ -130,8 +131,8 @@ def _kernels() -> Iterator[tuple[str, type]]:
 def _operator(name: str, operator: type, library: str, version: str) -> entries.CatalogueEntry:
     tags = _tags(operator) if library == "sklearn" else _tags_if_any(operator)
     parameters = {parameter.name: parameter for parameter in _parameters(name, operator, version)}
-    removed = history.removals(name, version) if library == "sklearn" else {}
-    deprecated = history.deprecated_class(operator.__doc__)
+    removed = sklearn_declarations.removals(name, version) if library == "sklearn" else {}
+    deprecated = sklearn_declarations.deprecated_class(operator.__doc__)
     return entries.CatalogueEntry(
         name=name,
         module=_public_module(operator),
@@ -142,7 +143,7 @@ def _operator(name: str, operator: type, library: str, version: str) -> entries.
         accepts_several_targets=_accepts_several_targets(operator, tags),
         methods=frozenset(method for method in METHODS if hasattr(operator, method)),
         removed={parameter: text for parameter, text in removed.items() if parameter not in parameters},
-        deprecated=_with_remedy(deprecated, history.OPERATOR_REMEDIES.get(name)),
+        deprecated=_with_remedy(deprecated, sklearn_declarations.OPERATOR_REMEDIES.get(name)),
         enabled_by=EXPERIMENTS.get(name),
     )
 
@@ -168,9 +169,9 @@ def _roles(operator: type, tags: Any) -> frozenset[entries.Role]:
     mixins = {entries.Role.CLASSIFIER: base.ClassifierMixin, entries.Role.REGRESSOR: base.RegressorMixin}
     mixins[entries.Role.CLUSTERER] = base.ClusterMixin
     roles = {role for role, mixin in mixins.items() if issubclass(operator, mixin)}
-    told = None if issubclass(operator, base.BaseEstimator) else _role_by_tags(tags)
-    if told is not None:
-        roles.add(told)
+    role = None if issubclass(operator, base.BaseEstimator) else _role_by_tags(tags)
+    if role is not None:
+        roles.add(role)
     if _transforms_data(operator, tags):
         roles.add(entries.Role.TRANSFORMER)
     if inspect.isfunction(inspect.getattr_static(operator, "fit_resample", None)):
@@ -260,7 +261,7 @@ def _defaults(operator: type) -> Iterator[tuple[str, Any]]:
 
 def _parameters(name: str, operator: type, version: str) -> Iterator[entries.Parameter]:
     declared = getattr(operator, "_parameter_constraints", {})
-    documented = history.deprecated_parameters(operator.__doc__)
+    documented = sklearn_declarations.deprecated_parameters(operator.__doc__)
     for parameter, default in _defaults(operator):
         rules = _rules(name, parameter, declared.get(parameter))
         deprecated = documented.get(parameter)
@@ -273,7 +274,7 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[entries.Par
             accepts=rules,
             named=named,
             takes_operators=_takes_operators(name, parameter, rules),
-            deprecated=_with_remedy(deprecated, history.REMEDIES.get((name, parameter))),
+            deprecated=_with_remedy(deprecated, sklearn_declarations.REMEDIES.get((name, parameter))),
             refused=_refusal_reason(parameter, rules, named),
             withheld=parameter_restrictions.REFUSED_VALUES.get(parameter, ()),
         )
@@ -358,7 +359,9 @@ def _literal(default: Any) -> "Value | entries.OpaqueDefault":
             return entries.OpaqueDefault(repr(default))
 
 
-def _with_remedy(deprecated: entries.Deprecation | None, remedy: history.Remedy | None) -> entries.Deprecation | None:
+def _with_remedy(
+    deprecated: entries.Deprecation | None, remedy: sklearn_declarations.Remedy | None
+) -> entries.Deprecation | None:
     if deprecated is None or remedy is None:
         return deprecated
     return entries.Deprecation(deprecated.since, remedy.replacement, remedy.note)

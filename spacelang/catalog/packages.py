@@ -16,8 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from spacelang.catalog.catalogue import Catalogue, installed_version
+from spacelang.catalog.catalogue import Catalogue
 from spacelang.catalog.snapshot import BUNDLED, load
+from spacelang.errors import installed_version
 
 DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue that every file uses
 

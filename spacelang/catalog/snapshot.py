@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 from spacelang.catalog import catalogue as entries
 from spacelang.catalog.parameter_restrictions import FUNCTION_MODULES
 from spacelang.catalog.rules import AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
+from spacelang.errors import installed_version
 from spacelang.ir.value import Value, from_json
 
 FORMAT: Final = 1
@@ -40,7 +41,7 @@ def load(name: str = "sklearn") -> entries.Catalogue:
 def _load(name: str, folder: Path) -> entries.Catalogue:
     # Finding the installed version is slower than reading the catalogue, so it is done only if it matters.
     if any(folder.glob(f"{name}-*.json")):
-        version = entries.installed_version(BUNDLED[name])
+        version = installed_version(BUNDLED[name])
         path = folder / f"{name}-{version}.json"
         if version is not None and path.is_file():
             found = read(_text(path), str(path))

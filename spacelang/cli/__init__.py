@@ -1,4 +1,4 @@
-"""The command line. Each command is a module, which imports what it needs only when it runs."""
+"""The command line. The module of a command imports what it needs only when the command runs."""
 
 import gc
 import sys
@@ -7,14 +7,15 @@ from errno import EMFILE, ENFILE
 
 from spacelang.cli._process import (
     BAD_INPUT,
+    FILES_HELP,
     INTERRUPTED,
     CommandStart,
+    limited_imports,
     open_closed_streams,
     redirect_to_null,
     sanitize_streams,
     sigterm_as_interrupt,
 )
-from spacelang.cli._resource_limits import FILES_HELP, limited_imports
 from spacelang.errors import UserError
 from spacelang.files import os_error_text
 

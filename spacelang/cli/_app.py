@@ -7,7 +7,6 @@ from dataclasses import fields, is_dataclass
 from functools import partial, wraps
 from importlib import import_module
 from inspect import Parameter, Signature, cleandoc, signature
-from keyword import iskeyword
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Annotated, Any, Final, is_typeddict
@@ -19,9 +18,14 @@ from spacelang import __version__
 from spacelang.cli._output import exit_with_diagnostics, fail, print_error
 from spacelang.cli._process import BAD_INPUT, COMPLETION_VARIABLE, WRONG_USAGE
 
-_MODULES: Final = sorted(each.name for each in iter_modules([str(Path(__file__).parent)]) if each.name[0] != "_")
-COMMANDS: Final = tuple(name.rstrip("_").replace("_", "-") for name in _MODULES)
-"""All commands. The module of a command has its name with `_` for `-`, and a final `_` after a Python keyword."""
+_MODULES: Final = {
+    word.rstrip("_").replace("_", "-"): each.name
+    for each in iter_modules([str(Path(__file__).parent)])
+    if each.name[0] != "_"
+    for word in each.name.split("_and_")
+}
+"""The module of each command: its name with `_` for `-`, and a final `_` after a Python keyword; `A_and_B` has two."""
+COMMANDS: Final = tuple(sorted(_MODULES))
 HEADINGS: Final = (
     "Write a space",
     "Inspect a space",
@@ -78,14 +82,14 @@ def _build_app(names: Iterable[str]) -> typer.Typer:
     )
     app.callback()(_version)
     for name in names:
-        command = _module(name).command
-        app.command(name=name, help=_help(command))(expand_option_groups(command))
+        module = _module(name)
+        command = getattr(module, f"{name.replace('-', '_')}_command", None) or module.command
+        app.command(name=name, help=_help(command))(expand_option_groups(command, name))
     return app
 
 
 def _module(name: str) -> Any:
-    word = name.replace("-", "_")
-    return import_module(f"spacelang.cli.{word}_" if iskeyword(word) else f"spacelang.cli.{word}")
+    return import_module(f"spacelang.cli.{_MODULES[name]}")
 
 
 class _GroupedCommands(TyperGroup):
@@ -95,8 +99,9 @@ class _GroupedCommands(TyperGroup):
         """Write the commands of each group below the group's heading."""
         width = max(map(len, self.commands))
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
-        for name, each in sorted(self.commands.items(), key=lambda item: _module(item[0]).GROUP[1]):
-            row = (f"{name:<{width}}", each.get_short_help_str(formatter.width - 6 - width))
+        places = {name: place for place, name in enumerate(_MODULES)}
+        for name in sorted(self.commands, key=lambda name: (_module(name).GROUP[1], places[name])):
+            row = (f"{name:<{width}}", self.commands[name].get_short_help_str(formatter.width - 6 - width))
             groups.setdefault(_module(name).GROUP[0], []).append(row)
         for heading, rows in groups.items():
             if rows:
@@ -163,25 +168,25 @@ def _version(
     """Describe a space of pipelines once, then check it, count it, and search it with any optimizer."""
 
 
-def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+def expand_option_groups(command: Callable[..., None], name: str) -> Callable[..., None]:
     """Return the command as the option parser calls it, with every option of its groups as a parameter of its own.
 
     Errors that the user can fix end the program with a message, so that commands need not catch them.
     """
     known = signature(command).parameters.values()
-    groups = {each.name: _option_group(each.annotation, command) for each in known}
+    groups = {each.name: _option_group(each.annotation, name) for each in known}
     options = [
         option.replace(kind=Parameter.KEYWORD_ONLY) for each in known for option in groups[each.name][0] or (each,)
     ]
 
     @wraps(command)
     def call(**given: Any) -> None:
-        said = {**given}
+        values = {**given}
         try:
-            for name, (expanded, collect) in groups.items():
+            for group, (expanded, collect) in groups.items():
                 if expanded:
-                    said[name] = collect(said)
-            command(**said)
+                    values[group] = collect(values)
+            command(**values)
         except Exception as error:
             as_json = given.get("json") or given.get("format_") == "json"
             _exit_for_user_error(error, given.get("store") or given.get("run"), as_json=bool(as_json))
@@ -192,27 +197,25 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def _option_group(group: Any, command: Callable[..., None]) -> tuple[list[Parameter], Callable[[dict[str, Any]], Any]]:
+def _option_group(group: Any, command: str) -> tuple[list[Parameter], Callable[[dict[str, Any]], Any]]:
     """Return the parameters of a group of options, and a function that takes its value out of all arguments.
 
     A group is a data class, or a `TypedDict` of options of runs. Other annotations have no parameters.
     """
     if is_dataclass(group):
         kind: Any = group
-        return [*signature(kind).parameters.values()], lambda said: kind(
-            **{n.name: said.pop(n.name) for n in fields(kind)}
-        )
+        names = [each.name for each in fields(kind)]
+        return [*signature(kind).parameters.values()], lambda values: kind(**{each: values.pop(each) for each in names})
     if not is_typeddict(group):
         return [], lambda _: None
     from spacelang.cli._run_options import parameters, pop_option_values
 
-    name = command.__module__.rpartition(".")[2]
-    return [*parameters(group, name)], partial(pop_option_values, group)
+    return [*parameters(group, command)], partial(pop_option_values, group)
 
 
 def _exit_for_missing_library(error: ImportError) -> None:
     """End the program if a library is not installed, before anything is imported that may need it, too."""
-    from spacelang.optional_imports import CORE, MissingLibraryError
+    from spacelang.errors import CORE, MissingLibraryError
 
     missing = (
         MissingLibraryError(error.name) if isinstance(error, ModuleNotFoundError) and error.name in CORE else error

@@ -70,6 +70,7 @@ SpacesArgument = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")
 ]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN.db", help="The store of a run.")]
 CodeOption = Annotated[bool, typer.Option("--code", help="Also print the best pipeline as scikit-learn code.")]
 
 # ---- groups of options

@@ -200,8 +200,8 @@ def list_plugins(plugins: Any, chosen: str | None, *, command: str, as_json: boo
                 soft_wrap=True,
             )
         for preset, options in plugins.presets(plugin).items():
-            said = ", ".join(f"{option}={text}" for option, text in options.items())
-            console.print(f"    [cyan]preset={preset}[/cyan]  {said}", soft_wrap=True)
+            settings = ", ".join(f"{option}={text}" for option, text in options.items())
+            console.print(f"    [cyan]preset={preset}[/cyan]  {settings}", soft_wrap=True)
     if chosen is None:
         print(f"\nThe options of one of them: `spacelang {command} {found[0][0]}`")
 

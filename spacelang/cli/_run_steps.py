@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from spacelang.api.run_options import BindingOptions, ReadingOptions, RunOptions, StoreOptions
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.validation import Validation
-    from spacelang.report.final_work_result import FinalWorkResult
-    from spacelang.report.run_facts import RunFacts
-    from spacelang.report.starting_points import StartingPoints
+    from spacelang.report.run_facts import FinalWorkResult, RunFacts, StartingPoints
     from spacelang.runtime.executors import Executor, WorkerSettings
     from spacelang.runtime.run_deadline import RunDeadline
 
@@ -68,8 +66,8 @@ def choose_space(space: str | None, read: "Callable[[], EvaluationData]", option
     """
     if space is not None:
         return load_space(space, options), ""
+    from spacelang.api.resuming import choose_resumed_space
     from spacelang.api.search_data import TabularData, choose_default_space, default_space_note
-    from spacelang.api.stored_spaces import choose_resumed_space
 
     if not isinstance(data := read(), TabularData):
         fail("no space can be chosen for data without rows", "name a space: `spacelang run SPACE --data …`")
@@ -190,8 +188,8 @@ def run_search(
 def run_facts(found: "Result", preparation: str) -> "RunFacts":
     """Return the facts of a run that its summary needs besides the outcome."""
     from spacelang.optimizers import equal_seeds_sentence
-    from spacelang.report.held_out_interval import summarize_held_out_rows
     from spacelang.report.run_facts import RunFacts
+    from spacelang.report.trial_results import summarize_held_out_rows
     from spacelang.runtime.objective import objective_names, positive_class_of
     from spacelang.runtime.storage.store import Store
     from spacelang.targets.mosaic import tree_order
@@ -221,7 +219,7 @@ def run_facts(found: "Result", preparation: str) -> "RunFacts":
 
 def _starting_points(found: "Result") -> "StartingPoints | None":
     """Return the configurations with which the optimizer started; None if it has no fixed ones."""
-    from spacelang.report.starting_points import StartingPoints
+    from spacelang.report.run_facts import StartingPoints
     from spacelang.solver.counting import Structures
 
     experiment = found.experiment
@@ -238,8 +236,8 @@ def print_answer(
     """Print the short answer of a run, with the next steps on `data`, as the user named it."""
     from rich.console import Console
 
-    from spacelang.report.final_work_result import NO_FINAL_WORK
     from spacelang.report.next_steps import next_steps
+    from spacelang.report.run_facts import NO_FINAL_WORK
     from spacelang.report.summary import print_summary
     from spacelang.runtime.storage.store import Store
 
@@ -287,14 +285,15 @@ def has_no_rows(data: str) -> bool:
 
 def is_loss_table(data: str) -> bool:
     """Return True if `--data` names a table of known losses."""
-    from spacelang.runtime.storage.data_reference import TABLE_PREFIX
+    from spacelang.runtime.storage.stored_run import TABLE_PREFIX
 
     return data.startswith(TABLE_PREFIX)
 
 
 def refuse_row_options(data: str, target_column: str | tuple[str, ...] | None, given: "Mapping[str, object]") -> None:
     """End the program if an option is given that has no effect without rows, by its `scope`."""
-    from spacelang.api.run_options import RunOptions, options_of
+    from spacelang.api.options import options_of
+    from spacelang.api.run_options import RunOptions
 
     is_known, unused = is_loss_table(data), [] if not target_column else ["--target-column"]
     for name, option in options_of(RunOptions).items():
@@ -324,10 +323,10 @@ def print_result(found: "Result", *, as_json: bool, with_code: bool) -> int:
     if as_json:
         print_json(document(outcome, facts))
     else:
-        said = f"Losses come from `{objective.facts.name}`; nothing was fitted."
+        source = f"Losses come from `{objective.facts.name}`; nothing was fitted."
         if table is not None:
-            said = f"Losses come from the table `{table.name}`; all times are recorded ones."
-        print_answer(found, replace(facts, preparation=" ".join(filter(None, (facts.preparation, said)))))
+            source = f"Losses come from the table `{table.name}`; all times are recorded ones."
+        print_answer(found, replace(facts, preparation=" ".join(filter(None, (facts.preparation, source)))))
         if with_code and found.best_configuration is not None and table is not None:
             _print_pipeline(found, found.best_configuration, table.metadata.seed)
     if outcome.ended == "interrupted":

@@ -1,17 +1,28 @@
-"""The search of `run` and `resume`: from a space, data and options to the printed result."""
+"""The search of `run` and `resume`, and its end: pipeline and ensemble, fitted on all rows, scored on unseen ones."""
 
-from collections.abc import Callable
-from functools import cache, partial
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 from spacelang.cli import _run_steps as steps
-from spacelang.cli._final_fit import FinishedSearch
-from spacelang.cli._process import ignore_closed_reader
+from spacelang.cli._output import print_error, print_json
+from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, ignore_closed_reader, raw_stream
+from spacelang.cli._run_steps import print_answer, print_code, print_comments, run_facts
+from spacelang.report.run_facts import FinalWorkResult
 
 if TYPE_CHECKING:
-    from spacelang.api import Space
+    from spacelang.api import Result, Space
     from spacelang.api.experiment import EvaluationData
     from spacelang.api.run_options import RunOptions
+    from spacelang.report.run_facts import RunFacts
+    from spacelang.runtime.ensembles.construction import Ensemble
+    from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.executors import Executor
+    from spacelang.runtime.final_fit import FinalFit
+    from spacelang.runtime.run_deadline import RunDeadline
 
     SpaceChoice = Callable[[Callable[[], EvaluationData]], tuple[Space, str]]
 
@@ -61,3 +72,174 @@ def search(
         if without:
             return steps.print_result(found, as_json=as_json, with_code=with_code)
         return FinishedSearch(data, found, crew, answer_time).fit_and_print_result(as_json=as_json, with_code=with_code)
+
+
+ENSEMBLE_NAME = "ensemble"  # The name of the variable of the ensemble in the printed code
+
+
+@dataclass(frozen=True)
+class FinishedSearch:
+    """A finished search on rows of data, with the executor of its trials, which still runs.
+
+    `answer_time` is the time until the answer, None without a limit.
+    """
+
+    data: str
+    found: "Result"
+    executor: "Executor"
+    answer_time: "RunDeadline | None" = None
+
+    @property
+    def objective(self) -> "DataObjective":
+        """The objective that was minimized."""
+        from spacelang.runtime.evaluation.objective import DataObjective
+
+        assert isinstance(self.found.objective, DataObjective)
+        return self.found.objective
+
+    @cached_property
+    def facts(self) -> "RunFacts":
+        """The facts of the run that its summary needs besides the outcome."""
+        return run_facts(self.found, self.objective.preparation.sentence)
+
+    def fit_and_print_result(self, *, as_json: bool, with_code: bool = False) -> int:
+        """Print the result and return the exit status; unless interrupted, the best pipeline is fitted on all rows."""
+        with _status_on_terminal("fitting the best pipeline on all rows", is_shown=not as_json):
+            finale, status = self._final_fit()
+            ensemble, notes, status = self._fit_ensemble(finale, status)
+        if as_json:
+            self._print_json(finale, ensemble)
+            return status
+        outcome = self.found.outcome
+        if finale is None and outcome.best is not None and not self.facts.objectives:
+            notes = ("interrupted: the final fit was skipped", *notes)
+        if ensemble is not None and ensemble.members and self.objective.bounds:
+            notes = (*notes, "every member keeps to the bounds of the task, but the ensemble as a whole may not")
+        time = self.answer_time
+        left = time.seconds_left if time is not None and time.is_enforced else None
+        print_answer(self.found, self.facts, FinalWorkResult(finale, ensemble, notes, left), self.data)
+        if with_code:
+            self._print_code(finale, ensemble)
+        return status
+
+    def _print_json(self, finale: "FinalFit | None", ensemble: "Ensemble | None") -> None:
+        from spacelang.report.run_document import document, ensemble_document
+
+        time_note = "; ".join(each.note for each in (finale, ensemble) if each is not None and each.note)
+        vote = None if ensemble is None else ensemble_document(ensemble, self.facts.metric)
+        print_json(document(self.found.outcome, self.facts, finale, vote, time_note))
+
+    def _final_fit(self) -> "tuple[FinalFit | None, int]":
+        """Fit the best pipeline and store its score; return the result, None if there is none, and the status."""
+        from spacelang.api.final_fits import store_score
+        from spacelang.runtime.errors import InputError
+        from spacelang.runtime.final_fit import fit_best_pipeline
+
+        outcome, limits = self.found.outcome, self.found.experiment.workers.limits
+        if outcome.ended == "interrupted" or outcome.best is None:
+            return None, INTERRUPTED if outcome.ended == "interrupted" else NOTHING_SUCCEEDED
+        if self.facts.objectives:
+            return None, 0
+        try:
+            finale = fit_best_pipeline(
+                outcome, self.objective, self.executor, limits=limits, answer_time=self.answer_time
+            )
+        except KeyboardInterrupt:
+            return None, INTERRUPTED
+        except InputError as error:
+            print_error(error.message, error.help)
+            return None, BAD_INPUT
+        if finale.record is None:
+            count = len(finale.skipped)
+            message = f"none of the {count} best pipelines can be fitted on all rows"
+            message = "the best pipeline cannot be fitted on all rows" if count == 1 else message
+            print_error(message, "all trials are stored; list them with `spacelang show`")
+            return finale, NOTHING_SUCCEEDED
+        assert self.found.store is not None
+        try:
+            store_score(self.found.store, finale)
+            replace(self.found, finale=finale).store_time_note()
+        except InputError as error:
+            print_error(error.message, error.help)
+            return finale, BAD_INPUT
+        return finale, 0
+
+    def _print_code(self, finale: "FinalFit | None", ensemble: "Ensemble | None") -> None:
+        """Print the code of the pipeline and of the ensemble; everything else is in comments, so that it can be run."""
+        from spacelang.report.code_writer import pipeline_source
+        from spacelang.report.summary import describe_ensemble, describe_weights
+        from spacelang.runtime.ensembles.construction import make_unfitted
+
+        best = self.found.outcome.best
+        shown = best if finale is None or finale.record is None else finale.record
+        if shown is None:
+            return
+        if self.facts.objectives:
+            print_comments(f"the code of one of these pipelines: spacelang export {self.found.store} --rank 1 -o …")
+            return
+        print_comments(f"the pipeline of trial {shown.index}:")
+        print()
+        print_code(pipeline_source(self.objective.make_pipeline(shown.trial.request.configuration)))
+        self._print_fit_line()
+        if ensemble is not None and ensemble.members:
+            print_comments(describe_ensemble(ensemble.choice), describe_weights(ensemble.members))
+            print()
+            print_code(pipeline_source(make_unfitted(self.objective, ensemble.members), ENSEMBLE_NAME))
+            self._print_fit_line(ENSEMBLE_NAME)
+
+    def _print_fit_line(self, name: str = "pipeline") -> None:
+        """Print a line of Python that fits what was printed last, if pandas or scikit-learn can read the data."""
+        from spacelang.api.search_data import TabularData
+        from spacelang.ir.validation import excluded_columns
+        from spacelang.report.code_writer import fit_statement
+
+        rows = self.found.experiment.data
+        assert isinstance(rows, TabularData)
+        reading, splits = rows.table.reading, excluded_columns(self.objective.validation)
+        unused = replace(reading, drop_columns=(*reading.drop_columns, *splits))
+        code = fit_statement(self.data, self.objective.dataset.target_columns, name, unused)
+        if code is not None:
+            print_comments(f"to fit it: {code}")
+
+    # ---- the ensemble
+
+    def _fit_ensemble(self, finale: "FinalFit | None", status: int) -> "tuple[Ensemble | None, tuple[str, ...], int]":
+        """Fit the ensemble; return it, None without one, sentences on what is missing, and the exit status."""
+        from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
+        from spacelang.runtime.errors import InputError
+        from spacelang.runtime.storage.store import Store
+
+        votes, outcome, objective = self.found.experiment.ensemble, self.found.outcome, self.objective
+        if votes is None or finale is None or finale.record is None or status:
+            return None, (), status
+        assert self.found.store is not None
+        try:
+            with Store.read(self.found.store) as kept:
+                choice = select_members(outcome, objective, kept.predictions, votes, self.answer_time)
+            limits = self.found.experiment.workers.limits
+            ensemble = fit_ensemble(
+                choice, outcome, objective, self.executor, limits=limits, answer_time=self.answer_time
+            )
+            replace(self.found, finale=finale, assembled=ensemble).store_time_note()
+        except KeyboardInterrupt:
+            return None, ("interrupted: the ensemble was not fitted on all rows",), INTERRUPTED
+        except InputError as error:
+            if self.found.experiment.has_default_ensemble and isinstance(error, EnsembleError):
+                return None, (error.message,), status
+            print_error(error.message, error.help)
+            return None, (), BAD_INPUT
+        if ensemble.left_out and not ensemble.members:
+            what = "none of the members of the ensemble can be fitted on all rows"
+            print_error(what, "the best pipeline is not affected")
+            return ensemble, (), NOTHING_SUCCEEDED
+        return ensemble, (), 0
+
+
+@contextmanager
+def _status_on_terminal(text: str, *, is_shown: bool) -> Iterator[None]:
+    """Show what is going on while the block runs, if the standard error is a terminal."""
+    from rich.console import Console
+
+    console = Console(file=raw_stream(sys.stderr))
+    with console.status(text) if is_shown and console.is_terminal else nullcontext():
+        yield

@@ -57,8 +57,8 @@ def command(
     from rich.console import Console
 
     from spacelang.api.experiment import budget_of
-    from spacelang.bench.comparison.document import comparison_document
     from spacelang.bench.comparison.progress import ComparisonProgress
+    from spacelang.bench.comparison.summary import comparison_document
     from spacelang.bench.comparison.text import print_comparison
     from spacelang.bench.run_comparison import ComparisonOptions, compare, label_references
     from spacelang.plugins import split_outside_brackets

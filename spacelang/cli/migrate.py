@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
+from spacelang.cli._options import JsonOption, RunArgument, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import fail, overwrite, print_json, print_note
 from spacelang.cli._process import BAD_INPUT
 from spacelang.cli._run_options import TargetColumnOption
-from spacelang.cli.export import TestShareOption
-from spacelang.cli.show import RunArgument
+from spacelang.cli.export_and_predict import TestShareOption
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
@@ -62,8 +61,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
     Example: `spacelang migrate runs/credit-20260131-120000.db credit.space -o seeds.json`
     """
-    from spacelang.api.migration import migrate_trials
-    from spacelang.api.renames import Renames
+    from spacelang.api.migration import Renames, migrate_trials
     from spacelang.ir.loss_name import LossName
     from spacelang.runtime.storage.store import Store
 

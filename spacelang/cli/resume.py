@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spacelang.api.run_options import ResumeOptions
-from spacelang.cli._options import CodeOption, JsonOption
+from spacelang.cli._options import CodeOption, JsonOption, RunArgument
 from spacelang.cli._output import fail
 from spacelang.cli._run_steps import parse_seconds
 from spacelang.cli._search import search
-from spacelang.cli.show import RunArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable

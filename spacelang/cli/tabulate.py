@@ -18,8 +18,7 @@ from spacelang.cli._run_options import TargetColumnOption
 if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.api.resuming import ResumableRun
-    from spacelang.bench.tables import LossTable
-    from spacelang.bench.tables.tabulation import TabulationSearch
+    from spacelang.bench.tables import LossTable, TabulationSearch
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.history import Outcome
 
@@ -75,7 +74,7 @@ def command(
 
 def resume_table(found: "ResumableRun", data: str | None, output: Path, given: ResumeOptions, *, as_json: bool) -> None:
     """Continue to evaluate the trials of a stored table, and write it."""
-    from spacelang.bench.tables.tabulation import check_size
+    from spacelang.bench.tables import check_size
 
     options = cast(TabulateOptions, {**found.options(given), "ensemble": None})
     steps.limit_threads_before_fork(options["workers"], options["executor"])
@@ -90,7 +89,7 @@ def resume_table(found: "ResumableRun", data: str | None, output: Path, given: R
 
 def _stored_search(found: "ResumableRun") -> "TabulationSearch":
     """Return the search of a stored table. Raises StoreError for invalid rungs, as a foreign file may have them."""
-    from spacelang.bench.tables.tabulation import TabulationSearch
+    from spacelang.bench.tables import TabulationSearch
     from spacelang.report.stored_runs import parse_options
     from spacelang.runtime.storage.store_errors import StoreError
 

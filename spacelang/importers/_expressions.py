@@ -12,8 +12,8 @@ from spacelang.importers import _foreign_space as foreign
 from spacelang.importers._consistency import is_satisfied
 from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree, can_be_reached_together
 from spacelang.ir.value import Value
+from spacelang.serialization.syntax_nodes import make_choice_test, make_dotted_name, make_value
 from spacelang.syntax import ast
-from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value
 from spacelang.text import NO_SPAN, Span
 
 
@@ -230,8 +230,8 @@ class ConstraintWriter:
             for name, places in open_decisions.items()
         ]
         # A constant adds no comparison, only the requirement that its body is reached.
-        said = {step for body in speaking.values() for step in body}
-        silent = {step for body in bodies.values() for step in body if step[0]} - said
+        named = {step for body in speaking.values() for step in body}
+        silent = {step for body in bodies.values() for step in body if step[0]} - named
         for decision, place in sorted(silent, key=lambda step: self._shape.space.file_order.index(step[0])):
             terms.append(self._expressions.decision_test(decision, self._shape.paths[decision][0], [int(place)], ROOT))
         terms.extend(self._literals(table, speaking, home))

@@ -10,9 +10,9 @@ from spacelang.grouping import group_by_key
 from spacelang.importers._expressions import ConstraintWriter, ExpressionWriter, is_boolean, number_node, value_node
 from spacelang.importers._foreign_space import ForeignParameter, ForeignRange, ForeignValues, UniqueNames
 from spacelang.importers._tree_builder import ROOT, NameAssignment, Path, SpaceTree
+from spacelang.serialization.syntax_nodes import make_dotted_name, make_fixed_parameter, make_value, make_word
 from spacelang.syntax import ast
 from spacelang.syntax.printer import format_file
-from spacelang.syntax.synthetic_nodes import make_dotted_name, make_fixed_parameter, make_value, make_word
 from spacelang.text import NO_SPAN
 
 
@@ -104,8 +104,8 @@ class BodyWriter:
 
     def _report_loose_tests(self, name: str) -> None:
         for test in {test.parameter: test for test in self._expressions.loose_tests}.values():
-            told = ActiveWithoutParent(test.span, child=name, parent=test.parameter)
-            self.diagnostics += [] if told in self.diagnostics else [told]
+            problem = ActiveWithoutParent(test.span, child=name, parent=test.parameter)
+            self.diagnostics += [] if problem in self.diagnostics else [problem]
         self._expressions.loose_tests.clear()
 
     def _report_lost_weights(self) -> None:

@@ -214,7 +214,15 @@ def _inactive_exclusion(space: Space, structure: dict[str, str], key: str) -> Ex
             why = "the tuple has fewer elements" if is_too_far else "its condition does not hold"
             reason = f"`{key}` has a value but is not active here: {why}"
             return ExclusionReason(key, reason, variable.node.span)
+    lengths = {each.length for each in space.tuples.values() if each.choice is None}
+    tuples = [variable for address, variable in space.variables.items() if address in lengths]
     owned = [variable for variable in space.variables.values() if variable.key == key]
+    owned += [
+        variable
+        for variable in tuples
+        if variable.key == length_name(key)
+        and not all(structure.get(owner) == branch for owner, branch in variable.owners)
+    ]
     if owned:
         owners = " or ".join(dict.fromkeys(f"`{literal(v.owners[-1][1])}`" for v in owned if v.owners))
         reason = f"`{key}` has a value but is not active here: it belongs to the alternative {owners}"
@@ -233,7 +241,7 @@ def _unknown_key_exclusion(space: Space, key: str) -> ExclusionReason:
         length = space.variables[each.length].key
         if key in (length.removesuffix(length_name("")), each.address):
             first = space.variables[each.elements[0]].key
-            reason = f"`{key}` is a tuple: give its length as `{length}` and its elements as `{first}`, …"
+            reason = f"`{key}` is a tuple: give a list, or the length as `{length}` and elements as `{first}`, …"
             return ExclusionReason(key, reason, each.span)
     meant = format_suggestion(key, {variable.key for variable in space.variables.values()})
     hint = f"; {meant}" if meant else ""

@@ -114,10 +114,10 @@ def ask_all(
         places.setdefault(id(request), deque()).append(place)
     begin = wanted
     while len(answers) < len(wanted):
-        told = yield Ask(begin, probable)
+        event = yield Ask(begin, probable)
         begin = ()
-        if told.finished is not None:
-            answers[places[id(told.request)].popleft()] = told.finished
+        if event.finished is not None:
+            answers[places[id(event.request)].popleft()] = event.finished
     return tuple(answers[place] for place in range(len(wanted)))
 
 
@@ -132,10 +132,10 @@ def gather(parts: Sequence[SearchCoroutine[T]]) -> SearchCoroutine[tuple[T, ...]
     try:
         begin = tuple(request for part in parts for request in going.add(part))
         while going:
-            told = yield Ask(begin, going.speculative)
-            begin = going.send_event(told)
+            event = yield Ask(begin, going.speculative)
+            begin = going.send_event(event)
             for number in going.waiting_for_nothing:
-                begin += going.resume(number, SearchEvent(None, max(told.idle_workers - len(begin), 0)))
+                begin += going.resume(number, SearchEvent(None, max(event.idle_workers - len(begin), 0)))
     finally:
         going.close()
     return tuple(going.results[number] for number in range(len(parts)))
@@ -173,24 +173,24 @@ class _RunningParts(Generic[T]):
         self._running[number], self._pending[number] = part, 0
         return self.resume(number, None)
 
-    def send_event(self, told: SearchEvent) -> tuple[Request | LazyRequest, ...]:
-        if told.finished is not None:
-            askers = self._askers[id(told.request)]
+    def send_event(self, event: SearchEvent) -> tuple[Request | LazyRequest, ...]:
+        if event.finished is not None:
+            askers = self._askers[id(event.request)]
             number = askers.popleft()
             if not askers:
-                del self._askers[id(told.request)]
+                del self._askers[id(event.request)]
             self._pending[number] -= 1
-            return self.resume(number, told)
-        early = None if told.speculative is None else told.speculative.request
+            return self.resume(number, event)
+        early = None if event.speculative is None else event.speculative.request
         who = [number for number, wishes in self._speculative.items() if early in wishes]
-        event = SearchEvent(None, told.idle_workers, told.speculative)
+        event = SearchEvent(None, event.idle_workers, event.speculative)
         return tuple(request for number in who for request in self.resume(number, event))
 
-    def resume(self, number: int, told: SearchEvent | None) -> tuple[Request | LazyRequest, ...]:
-        """Resume a part with an event, or start it if `told` is None; return the requests that it wants to start."""
+    def resume(self, number: int, event: SearchEvent | None) -> tuple[Request | LazyRequest, ...]:
+        """Resume a part with an event, or start it if `event` is None; return the requests that it wants to start."""
         part = self._running[number]
         try:
-            ask = next(part) if told is None else part.send(told)
+            ask = next(part) if event is None else part.send(event)
         except StopIteration as end:
             self.results[number] = end.value
             assert not self._pending[number], "a search coroutine must not return while its trials are pending"

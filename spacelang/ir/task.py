@@ -299,8 +299,8 @@ def parse_bound(text: str) -> AnyBound:
     if (groups := re.fullmatch(rf"{BoundedMeasure.DISPARITY.value}\((\w+), (.+)\)", name, re.DOTALL)) is not None:
         scorer, column = groups.groups()
         # Quoted names use JSON escapes, but may also contain control characters that JSON requires to be escaped.
-        said = json.loads(column, strict=False) if column.startswith('"') else column
-        return Bound(BoundedMeasure.DISPARITY, float(limit), sign == "<", scorer, said)
+        name = json.loads(column, strict=False) if column.startswith('"') else column
+        return Bound(BoundedMeasure.DISPARITY, float(limit), sign == "<", scorer, name)
     return FunctionBound(name, float(limit))
 
 

@@ -19,9 +19,8 @@ from spacelang.ir import task as ir_task
 from spacelang.ir.domain import DATA_SIZE_NAMES, literal, parts, spell_parameter_name
 from spacelang.ir.space import Choice, Variable
 from spacelang.language_server.cursor import CursorContext, OpenBrace, find_cursor
-from spacelang.language_server.documents import Document
+from spacelang.language_server.documents import Document, PositionEncoding
 from spacelang.language_server.hovers import describe_parameter
-from spacelang.language_server.positions import PositionEncoding
 from spacelang.syntax import ast
 from spacelang.syntax.parser_tables import load
 from spacelang.syntax.sources import bundled_names

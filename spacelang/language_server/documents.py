@@ -1,21 +1,68 @@
-"""Open documents, with cached results of parsing and checking; imports read unsaved texts of other documents."""
+"""Open documents, with cached results of parsing and checking, and positions in them as an editor counts them."""
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
+from lsprotocol import types
 from pygls import uris
 
 from spacelang.analysis import CheckContext, CheckResult, FileReader, TextNames, check
 from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.frozen import frozen
 from spacelang.language_server.names import NameIndex, index_names
 from spacelang.serialization.json_documents import is_compiled
 from spacelang.solver.counting import Structures
 from spacelang.syntax.parser import ParseResult, parse
 from spacelang.syntax.sources import ImportLocation, read_import, read_source
 from spacelang.text import Origin, Source, Span
+
+_CODECS: Final = {"utf-8": "utf-8", "utf-16": "utf-16-le"}
+_UNIT_BYTES: Final = {"utf-8": 1, "utf-16": 2}
+
+
+@frozen
+class PositionEncoding:
+    """The unit in which a client counts columns: `utf-8`, `utf-16` (the default of the protocol) or `utf-32`."""
+
+    name: str = "utf-16"
+
+    def units(self, text: str) -> int:
+        """Return the length of a text in units."""
+        if self.name not in _CODECS or text.isascii():
+            return len(text)
+        return len(text.encode(_CODECS[self.name], "surrogatepass")) // _UNIT_BYTES[self.name]
+
+    def characters(self, line: str, column: int) -> int:
+        """Return the number of characters before a column; a column after the end of the line means its end."""
+        if self.name not in _CODECS or line.isascii():
+            return min(column, len(line))
+        before = 0
+        for place, character in enumerate(line):
+            if before >= column:
+                return place
+            before += self.units(character)
+        return len(line)
+
+    def offset(self, source: Source, position: types.Position) -> int:
+        """Return the offset of a position; positions after the end of the text mean its end."""
+        if position.line >= len(source.line_starts):
+            return len(source.text)
+        line = source.line(position.line + 1)
+        return source.line_starts[position.line] + self.characters(line, position.character)
+
+    def position(self, source: Source, offset: int) -> types.Position:
+        """Return the position of an offset."""
+        line = bisect_right(source.line_starts, offset) - 1
+        return types.Position(line, self.units(source.text[source.line_starts[line] : offset]))
+
+    def range(self, span: Span) -> types.Range:
+        """Return the range of a span."""
+        return types.Range(self.position(span.source, span.start), self.position(span.source, span.end))
 
 
 @dataclass(eq=False)

@@ -6,9 +6,8 @@ from lsprotocol import types
 
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.ir.domain import is_bare_word
-from spacelang.language_server.documents import Document, Documents, uri_of
+from spacelang.language_server.documents import Document, Documents, PositionEncoding, uri_of
 from spacelang.language_server.names import Occurrence, Symbol, SymbolKind
-from spacelang.language_server.positions import PositionEncoding
 from spacelang.text import Span
 
 RENAMED_KINDS = frozenset(

@@ -6,8 +6,7 @@ from lsprotocol import types
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 from spacelang.diagnostics.json_output import find_fixes
-from spacelang.language_server.documents import Document, uri_of
-from spacelang.language_server.positions import PositionEncoding
+from spacelang.language_server.documents import Document, PositionEncoding, uri_of
 from spacelang.text import Span
 
 _SEVERITIES = {Severity.ERROR: types.DiagnosticSeverity.Error, Severity.WARNING: types.DiagnosticSeverity.Warning}

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,18 +14,8 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from spacelang.analysis.context import BindingError, check_bindings
-from spacelang.language_server import (
-    completions,
-    counts,
-    formatting,
-    hovers,
-    navigation,
-    outline,
-    problems,
-    semantic_tokens,
-)
-from spacelang.language_server.documents import Document, Documents
-from spacelang.language_server.positions import PositionEncoding
+from spacelang.language_server import completions, hovers, navigation, presentation, problems
+from spacelang.language_server.documents import Document, Documents, PositionEncoding
 
 QUIET_SECONDS: Final = 0.005
 """The delay between a change and the check of the text; requests that follow the change are answered first."""
@@ -99,9 +89,7 @@ def make_server(bindings: Mapping[str, int], allowed: Iterable[str], version: st
     """Return a server with all features, which tells clients the version of this package."""
     server = SpaceLanguageServer(bindings, allowed, version)
     _add_synchronization(server)
-    _add_queries(server)
-    _add_edits(server)
-    _add_decorations(server)
+    _add_answers(server)
     return server
 
 
@@ -156,92 +144,63 @@ def _add_synchronization(server: SpaceLanguageServer) -> None:
         server.check_all_soon()
 
 
-def _add_queries(server: SpaceLanguageServer) -> None:
-    completion_options = types.CompletionOptions(trigger_characters=COMPLETION_CHARACTERS)
+Answer = Callable[[Document, Any, PositionEncoding], object]
 
-    @server.feature(types.TEXT_DOCUMENT_COMPLETION, completion_options)
-    def completion(parameters: types.CompletionParams) -> list[types.CompletionItem]:
-        document = server.document(parameters.text_document)
-        return completions.complete(document, parameters.position, server.encoding)
-
-    @server.feature(types.TEXT_DOCUMENT_HOVER)
-    def hover(parameters: types.HoverParams) -> types.Hover | None:
-        return hovers.hover(server.document(parameters.text_document), parameters.position, server.encoding)
-
-    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
-    def definition(parameters: types.DefinitionParams) -> list[types.Location]:
-        document = server.document(parameters.text_document)
-        return navigation.definitions(document, parameters.position, server.encoding)
-
-    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
-    def references(parameters: types.ReferenceParams) -> list[types.Location]:
-        return navigation.references(
-            server.document(parameters.text_document),
-            server.documents,
-            parameters.position,
-            server.encoding,
-            with_definition=parameters.context.include_declaration,
-        )
-
-    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
-    def highlights(parameters: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
-        document = server.document(parameters.text_document)
-        return navigation.highlights(document, parameters.position, server.encoding)
-
-    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-    def symbols(parameters: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-        return outline.document_symbols(server.document(parameters.text_document), server.encoding)
-
-    @server.feature(types.WORKSPACE_SYMBOL)
-    def workspace_symbols(parameters: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
-        return outline.workspace_symbols(server.documents, parameters.query, server.encoding)
+OPTIONS: Final[Mapping[str, object]] = {
+    types.TEXT_DOCUMENT_COMPLETION: types.CompletionOptions(trigger_characters=COMPLETION_CHARACTERS),
+    types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]),
+    types.TEXT_DOCUMENT_RENAME: types.RenameOptions(prepare_provider=True),
+    types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: types.SemanticTokensRegistrationOptions(presentation.LEGEND, full=True),
+}
+"""The options of features, which clients are told, by method."""
 
 
-def _add_edits(server: SpaceLanguageServer) -> None:
-    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
-    def format_document(parameters: types.DocumentFormattingParams) -> list[types.TextEdit]:
-        return formatting.formatting(server.document(parameters.text_document))
+def _answers(documents: Documents) -> dict[str, Answer]:
+    """Return the functions that answer requests about an open document, by method; `given` are the parameters."""
 
-    @server.feature(
-        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
-    )
-    def code_actions(parameters: types.CodeActionParams) -> list[types.CodeAction]:
-        document = server.document(parameters.text_document)
-        return problems.quick_fixes(document, parameters.range, server.encoding)
-
-    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
-    def prepare_rename(parameters: types.PrepareRenameParams) -> types.Range | None:
-        document = server.document(parameters.text_document)
+    def rename(document: Document, given: types.RenameParams, unit: PositionEncoding) -> types.WorkspaceEdit:
         try:
-            return navigation.renamed_range(document, parameters.position, server.encoding)
-        except navigation.RenameError:
-            return None
-
-    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
-    def rename(parameters: types.RenameParams) -> types.WorkspaceEdit:
-        document = server.document(parameters.text_document)
-        try:
-            return navigation.rename(
-                document, server.documents, parameters.position, parameters.new_name, server.encoding
-            )
+            return navigation.rename(document, documents, given.position, given.new_name, unit)
         except navigation.RenameError as error:
             raise JsonRpcInvalidParams(str(error)) from None
 
+    def renamed_range(document: Document, given: types.PrepareRenameParams, unit: PositionEncoding) -> object:
+        try:
+            return navigation.renamed_range(document, given.position, unit)
+        except navigation.RenameError:
+            return None
 
-def _add_decorations(server: SpaceLanguageServer) -> None:
-    @server.feature(
-        types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
-        types.SemanticTokensRegistrationOptions(legend=semantic_tokens.LEGEND, full=True),
-    )
-    def tokens(parameters: types.SemanticTokensParams) -> types.SemanticTokens:
-        document = server.document(parameters.text_document)
-        return types.SemanticTokens(semantic_tokens.semantic_tokens(document, server.encoding))
+    return {
+        types.TEXT_DOCUMENT_COMPLETION: lambda each, given, unit: completions.complete(each, given.position, unit),
+        types.TEXT_DOCUMENT_HOVER: lambda each, given, unit: hovers.hover(each, given.position, unit),
+        types.TEXT_DOCUMENT_DEFINITION: lambda each, given, unit: navigation.definitions(each, given.position, unit),
+        types.TEXT_DOCUMENT_REFERENCES: lambda each, given, unit: navigation.references(
+            each, documents, given.position, unit, with_definition=given.context.include_declaration
+        ),
+        types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: lambda each, given, unit: navigation.highlights(
+            each, given.position, unit
+        ),
+        types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: lambda each, _, unit: presentation.document_symbols(each, unit),
+        types.TEXT_DOCUMENT_FORMATTING: lambda each, _, __: presentation.formatting(each),
+        types.TEXT_DOCUMENT_CODE_ACTION: lambda each, given, unit: problems.quick_fixes(each, given.range, unit),
+        types.TEXT_DOCUMENT_PREPARE_RENAME: renamed_range,
+        types.TEXT_DOCUMENT_RENAME: rename,
+        types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: lambda each, _, unit: types.SemanticTokens(
+            presentation.semantic_tokens(each, unit)
+        ),
+        types.TEXT_DOCUMENT_FOLDING_RANGE: lambda each, _, __: presentation.folding_ranges(each),
+        types.TEXT_DOCUMENT_INLAY_HINT: lambda each, given, unit: hovers.inlay_hints(each, given.range, unit),
+    }
 
-    @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
-    def folding(parameters: types.FoldingRangeParams) -> list[types.FoldingRange]:
-        return outline.folding_ranges(server.document(parameters.text_document))
 
-    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
-    def hints(parameters: types.InlayHintParams) -> list[types.InlayHint]:
-        document = server.document(parameters.text_document)
-        return counts.inlay_hints(document, parameters.range, server.encoding)
+def _add_answers(server: SpaceLanguageServer) -> None:
+    for method, answer in _answers(server.documents).items():
+
+        def respond(parameters: Any, answer: Answer = answer) -> object:
+            return answer(server.document(parameters.text_document), parameters, server.encoding)
+
+        server.feature(method, OPTIONS.get(method))(respond)
+
+    @server.feature(types.WORKSPACE_SYMBOL)
+    def workspace_symbols(parameters: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
+        return presentation.workspace_symbols(server.documents, parameters.query, server.encoding)

@@ -12,8 +12,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.ir.trial import SortKey, Trial
 from spacelang.optimizers import _selection
-from spacelang.optimizers._brackets import Bracket, BracketPass, BracketPlan, BudgetPlan, FixedPlan
 from spacelang.optimizers._draws import MAX_REPEATED_DRAWS, RandomLeaves, UniqueConfigurations
+from spacelang.optimizers._fidelity import Bracket, BracketPass, BracketPlan, BudgetPlan, FixedPlan
 from spacelang.optimizers._selection import K, MemorySelector, SelectionProblem, Selector, SelectorCall, TrialMemory
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 

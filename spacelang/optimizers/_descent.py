@@ -15,7 +15,7 @@ from numpy.random import default_rng
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._draws import repeat_unfinished_leaves
-from spacelang.optimizers._idle_workers import SpeculativeRequests
+from spacelang.optimizers._scheduling import SpeculativeRequests
 from spacelang.optimizers._selection import SelectorCall
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 

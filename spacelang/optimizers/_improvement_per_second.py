@@ -16,8 +16,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Trial
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.value_codes import Array
+from spacelang.surrogates import one_thread
 from spacelang.surrogates.forest import Forest
-from spacelang.surrogates.limits import one_thread
 from spacelang.targets.mosaic import INACTIVE, StructuralTree
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class _Scoring:
     share: float
 
     def __call__(self, features: Array) -> Array:
-        from spacelang.surrogates.improvement import log_expected_improvement
+        from spacelang.surrogates.gaussian_process import log_expected_improvement
 
         mean, deviation = self.losses.posterior(_with_share(features, 0.0))
         improvement = log_expected_improvement(self.best, mean, deviation)

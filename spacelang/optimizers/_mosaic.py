@@ -159,7 +159,7 @@ class PlayoutCandidates:
 
 def order_by_improvement(best: float, mean: Array, deviation: Array) -> Array:
     """Return the indices of m candidates, (m,), by expected improvement of rewards over `best`, then by `mean`."""
-    from spacelang.surrogates.improvement import expected_improvement
+    from spacelang.surrogates.gaussian_process import expected_improvement
 
     # The function assumes minimization, so rewards are negated.
     return np.lexsort((-mean, -expected_improvement(-best, -mean, deviation)))

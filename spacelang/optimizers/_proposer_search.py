@@ -10,7 +10,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._draws import NoveltyTracker, UniqueConfigurations
-from spacelang.optimizers._idle_workers import lazy_request, run_requests
+from spacelang.optimizers._scheduling import lazy_request, run_requests
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default

@@ -16,11 +16,11 @@ from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, Sear
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._draws import RandomLeaves
-from spacelang.optimizers._idle_workers import lazy_request
+from spacelang.optimizers._scheduling import lazy_request
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates.limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
+from spacelang.surrogates import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 
 
@@ -180,7 +180,7 @@ class PromisingPipelines:
         order. `numbers` maps known pipelines, at least one, to the values to be minimized, in the order in which they
         became known. The running pipelines `pending` are assumed to have the median value.
         """
-        from spacelang.surrogates.improvement import log_expected_improvement
+        from spacelang.surrogates.gaussian_process import log_expected_improvement
 
         values = np.array([*numbers.values()])
         model = self._growing.model(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))

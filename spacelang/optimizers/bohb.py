@@ -17,15 +17,13 @@ from spacelang.ir.domain import Categorical, Ordinal, SimpleDomain
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._brackets import Bracket, brackets_for_grid
 from spacelang.optimizers._candidates import BracketRuns, make_plan
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._fidelity import divided_rungs, fidelity, rungs
+from spacelang.optimizers._fidelity import Bracket, brackets_for_grid, divided_rungs, fidelity, rungs
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory, observe_idle_workers
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
-from spacelang.surrogates.dimensions import Dimension
-from spacelang.surrogates.limits import density_trial_indices, one_thread
+from spacelang.surrogates import Dimension, density_trial_indices, one_thread
 
 if TYPE_CHECKING:
     from spacelang.surrogates.kernel_density import DensityPair

@@ -11,7 +11,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._draws import BATCH_SIZE, RandomLeaves
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._idle_workers import SpeculativeRequests
+from spacelang.optimizers._scheduling import SpeculativeRequests
 from spacelang.optimizers._selection import MemorySelector, SelectionProblem, Selector, SelectorCall, search
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline

@@ -10,9 +10,8 @@ from typing import ClassVar, Literal
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _candidates
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._brackets import brackets_for_grid
 from spacelang.optimizers._candidates import BracketRuns, Candidates, make_plan
-from spacelang.optimizers._fidelity import divided_rungs, rungs
+from spacelang.optimizers._fidelity import brackets_for_grid, divided_rungs, rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
 
@@ -28,8 +27,7 @@ class Hyperband:
     b: int = option(100, settings.B)
     eta: float = option(2.0, settings.ETA)
     rung_rule: Literal["grid", "exact"] = option(
-        "grid",
-        "the rows of each rung: from the grid that all optimizers share, or all rows divided by powers of eta",
+        "grid", "the rows of each rung: from the grid that all optimizers share, or all rows divided by powers of eta"
     )
     bracket_rule: Literal["ceil", "floor"] = option(
         "ceil", "how the sizes of brackets are rounded: as in the paper's algorithm, or as in its table of examples"

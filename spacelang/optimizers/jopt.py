@@ -15,15 +15,15 @@ from numpy.random import Generator
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
-from spacelang.minimizers._proposal_loop import latin_hypercube
+from spacelang.minimizers import latin_hypercube
 from spacelang.optimizers._admm.compiled_form import lower_for_admm
 from spacelang.optimizers._common_options import check_option
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._idle_workers import lazy_request, run_requests
+from spacelang.optimizers._scheduling import lazy_request, run_requests
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.surrogates.limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
+from spacelang.surrogates import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoints
 from spacelang.targets.blds import DiscrepancyTree
 
@@ -117,7 +117,7 @@ class _Run:
         count = len(self._points) + len(self._pending)
         if not self._values or count < self._options.initial:
             return self._design_point(count, rng)
-        from spacelang.surrogates.improvement import maximise_expected_improvement
+        from spacelang.surrogates.gaussian_process import maximise_expected_improvement
 
         numbers = np.array(self._values)
         pending = np.array([*self._pending.values()], float).reshape(-1, self._joint.variable_count)

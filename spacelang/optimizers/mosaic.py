@@ -16,8 +16,8 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _mosaic
 from spacelang.optimizers._common_options import check, check_option
 from spacelang.optimizers._draws import UniqueConfigurations
-from spacelang.optimizers._idle_workers import lazy_request, run_requests
 from spacelang.optimizers._mosaic import ExhaustedNode, Playout, PlayoutCandidates, Policy, SearchTree, Surrogate
+from spacelang.optimizers._scheduling import lazy_request, run_requests
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult

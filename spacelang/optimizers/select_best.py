@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.trial import Request
-from spacelang.optimizers._idle_workers import run_requests
+from spacelang.optimizers._scheduling import run_requests
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default

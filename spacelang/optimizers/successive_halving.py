@@ -9,9 +9,8 @@ from typing import ClassVar, Literal
 
 from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._brackets import Bracket
 from spacelang.optimizers._candidates import BracketRuns, Candidates, make_plan, pipeline_selector, search
-from spacelang.optimizers._fidelity import rungs
+from spacelang.optimizers._fidelity import Bracket, rungs
 from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.plugins import option
 

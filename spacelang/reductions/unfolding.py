@@ -5,16 +5,16 @@ next to each other are independent. Independent variables are never combined, an
 of parts is therefore about the number of states that conditions and constraints connect.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from spacelang.ir.domain import Domain, SimpleDomain, contains
 from spacelang.ir.expr import Compare, Expr, InactiveValue, Lookup, is_true
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
 from spacelang.ir.walk import activity_depths
-from spacelang.recursion import allow_nesting
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_cells import join_pieces
 from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, Table, eliminate
@@ -372,3 +372,16 @@ class _EliminatedNetwork:
         cases = [Case(None, domain, (self._unfolding.intern_free(node, domain), *parts)) for domain, parts in found]
         every = (*(Case(None, None, parts) for parts in inactive), *cases)
         return (self._unfolding.intern_fork(node.address, node, every),)
+
+
+FRAMES_PER_LEVEL: Final = 20
+"""The maximum number of nested calls that a function needs for one level of nested data."""
+HIGHEST_LIMIT: Final = 20_000
+"""The highest recursion limit: calls by way of C code take stack space, and a stack of 8 MB must hold all of them."""
+
+
+def allow_nesting(levels: int) -> None:
+    """Raise the recursion limit of the process, if necessary, so that functions can recurse through nested data."""
+    needed = min(1_000 + FRAMES_PER_LEVEL * levels, HIGHEST_LIMIT)
+    if needed > sys.getrecursionlimit():
+        sys.setrecursionlimit(needed)

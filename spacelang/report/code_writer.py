@@ -42,7 +42,8 @@ def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
     if needs_label_codes(pipeline):
         note = f"# The classes must be 0, 1, … for {codes_only}: encode other labels with a LabelEncoder.\n"
     elif writer.votes:
-        note = f"# A vote of one member encodes the labels, because {codes_only} takes only the classes 0, 1, ….\n"
+        names = " and ".join(sorted({type(vote.estimators[0][1]).__name__ for vote in writer.votes}))
+        note = f"# A vote of one member encodes the labels, because {names} does not accept them as they are.\n"
     copied = [f"{module_code(one_hot_probability_classifier)}\n"] if writer.hard_votes else []
     return "\n\n".join([writer.imports, *copied, f"{note}{name} = {text}"]) + "\n"
 
@@ -58,8 +59,8 @@ def fit_statement(
     if not reference.lower().endswith((".csv", ".csv.gz")):
         return None
     targets, others = (_quoted_columns(names) for names in (labels, (*labels, *reading.drop_columns)))
-    said = "".join(f", {option}={_quoted(value)}" for option, value in reading.non_default_text_file_options.items())
-    table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False{said})"
+    options = "".join(f", {option}={_quoted(value)}" for option, value in reading.non_default_text_file_options.items())
+    table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False{options})"
     return f"import pandas; {table}; {name}.fit(table.drop(columns={others}), table[{targets}])"
 
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.catalog.snapshot import BUNDLED
 from spacelang.ir.task import FunctionBound, parse_bound
+from spacelang.report.run_limits import limits_of
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
-from spacelang.runtime.budget import round_duration
 from spacelang.runtime.executors import EXECUTORS
-from spacelang.runtime.storage.data_reference import (
+from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, WEIGHTS_SETTING, stored_objective_names
+from spacelang.runtime.storage.records import RunState
+from spacelang.runtime.storage.stored_run import (
     TABLE_PREFIX,
     has_test_file,
     is_held_by_program,
@@ -19,11 +21,7 @@ from spacelang.runtime.storage.data_reference import (
     readable_test_file,
     stored_data_options,
 )
-from spacelang.runtime.storage.header import RELATIONS, SCORER_SETTING, SPLITS, WEIGHTS_SETTING
-from spacelang.runtime.storage.objective_names import stored_objective_names
-from spacelang.runtime.storage.records import RunState
-from spacelang.shell import shell_word
-from spacelang.text import unique_name
+from spacelang.text import shell_word, unique_name
 
 if TYPE_CHECKING:
     from spacelang.runtime.storage.header import RunHeader
@@ -34,8 +32,6 @@ PACKAGE: Final = "PACKAGE"  # Stands for a package that the user has to know and
 ADDRESS: Final = "ADDRESS"  # Stands for the address of a scheduler that the user has to know and to trust
 EXHAUSTED: Final = "exhausted"  # The ending of a session that had nothing left to try
 TABULATE: Final = "tabulate"  # The name of the optimizer in the stores of unfinished tables
-LIMITS: Final = ("time", "search_time", "trials")  # The options of a run that limit it
-TIMES: Final = 2  # The suggested budget is at least so many times what a finished run has used
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +72,9 @@ def resume_command(run: "StoredRun", budget: str = "", moved: str | None = None,
     test = ""
     if has_test_file(header) and readable_test_file(header) is None:
         test = f" --test {shell_word(stored_data_options(header).test_file or FILE)}"
-    is_used_up = run.state is RunState.FINISHED and header.optimizer != TABULATE
-    more = f" {budget or _doubled_budget(run)}" if is_used_up else ""
+    limits = limits_of(run)
+    is_used_up = run.state is RunState.FINISHED or limits.are_used_up_by(run)
+    more = f" {budget or limits.doubled(run)}" if is_used_up and header.optimizer != TABULATE else ""
     trust = f"{allow_options(header, trusted)}{_executor_option(header)}"
     return f"spacelang resume {shell_word(str(run.path))}{data}{test}{trust}{more}{output}"
 
@@ -159,21 +156,6 @@ def is_exhausted(run: "StoredRun") -> bool:
     """Return True if the run has tried its whole space."""
     sessions = run.sessions
     return bool(sessions) and sessions[-1].ending == EXHAUSTED and run.header.optimizer != TABULATE
-
-
-def _doubled_budget(run: "StoredRun") -> str:
-    """Return the options for at least twice the limits that a finished run has used up."""
-    budget, sessions, given = run.header.budget, run.sessions, run.header.asked or {}
-    used_up = []
-    if budget.trials is not None and run.count >= budget.trials:
-        used_up.append(f"--trials {TIMES * max(budget.trials, run.count)}")
-    workers = (sessions[0].workers if sessions else None) or 1
-    seconds = (budget.seconds or 0.0) / workers
-    if not used_up or (budget.seconds is not None and run.seconds >= seconds):
-        time = round_duration(TIMES * max(run.seconds, seconds))
-        flags = [flag for name in LIMITS if (flag := name.replace("_", "-")) in given and name != "trials"]
-        used_up += [f"--{flag} {time}" for flag in flags or ["time"]]
-    return " ".join(used_up)
 
 
 def _is_function_bound(bound: str) -> bool:

@@ -329,8 +329,8 @@ class PipelineCode(PipelineWalk):
         if not others:
             return found
         items = ", ".join(f"{self.writer.one_line(each)}: {expression_source(code)}" for each, code in others.items())
-        told = expression_source(found)
-        return NameNode(f"{{{items}}}.get({told}, {told})")
+        source = expression_source(found)
+        return NameNode(f"{{{items}}}.get({source}, {source})")
 
     def replacement(self, operator: ir.Operator, node: ir.Hyperparameter, value: Value) -> Code | None:
         """Return the replacement of a value that the library does not take as it is; None if it needs none."""
@@ -361,9 +361,9 @@ def _random_state(found: type) -> Code:
 
 def _argument_if_active(name: str, value: Code, key: str, usual: Code | None) -> Code:
     """Return code that passes a keyword argument if its key is in the configuration, else `usual` if there is one."""
-    said = expression_source(DictNode(((name, value),)))
+    argument = expression_source(DictNode(((name, value),)))
     other = expression_source(DictNode(() if usual is None else ((name, usual),)))
-    return NameNode(f"**({said} if {literal_source(key)} in {GIVEN} else {other})")
+    return NameNode(f"**({argument} if {literal_source(key)} in {GIVEN} else {other})")
 
 
 def _configuration_item(key: str) -> Code:

@@ -84,7 +84,7 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     does.
     """
     data = objective.dataset
-    said = "".join(f"# {make_visible(line)}\n" for line in provenance)
+    comments = "".join(f"# {make_visible(line)}\n" for line in provenance)
     names = data.target_columns
     facts: dict[str, object] = {"LABEL": [*names] if len(names) > 1 else names[0], "SEED": objective.random_state}
     take = TAKE_SPARSE
@@ -99,7 +99,7 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
     number = "int" if data.kind == "classification" else "float"
     labels = "numpy.asarray([*labels])" if data.classes else f"numpy.asarray(labels, dtype={number})"
     parts = (constants, BUILD_CLONE, take, FIT.format(labels=labels))
-    return f"{HEAD}\n{said}\n{IMPORTS}{pipeline_source(pipeline)}\n" + "\n".join(parts)
+    return f"{HEAD}\n{comments}\n{IMPORTS}{pipeline_source(pipeline)}\n" + "\n".join(parts)
 
 
 AS_CODE = "write the pipeline as Python code, to a file that ends in `.py`"

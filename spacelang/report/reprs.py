@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.ir.chain_constraints import merge_constraints
-from spacelang.ir.chains import spell_decision_name, with_each_use_once
+from spacelang.ir.chains import merge_constraints, spell_decision_name, with_each_use_once
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.range_bounds import describe_with_bounds, range_bounds
@@ -25,7 +24,7 @@ from spacelang.ir.space import (
     subtree,
 )
 from spacelang.ir.tuple_parameters import TupleDescription, children_with_tuples
-from spacelang.report.front_lines import front_lines, front_rows
+from spacelang.report.pipeline_lines import front_lines, front_rows
 from spacelang.serialization.syntax_nodes import expression_speller, show_expression, with_spelled_names
 from spacelang.text import pad_columns
 
@@ -63,7 +62,7 @@ def result_text(outcome: "Outcome", metric: LossName, rows: Sequence[Row]) -> st
     values = [] if best is None else sorted(best.trial.request.configuration.items())
     table = [(make_visible(key), make_visible(literal(value))) for key, value in values]
     return "\n".join(
-        (f"Result: {head}", *_table(table, most=len(table)), *(_cut(f"  {name}: {said}") for name, said in rows))
+        (f"Result: {head}", *_table(table, most=len(table)), *(_cut(f"  {name}: {value}") for name, value in rows))
     )
 
 
@@ -73,7 +72,7 @@ def front_text(
     """Return the lines about the result of several objectives: the front, and the `rows` about the search."""
     lines = (line for line in front_lines(front, names, order) if line)
     shown = [_cut(make_visible(line)) for line in lines]
-    return "\n".join((f"Result: {shown[0].strip()}", *shown[1:], *(_cut(f"  {name}: {said}") for name, said in rows)))
+    return "\n".join((f"Result: {shown[0].strip()}", *shown[1:], *(_cut(f"  {name}: {value}") for name, value in rows)))
 
 
 def result_rows(
@@ -141,7 +140,7 @@ def _number(number: int) -> str:
 
 
 def _table(rows: Sequence[Row], most: int = MAX_LINES) -> Iterator[str]:
-    yield from (_cut(f"  {name}  {said}") for name, said in pad_columns(rows[:most]))
+    yield from (_cut(f"  {name}  {value}") for name, value in pad_columns(rows[:most]))
     if len(rows) > most:
         yield f"  and {len(rows) - most} more"
 
@@ -198,7 +197,7 @@ def front_html(
     cells = "".join(_table_row(each) for each in trials)
     heading = "".join(f"<th>{_safe(each)}</th>" for each in head)
     table = f"<table><tr>{heading}</tr>{cells}</table>" if trials else ""
-    facts = "".join(f"<br>{_safe(f'{name}: {said}')}" for name, said in rows)
+    facts = "".join(f"<br>{_safe(f'{name}: {value}')}" for name, value in rows)
     return f"<div>{_safe(headline)}{table}{_safe(more)}{facts}</div>"
 
 
@@ -227,10 +226,10 @@ def curve_svg(
     steps.append(place(end, scores[-1]))
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in steps)
     first, last = scores[0], scores[-1]
-    said = _safe(f"the {metric.score_name} of the incumbent goes from {first:.5g} to {last:.5g} in {end:.3g} s")
+    description = _safe(f"the {metric.score_name} of the incumbent goes from {first:.5g} to {last:.5g} in {end:.3g} s")
     start_height, end_height = (12, height - 2) if first > last else (height - 2, 12)
     return (
-        f'<svg width="{width}" height="{height}" role="img" aria-label="{said}" style="display:block">'
+        f'<svg width="{width}" height="{height}" role="img" aria-label="{description}" style="display:block">'
         f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
         f'<text x="5" y="{start_height}" font-size="11" fill="currentColor">{first:.4g}</text>'
         f'<text x="{width - 5}" y="{end_height}" font-size="11" fill="currentColor" text-anchor="end">'
@@ -263,8 +262,8 @@ def _node_html(node: Node | TupleDescription, domains: Mapping[str, str]) -> lis
 
 def _leaf_html(name: str, domain: str, node: Hyperparameter | TupleDescription) -> str:
     active = "" if node.condition is None else f" when {show_expression(node.condition)}"
-    said = f"{domain} = {literal(node.default)}{active}"
-    return f"{_safe(spell_parameter_name(name))} : <code>{_safe(said)}</code>"
+    text = f"{domain} = {literal(node.default)}{active}"
+    return f"{_safe(spell_parameter_name(name))} : <code>{_safe(text)}</code>"
 
 
 def _branch_html(branch: Branch, domains: Mapping[str, str], *, is_default: bool) -> str:

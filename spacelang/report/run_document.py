@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.trial import Measurement
 from spacelang.ir.validation import describe_validation
-from spacelang.report.effort import effort_by_learner, effort_by_part
-from spacelang.report.front_lines import front_document
-from spacelang.report.run_facts import RunFacts
+from spacelang.report.pipeline_lines import front_document
+from spacelang.report.run_facts import RunFacts, effort_by_learner, effort_by_part
 from spacelang.report.trial_results import (
     count_failures_by_reason,
     count_failures_by_status,
     score_document,
     sum_by_reason,
 )
-from spacelang.runtime.history import Outcome, TrialRecord
-from spacelang.runtime.pareto import pareto_front
+from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.runtime.storage.trial_columns import finite_or_none
 
 if TYPE_CHECKING:

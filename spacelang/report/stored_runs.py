@@ -17,10 +17,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_name import LossName
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Status
-from spacelang.report.front_lines import front_document, front_lines
-from spacelang.report.held_out_interval import summarize_held_out_rows
 from spacelang.report.next_steps import allowed_packages, next_steps
-from spacelang.report.pipeline_lines import pipeline_lines
+from spacelang.report.pipeline_lines import front_document, front_lines, pipeline_lines
 from spacelang.report.trial_results import (
     describe_constraints,
     describe_counts,
@@ -29,11 +27,11 @@ from spacelang.report.trial_results import (
     most_frequent,
     score_document,
     sum_by_reason,
+    summarize_held_out_rows,
     value_text,
 )
-from spacelang.runtime.pareto import pareto_front
-from spacelang.runtime.storage.header import OBJECTIVES_SETTING
-from spacelang.runtime.storage.objective_names import stored_objective_names
+from spacelang.runtime.history import pareto_front
+from spacelang.runtime.storage.header import OBJECTIVES_SETTING, stored_objective_names
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.runtime.storage.trial_columns import trial_document
 from spacelang.serialization.json_documents import decision_keys
@@ -169,7 +167,7 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     if names := stored_objective_names(header):
         yield "objectives", f"minimize {', '.join(each.formula for each in names)}"
     yield from (("subject to", each) for each in header.bounds)
-    yield from ((name, said) for name, said in header.settings.items() if name != OBJECTIVES_SETTING)
+    yield from ((name, value) for name, value in header.settings.items() if name != OBJECTIVES_SETTING)
     if header.initial:
         yield "started from", count_with_noun(len(header.initial), "given configuration")
     seconds, trials = header.budget.seconds, header.budget.trials
@@ -181,7 +179,7 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     yield "trials", f"{_trials(run, found)} in {found.seconds:.1f} s"
     if sessions := run.sessions:
         of = "" if len(sessions) == 1 else f", {len(sessions)} sessions"
-        versions = ", ".join(f"{name} {said}" for name, said in sessions[-1].versions.items())
+        versions = ", ".join(f"{name} {version}" for name, version in sessions[-1].versions.items())
         yield "started", f"{found.started}{of}, with {versions}"
 
 
@@ -267,8 +265,8 @@ def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[
 
 def describe_alternatives(configuration: Configuration, decisions: "Sequence[str]") -> str:
     """Return the chosen alternatives except `none` as text; all values if the keys `decisions` are empty."""
-    said = ((key, configuration[key]) for key in decisions or configuration if key in configuration)
-    return ", ".join(f"{key}={value_text(value)}" for key, value in said if value != "none")
+    values = ((key, configuration[key]) for key in decisions or configuration if key in configuration)
+    return ", ".join(f"{key}={value_text(value)}" for key, value in values if value != "none")
 
 
 def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:

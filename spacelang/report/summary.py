@@ -11,11 +11,16 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Measurement, sort_key
 from spacelang.ir.validation import describe_validation_rows
-from spacelang.report.effort import describe_learner_seconds, describe_parts, effort_by_learner, effort_by_part
-from spacelang.report.final_work_result import NO_FINAL_WORK, FinalWorkResult
-from spacelang.report.front_lines import front_lines
-from spacelang.report.pipeline_lines import pipeline_lines
-from spacelang.report.run_facts import RunFacts
+from spacelang.report.pipeline_lines import front_lines, pipeline_lines
+from spacelang.report.run_facts import (
+    NO_FINAL_WORK,
+    FinalWorkResult,
+    RunFacts,
+    describe_learner_seconds,
+    describe_parts,
+    effort_by_learner,
+    effort_by_part,
+)
 from spacelang.report.search_coverage import ENDINGS
 from spacelang.report.trial_results import (
     count_failures_by_reason,
@@ -27,8 +32,7 @@ from spacelang.report.trial_results import (
     format_value,
     most_frequent,
 )
-from spacelang.runtime.history import Outcome, TrialRecord
-from spacelang.runtime.pareto import pareto_front
+from spacelang.runtime.history import Outcome, TrialRecord, pareto_front
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:

@@ -1,7 +1,12 @@
-"""The protocol for listeners of a run, one that does nothing, and a base class of objects with a method `close`."""
+"""Listeners of a run: their protocol, a silent one, callbacks of the user, and log messages of `spacelang.run`."""
 
-from typing import Protocol, Self
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol, Self, TypeAlias
 
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.loss_name import LossName
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
 
@@ -32,6 +37,25 @@ class SilentListener:
         """Do nothing."""
 
 
+class ForwardingListener:
+    """A listener that notifies another one; `earlier_trials` is the number of trials that earlier sessions had."""
+
+    def __init__(self, listener: Listener, earlier_trials: int) -> None:
+        self._listener, self._earlier_trials = listener, earlier_trials
+
+    def started(self, budget: Budget) -> None:
+        """Pass the event on."""
+        self._listener.started(budget)
+
+    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+        """Pass the event on."""
+        self._listener.trial(record, best)
+
+    def finished(self, outcome: Outcome) -> None:
+        """Pass the event on."""
+        self._listener.finished(outcome)
+
+
 class Closeable:
     """A context manager that calls `close` at the end of the `with` block."""
 
@@ -45,3 +69,158 @@ class Closeable:
     def __exit__(self, *_: object) -> None:
         """Close the object."""
         self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedTrial:
+    """A finished trial of a search, as callbacks get it.
+
+    `record` is the record of the trial, and `best` that of the best trial so far, which may be the same.
+    """
+
+    record: TrialRecord
+    best: TrialRecord
+
+    @property
+    def number(self) -> int:
+        """The number of the trial, from 1, as in `Result.trials`."""
+        return self.record.index
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration that was evaluated."""
+        return self.record.trial.request.configuration
+
+    @property
+    def fidelity(self) -> int | None:
+        """The number of training rows, or the fidelity of an objective; None for all rows."""
+        return self.record.trial.request.fidelity
+
+    @property
+    def status(self) -> str:
+        """The word `success`, or how the trial failed."""
+        return self.record.trial.status.value
+
+    @property
+    def reason(self) -> str:
+        """The reason why the trial failed; empty if it succeeded."""
+        return self.record.trial.reason
+
+    @property
+    def loss(self) -> float | None:
+        """The loss; None if the trial failed."""
+        return self.record.trial.loss
+
+    @property
+    def best_loss(self) -> float | None:
+        """The loss of the best trial so far; None if none has succeeded."""
+        return self.best.trial.loss
+
+    @property
+    def is_best(self) -> bool:
+        """True if this trial is the best so far."""
+        return self.record.index == self.best.index and self.loss is not None
+
+    @property
+    def cost(self) -> float:
+        """The seconds of work."""
+        return self.record.trial.cost
+
+    @property
+    def finished(self) -> float:
+        """The time when the trial finished, in seconds of the run."""
+        return self.record.finished
+
+
+Callback: TypeAlias = Callable[[FinishedTrial], object]
+"""A function of a finished trial; the run stops if it returns True."""
+
+
+class CallbackStopError(Exception):
+    """A callback has stopped the run; `error` is what it raised, or None if it returned True."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__("a callback has stopped the run")
+        self.error = error
+
+
+class CallbackListener(ForwardingListener):
+    """A listener that notifies another one, and then calls callbacks with trials that earlier sessions did not have.
+
+    It raises CallbackStopError after the first trial for which a callback returns True or raises, and calls none
+    afterwards.
+    """
+
+    def __init__(self, listener: Listener, callbacks: Iterable[Callback], earlier_trials: int) -> None:
+        super().__init__(listener, earlier_trials)
+        self._callbacks = (*callbacks,)
+
+    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+        """Pass the event on, and call the callbacks if the trial is new; raise CallbackStopError to stop the run."""
+        super().trial(record, best)
+        if record.index <= self._earlier_trials:
+            return
+        stops, finished = False, FinishedTrial(record, best)
+        for callback in self._callbacks:
+            try:
+                stops = callback(finished) is True or stops
+            except Exception as error:
+                error.add_note(f"raised by a callback after trial {record.index}, which ended the run")
+                self._callbacks = ()
+                raise CallbackStopError(error) from error
+        if stops:
+            self._callbacks = ()
+            raise CallbackStopError
+
+
+LOGGER = logging.getLogger("spacelang.run")
+"""Starts, ends, improvements and failed trials are logged at the level INFO, other trials at DEBUG."""
+logging.getLogger("spacelang").addHandler(logging.NullHandler())  # a program that configures no logging sees nothing
+
+
+class LoggingListener(ForwardingListener):
+    """A listener that logs events, and notifies another listener of them.
+
+    `title` describes the run. Trials of earlier sessions are not logged again; `earlier_trials` is their number.
+    """
+
+    def __init__(self, listener: Listener, title: str, metric: LossName, earlier_trials: int) -> None:
+        super().__init__(listener, earlier_trials)
+        self._title, self._metric = title, metric
+
+    def started(self, budget: Budget) -> None:
+        """Log the start of a session."""
+        seconds, trials = budget.smaller_seconds_limit, budget.trials
+        limits = [*([] if seconds is None else [f"{seconds:g} s"]), *([] if trials is None else [f"{trials} trials"])]
+        resumed = f", resumed after {self._earlier_trials} trials" if self._earlier_trials else ""
+        LOGGER.info("%s: started%s; limit: %s", self._title, resumed, " and ".join(limits) or "none")
+        super().started(budget)
+
+    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
+        """Log a finished trial."""
+        if record.index > self._earlier_trials:
+            self._log(record, best)
+        super().trial(record, best)
+
+    def finished(self, outcome: Outcome) -> None:
+        """Log the end of the session."""
+        ended, best = (outcome.ended.value, len(outcome.records), outcome.failed), outcome.best
+        LOGGER.info(
+            "%s: ended (%s) after %d trials, %d of them failed; best: %s", self._title, *ended, self._text(best)
+        )
+        super().finished(outcome)
+
+    def _log(self, record: TrialRecord, best: TrialRecord) -> None:
+        trial = record.trial
+        if trial.loss is None:
+            LOGGER.info("%s: trial %d failed (%s): %s", self._title, record.index, trial.status.value, trial.reason)
+            return
+        is_best = record.index == best.index
+        level, mark = (logging.INFO, "the best so far") if is_best else (logging.DEBUG, "done")
+        given = (self._title, record.index, mark, self._text(record), trial.cost)
+        LOGGER.log(level, "%s: trial %d is %s: %s in %.3g s", *given)
+
+    def _text(self, record: TrialRecord | None) -> str:
+        if record is None or record.trial.loss is None:
+            return "none"
+        return self._metric.describe(record.trial.loss)

@@ -10,7 +10,6 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar
 from spacelang.ir.search_protocol import Ask, Search, SearchEvent, StalledSearchError
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.callbacks import CallbackStopError
 from spacelang.runtime.errors import DifferentSearchError
 from spacelang.runtime.executors import Executor, FinishedJob, Job, UnreportedResultError
 from spacelang.runtime.history import (
@@ -23,7 +22,7 @@ from spacelang.runtime.history import (
     TrialRecord,
     TrialStorage,
 )
-from spacelang.runtime.listeners import Listener, SilentListener
+from spacelang.runtime.listeners import CallbackStopError, Listener, SilentListener
 from spacelang.runtime.request_queue import CommittedRequest, LazyRequestRegistry, PrefixKeyFunction, RequestQueue
 from spacelang.runtime.run_deadline import RunDeadline
 

@@ -14,9 +14,9 @@ from spacelang.runtime.request_queue import PrefixKeyFunction
 from spacelang.runtime.storage.header import DataFacts
 
 if TYPE_CHECKING:
-    from spacelang.runtime.final_work_costs import WorkSizes
     from spacelang.runtime.kept_models import ModelFolder
     from spacelang.runtime.pipelines import PipelineInput
+    from spacelang.runtime.run_deadline import WorkSizes
     from spacelang.runtime.scoring.metric import Metric
     from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
 

@@ -9,22 +9,20 @@ from numpy.random import Generator
 from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.prior import Prior
 from spacelang.ir.space import Constraint, Hyperparameter
-from spacelang.sampling.box_region import MIN_ACCEPTED, PILOT_DRAWS
 from spacelang.sampling.draw_tests import ENOUGH_KEPT, FIRST_DRAWS, MEASURED_DRAWS, DrawTest, MeasuredShare
 from spacelang.sampling.independent_sampling import CellSampler
 from spacelang.sampling.joint_regions import JointRegions
 from spacelang.sampling.ordered import OrderedSampler
 from spacelang.sampling.prior_draws import prior_of, probability_by_prior
+from spacelang.sampling.regions import MIN_ACCEPTED, PILOT_DRAWS
 from spacelang.sampling.summed import SummedSampler
 from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
 from spacelang.sampling.weighted import JointWeightedSampler
-from spacelang.solver.counted_ranges import exactly_drawn_ranges
 from spacelang.solver.domain_cells import probability_of_cell
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import MAX_ATTEMPTS, MAX_TESTED_ATTEMPTS, Network, SamplingFailedError
 from spacelang.solver.ordered_relations import OrderedRelations
-from spacelang.solver.range_equations import simplex_remedy
-from spacelang.solver.summed_ranges import SummedRanges
+from spacelang.solver.summed_ranges import SummedRanges, exactly_drawn_ranges, simplex_remedy
 
 POINT_WEIGHT: Final = 1e-30
 """The weight of a single point of a range.

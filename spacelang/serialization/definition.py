@@ -248,8 +248,8 @@ def to_json(space: Space) -> JsonObject:
             # The definition contains the text of the constraint, so all of its lines are recorded.
             context.record_lines(constraint.span, constraint.span.line + _constraint_text(constraint).count("\n"))
     document = _DEFINITION.write(space, context)
-    told = {file: {str(line): here[line] for line in sorted(here)} for file, here in sorted(context.lines.items())}
-    return {**document, "lines": told} if told else document
+    lines = {file: {str(line): here[line] for line in sorted(here)} for file, here in sorted(context.lines.items())}
+    return {**document, "lines": lines} if lines else document
 
 
 def _main_file(space: Space) -> str:
@@ -295,12 +295,12 @@ def _constraint_text(constraint: Constraint) -> str:
 def _constraint(kind: str, about: str) -> ObjectCodec[Constraint]:
     def make(parts: codec.Parts, path: str, context: ReadingContext) -> Constraint:
         context.paths.expressions.append((f"{path}.{kind}", parts["expression"]))
-        span = context.span(parts["said"])
+        span = context.span(parts["source_text"])
         return Constraint(replace(parts["expression"], span=span), kind == "forbid", span, parts["bound"])
 
     keys = (
         ObjectKey(kind, EXPRESSION, part="expression"),
-        ObjectKey("text", codec.TEXT, "The source text of the constraint.", "", "said"),
+        ObjectKey("text", codec.TEXT, "The source text of the constraint.", "", "source_text"),
         ObjectKey(
             "bound",
             codec.one_of_words("lower", "upper"),
@@ -308,7 +308,7 @@ def _constraint(kind: str, about: str) -> ObjectCodec[Constraint]:
             "",
         ),
     )
-    return ObjectCodec(about, keys, make, lambda constraint: {"said": _constraint_text(constraint)}, has_span=True)
+    return ObjectCodec(about, keys, make, lambda each: {"source_text": _constraint_text(each)}, has_span=True)
 
 
 _CONSTRAINT: Final[JsonCodec[Constraint]] = NamedCodec(

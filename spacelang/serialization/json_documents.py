@@ -337,16 +337,16 @@ class ReadingContext:
                 raise DefinitionError(f"{path}.line", problem, remedy)
         return ReadingContext((file, number), self.sources, self.known_lines, self.paths)
 
-    def span(self, said: str = "") -> Span:
-        """Return the span of `said` in the current line, or of the whole line; NO_SPAN if the line is unknown."""
+    def span(self, text: str = "") -> Span:
+        """Return the span of `text` in the current line, or of the whole line; NO_SPAN if the line is unknown."""
         if self.position not in self.known_lines:
             return NO_SPAN
         source = self.sources[self.position[0]]
         start = source.line_starts[self.position[1] - 1]
-        found, whole = source.text.find(said, start), source.line(self.position[1])
-        if not said or not start <= found < start + len(whole):
-            found, said = start + len(whole) - len(whole.lstrip()), whole.strip()
-        return Span(source, found, found + len(said))
+        found, whole = source.text.find(text, start), source.line(self.position[1])
+        if not text or not start <= found < start + len(whole):
+            found, text = start + len(whole) - len(whole.lstrip()), whole.strip()
+        return Span(source, found, found + len(text))
 
 
 def read_source_lines(value: object, path: str) -> tuple[dict[str, Source], frozenset[FileLine]]:
@@ -354,13 +354,13 @@ def read_source_lines(value: object, path: str) -> tuple[dict[str, Source], froz
     files: dict[str, dict[int, str]] = {}
     for file, written in expect_object(value, path).items():
         here = files[file] = {}
-        for number, said in expect_object(written, f"{path}.{file}").items():
+        for number, line in expect_object(written, f"{path}.{file}").items():
             at = f"{path}.{file}.{number}"
             is_number = number.isascii() and number.isdigit() and len(number) < len(str(MAX_LINES * 10))
-            told = expect_string(said, at)
-            if "\n" in told:
+            text = expect_string(line, at)
+            if "\n" in text:
                 raise DefinitionError(at, "is more than one line")
-            here[expect_line_number(int(number) if is_number else number, at)] = told
+            here[expect_line_number(int(number) if is_number else number, at)] = text
     if sum(max(here, default=0) for here in files.values()) > MAX_LINES:
         raise DefinitionError(path, f"has more than {MAX_LINES:,} lines")
     sources = {

@@ -10,8 +10,7 @@ from itertools import groupby, permutations
 from typing import Final, Literal, TypeAlias
 
 from spacelang.ir import space as ir
-from spacelang.ir.chain_constraints import merge_bounds, merge_constraints
-from spacelang.ir.chains import are_uses_alike
+from spacelang.ir.chains import are_uses_alike, merge_bounds, merge_constraints
 from spacelang.ir.domain import is_bare_word
 from spacelang.ir.expr import BranchTest, Expr
 from spacelang.ir.prior import Prior
@@ -26,10 +25,17 @@ from spacelang.ir.tuple_parameters import (
 )
 from spacelang.ir.validation import WordOption, kind_and_number, options_of
 from spacelang.ir.walk import PIPELINE_GROUP, group_name_per_step, is_sequence, join_address, operator_address
-from spacelang.serialization.syntax_nodes import ExpressionNames, domain_node
-from spacelang.syntax import ast, synthetic_nodes
+from spacelang.serialization.syntax_nodes import (
+    ExpressionNames,
+    domain_node,
+    make_choice_test,
+    make_dotted_name,
+    make_fixed_parameter,
+    make_value,
+    make_word,
+)
+from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import structure_title
-from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value, make_word
 from spacelang.text import NO_SPAN, format_number, unique_name
 
 DEFAULT_CATALOGUE: Final = "sklearn"  # The catalogue whose operators need no prefix and no `use` line
@@ -325,7 +331,7 @@ class _SpaceWriter:
             for child in children_with_tuples(operator)
         ]
         for name, fixed in operator.fixed:
-            members.append(synthetic_nodes.make_fixed_parameter(name, self._fixed(fixed, join_address(base, name))))
+            members.append(make_fixed_parameter(name, self._fixed(fixed, join_address(base, name))))
         for computed in operator.computed:
             around = computed.address.removesuffix(f".{computed.name}")
             written = self._expression_in(

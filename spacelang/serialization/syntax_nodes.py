@@ -1,6 +1,6 @@
 """Convert values, domains, addresses and expressions of a space to nodes of the syntax tree."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias, assert_never
@@ -22,11 +22,10 @@ from spacelang.ir.domain import (
     quoted,
 )
 from spacelang.ir.space import Choice, ComputedParameter, Hyperparameter, Space, TupleParameter, length_name
-from spacelang.ir.value import are_same
+from spacelang.ir.value import Value, are_same
 from spacelang.ir.walk import rebuild_tree
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_expression, spell_reference
-from spacelang.syntax.synthetic_nodes import make_choice_test, make_value, make_word
 from spacelang.text import NO_SPAN
 
 Path: TypeAlias = tuple[ast.Word, ...]
@@ -319,3 +318,45 @@ def _logical(expression: expr.Or | expr.And | expr.Not) -> tuple[str, int]:
 
 def _set(items: tuple[str, ...]) -> str:
     return "{" + ", ".join(items) + "}"
+
+
+def make_word(text: str) -> ast.Word:
+    """Return a single name. If it is not a plain word, it is marked as written in backticks."""
+    return ast.Word(text, NO_SPAN, ticked=not is_bare_word(text))
+
+
+def make_dotted_name(text: str) -> ast.DottedName:
+    """Return a dotted name from its text."""
+    return ast.DottedName(tuple(map(make_word, text.split("."))), NO_SPAN)
+
+
+def make_value(given: Value) -> ast.Number | ast.Text | ast.NamedConstant | ast.Tuple | ast.DottedName:
+    """Return a value as a tree node. A string that is a plain word is written without quotes."""
+    match given:
+        case None | bool():
+            return ast.NamedConstant(given, NO_SPAN)
+        case int() | float():
+            return ast.Number(given, NO_SPAN)
+        case str():
+            return make_dotted_name(given) if is_bare_word(given) else ast.Text(given, NO_SPAN)
+        case tuple():
+            return ast.Tuple(tuple(map(make_value, given)), NO_SPAN)
+        case _:
+            assert_never(given)
+
+
+def make_fixed_parameter(name: str, written: ast.Value) -> ast.FixedParameter:
+    """Return a parameter that is fixed to a value; a word such as `n_features` is put in quotes."""
+    if isinstance(written, ast.DottedName) and written.text in DATA_SIZE_NAMES:
+        written = ast.Text(written.text, NO_SPAN)
+    return ast.FixedParameter(make_word(name), written, NO_SPAN)
+
+
+def make_choice_test(decision: ast.DottedName, alternatives: Sequence[str]) -> ast.Expression:
+    """Return the expression that a decision chooses one of the alternatives. It is `false` if there are none."""
+    if not alternatives:
+        return ast.NamedConstant(value=False, span=NO_SPAN)
+    if len(alternatives) == 1:
+        (only,) = alternatives
+        return ast.IsTest(decision, None if only == "none" else ast.DottedName((make_word(only),), NO_SPAN), NO_SPAN)
+    return ast.Membership(decision, tuple(make_value(None if a == "none" else a) for a in alternatives), NO_SPAN)

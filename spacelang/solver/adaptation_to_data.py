@@ -1,4 +1,4 @@
-"""Configurations of an unbound space, or of a space for other data, as members of a space that is bound to its data."""
+"""Configurations as users and other spaces write them, as members of a space that may be bound to its data."""
 
 from collections.abc import Iterable
 
@@ -7,6 +7,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import contains
 from spacelang.ir.membership import ExclusionReason, member_or_exclusion
 from spacelang.ir.space import TUPLE_NAME, Choice, Context, Space, Variable, element_name, length_name
+from spacelang.ir.value import Value
 from spacelang.solver.counting import Structures
 from spacelang.solver.nearest_configuration import KeyChange, nearest_member
 
@@ -39,28 +40,49 @@ def keys_without_meaning(space: Space, configuration: Configuration) -> tuple[st
         if each.address not in space.variables
         and all(configuration.view.get(keys[address]) == branch for address, branch in each.owners)
     }
+    lost |= {whole for key in lost if isinstance(configuration.view.get(whole := tuple_key(key)), tuple)}
     return tuple(sorted(lost & _inactive_keys(space, configuration)))
+
+
+def tuple_key(key: str) -> str:
+    """Return the key of the tuple of which a key is the length or an element; otherwise the key itself.
+
+    >>> tuple_key("mlp.layers.length"), tuple_key("mlp.layers[2]"), tuple_key("mlp.alpha")
+    ('mlp.layers', 'mlp.layers', 'mlp.alpha')
+    """
+    whole, bracket, _ = key.rpartition("[")
+    return whole if bracket else key.removesuffix(length_name(""))
 
 
 def with_tuple_members(space: Space, configuration: Configuration) -> Configuration:
     """Return a configuration with the length and elements of each tuple that it has as a plain value.
 
-    An earlier space may have had a set of tuples where this one has `tuple[…] of …`.
+    >>> import spacelang as sl
+    >>> space = sl.parse("stage mlp = MLPClassifier { hidden_layer_sizes : tuple[1, 3] of int[16, 512] = (100,) }")
+    >>> with_tuple_members(space.checked, sl.Configuration({"mlp.hidden_layer_sizes": (64, 32)})).to_dict()
+    {'mlp.hidden_layer_sizes.length': 2, 'mlp.hidden_layer_sizes[1]': 64, 'mlp.hidden_layer_sizes[2]': 32}
+
+    A configuration that also has one of these keys is left as it is.
     """
     values = dict(configuration.items())
     for parameter in {each.address: each for each in space.tuples.values()}.values():
         length = space.variables.get(parameter.length)
         if length is None or not _is_reached(space, length, configuration):
             continue
-        whole = length.key.removesuffix(length_name(""))
+        whole = tuple_key(length.key)
         value = values.get(whole)
         choice = None if parameter.choice is None else space.variables[parameter.choice].hyperparameter
         if not isinstance(value, tuple) or (choice is not None and contains(choice.domain, value)):
             continue
+        elements = value[: len(parameter.elements)]  # more of them are excluded by their number
+        members: dict[str, Value] = {element_name(whole, place): each for place, each in enumerate(elements, start=1)}
+        members[length.key] = len(value)
+        if members.keys() & values.keys():
+            continue
         del values[whole]
-        values |= {} if choice is None else {whole: TUPLE_NAME}
-        values[length.key] = len(value)
-        values |= {element_name(whole, number): each for number, each in enumerate(value, start=1)}
+        if choice is not None:
+            values[whole] = TUPLE_NAME
+        values |= members
     return Configuration(values)
 
 
@@ -87,17 +109,21 @@ def _inactive_keys(space: Space, configuration: Configuration) -> set[str]:
     return {key for key in configuration if key not in reached}
 
 
-def without_dropped_keys(space: Space, configuration: Configuration) -> tuple[Configuration, tuple[str, ...]]:
-    """Return the configuration without the keys that have no meaning for the data of the space, and these keys."""
-    dropped = keys_without_meaning(space, configuration)
+def with_keys_of(space: Space, configuration: Configuration) -> tuple[Configuration, tuple[str, ...]]:
+    """Return the configuration with the keys of the space, and the keys without meaning that were taken away.
+
+    Tuples are written by their length and elements, and keys that have no meaning for the data are taken away.
+    """
+    written = with_tuple_members(space, configuration)
+    dropped = keys_without_meaning(space, written)
     if not dropped:
-        return configuration, ()
-    return Configuration({key: value for key, value in configuration.items() if key not in dropped}), dropped
+        return written, ()
+    return Configuration({key: value for key, value in written.items() if key not in dropped}), dropped
 
 
 def member_without_dropped_keys(space: Space, configuration: Configuration) -> AdaptedConfiguration | ExclusionReason:
-    """Return the configuration as a member of the space without such keys, or why the rest of it is no member."""
-    rest, dropped = without_dropped_keys(space, configuration)
+    """Return the configuration as a member of the space (see `with_keys_of`), or why it is none."""
+    rest, dropped = with_keys_of(space, configuration)
     member = member_or_exclusion(space, rest)
     return member if isinstance(member, ExclusionReason) else AdaptedConfiguration(member, dropped)
 
@@ -117,6 +143,6 @@ def adapt_to_data(structures: Structures, configuration: Configuration) -> Adapt
     >>> found.member.to_dict(), found.dropped
     ({'PCA.n_components': 4}, ('TfidfVectorizer.min_df',))
     """
-    rest, dropped = without_dropped_keys(structures.space, configuration)
+    rest, dropped = with_keys_of(structures.space, configuration)
     found = nearest_member(structures, rest)
     return AdaptedConfiguration(found.member, dropped, found.changes)

@@ -12,11 +12,11 @@ from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.expr import Expr, mentioned_addresses
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, expressions_of
 from spacelang.ir.walk import Structure, default_structure
-from spacelang.solver.counted_ranges import counted_ranges
 from spacelang.solver.domain_cells import atoms_of, is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, PackedPolynomials, State, Table
 from spacelang.solver.model import Solver, SolverModel, Weights
 from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
+from spacelang.solver.summed_ranges import counted_ranges
 
 
 class CountWeights(Weights):

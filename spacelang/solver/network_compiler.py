@@ -12,7 +12,6 @@ from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.space import Choice, Constraint, Variable, expressions_of
 from spacelang.ir.value import is_number
 from spacelang.solver import domain_cells, linear, network
-from spacelang.solver.counted_ranges import counted_ranges
 from spacelang.solver.elimination import (
     EXISTS,
     Factor,
@@ -25,6 +24,7 @@ from spacelang.solver.elimination import (
     group_variables,
 )
 from spacelang.solver.elimination_cost import can_eliminate
+from spacelang.solver.summed_ranges import counted_ranges
 
 MAX_JOINT_VALUES: Final = 100_000
 """The maximum number of joint values of the hyperparameters of one atom that are enumerated."""

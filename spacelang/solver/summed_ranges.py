@@ -9,14 +9,55 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, lcm
-from typing import Final
+from typing import Final, TypeAlias
 
 from spacelang.frozen import frozen
-from spacelang.ir.domain import Grid, SimpleDomain
+from spacelang.ir.domain import Grid, Real, SimpleDomain
+from spacelang.ir.expr import Compare, references, required_truths
+from spacelang.ir.space import Constraint, Variable
 from spacelang.ir.value import to_fraction
-from spacelang.solver.linear import Inequality, add_scaled
+from spacelang.solver.linear import Inequality, add_scaled, difference
 from spacelang.solver.network import Network
-from spacelang.solver.ordered_relations import allowed_cells, grid_of, required_inequalities
+from spacelang.solver.ordered_relations import (
+    OrderedRelations,
+    allowed_cells,
+    grid_of,
+    ordered_relations,
+    required_inequalities,
+)
+
+
+def required_equations(
+    variables: Mapping[str, Variable], constraint: Constraint
+) -> Iterator[tuple[Compare, tuple[str, ...]]]:
+    """Yield each equation that a constraint requires wherever it applies, with its continuous hyperparameters."""
+    for atom, truth in required_truths(constraint.expression, is_true=not constraint.forbidden):
+        if not isinstance(atom, Compare) or atom.relation != ("==" if truth else "!="):
+            continue
+        addresses = references(atom)
+        continuous = tuple(each for each in addresses if variables[each].hyperparameter.domain.size is None)
+        if len(addresses) > 1 and continuous and difference(atom) is not None:
+            yield atom, continuous
+
+
+def shares_of_whole(variables: Mapping[str, Variable], equation: Compare) -> str | None:
+    """Return the names of shares if an equation requires that their sum is 1, or None for any other equation."""
+    form = difference(equation)
+    nodes = [variables[address].hyperparameter for address in references(equation)]
+    if form is None or {*form.factors.values()} != {-form.constant}:
+        return None
+    is_share = all(isinstance(n.domain, Real) and n.domain.lower >= 0 and not n.domain.log for n in nodes)
+    return ", ".join(node.name for node in nodes) if is_share and len(nodes) > 1 else None
+
+
+def simplex_remedy(variables: Mapping[str, Variable], constraints: Iterable[Constraint]) -> str | None:
+    """Return the advice to declare a simplex if a constraint makes the sum of continuous ranges 1, else None."""
+    for constraint in constraints:
+        for equation, _ in required_equations(variables, constraint):
+            if shares := shares_of_whole(variables, equation):
+                return f"declare shares of a whole as a simplex: `simplex {shares}`"
+    return None
+
 
 MAX_TOTALS: Final = 2_000_000  # The maximum number of totals in the tables of all ranges of one sum
 MAX_PRODUCTS: Final = 1_000_000_000  # The maximum number of products of weights for draws from one sum
@@ -197,3 +238,17 @@ def _runs(grid: Grid, cells: Iterable[SimpleDomain]) -> Runs:
         else:
             found.append((start, last + 1))
     return tuple(found)
+
+
+CountedRanges: TypeAlias = OrderedRelations | SummedRanges
+
+
+def counted_ranges(network: Network) -> CountedRanges | None:
+    """Return the relations of a network if they are of one of these kinds, or None for any other network."""
+    return (ordered_relations(network) or summed_ranges(network)) if network.ranges else None
+
+
+def exactly_drawn_ranges(network: Network) -> CountedRanges | None:
+    """Return the relations of a network like `counted_ranges`, but None if its tables are too large for draws."""
+    found = counted_ranges(network)
+    return None if isinstance(found, SummedRanges) and not found.can_be_drawn else found

@@ -7,39 +7,28 @@ parameter dictionary of a trial, as `FixedTrial` and `study.enqueue_trial` take 
 """
 
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
+from spacelang.errors import import_optional
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
-from spacelang.ir.space import Choice
 from spacelang.ir.value import Value, to_python_scalar
-from spacelang.optional_imports import import_optional
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.unfolding import (
-    Case,
     Fork,
     FreeHyperparameter,
-    Guard,
-    Parts,
-    RangeComparison,
-    UnfoldedPart,
-    ValueSwitch,
-    all_parts,
-    inner_parts,
 )
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
-from spacelang.targets._exports.optuna_calls import describe_suggest_call, draw_code, labels_of, suggest_call_code
-from spacelang.targets._exports.python_conditions import FoundValueTests
+from spacelang.targets._exports.optuna_calls import describe_suggest_call, suggest_call_code
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import (
@@ -59,15 +48,11 @@ from spacelang.targets._reduction_chain import (
     preserved_by_reductions,
     unfolded_condition_findings,
 )
-from spacelang.text import unique_name
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 Parameters: TypeAlias = dict[str, Any]  # The parameters of a trial, by the names under which they were suggested
-MAX_DEPTH: Final = 8  # The maximum nesting depth of statements in generated code
-MIN_FUNCTION_PARTS: Final = 5  # Repeated parts with fewer parts inside are written repeatedly
-Known: TypeAlias = frozenset[str]
 DECODE: Final = '''\
 def decode(parameters):
     """Return the configuration of a trial with these parameters: `decode(study.best_params)`."""
@@ -197,12 +182,9 @@ class OptunaFunction(LibraryFunctionForm):
         head = f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for optuna."""'
         advice = "# The default configuration, for `study.enqueue_trial(default)`.\n"
         default = advice + py.assignment_source("default", py.literal_dict(self.default))
-        return "\n\n\n".join([head, default, *_SourceWriter(self).functions(), DECODE])
-
-    def question_code_and_labels(self, fork: Fork) -> tuple[py.Code, tuple[str, ...]]:
-        """Return the code that asks for the case of a fork of several, and the labels of the cases."""
-        name = self.questions.forks[id(fork)]
-        return self._question_code(name, fork), self._labels[name]
+        writer = FunctionWriter(self.questions, "suggest", "trial", self._question_code)
+        written = writer.functions("Ask a trial of optuna for a configuration.")
+        return "\n\n\n".join([head, default, *written, DECODE])
 
     def _question_code(self, name: str, question: Question) -> py.Code:
         if id(question) not in self._question_codes:
@@ -228,120 +210,3 @@ def silence_optuna(optuna: Any) -> Iterator[None]:
             yield
     finally:
         optuna.logging.set_verbosity(verbosity)
-
-
-class _SourceWriter:
-    """A writer of the function; parts that are used repeatedly or nested deeply become functions of their own."""
-
-    def __init__(self, form: OptunaFunction) -> None:
-        self._form, self._questions = form, form.questions
-        self._tests = FoundValueTests(form.questions.space, form.questions.names)
-        inside = [parts for part in form.questions.every_part for parts in inner_parts(part)]
-        alternatives = (parts for parts in inside if len(parts) > 1)
-        contents: Iterable[UnfoldedPart | Parts] = chain(form.questions.parts, *inside, alternatives)
-        self._uses = Counter(contents)
-        self._names: dict[UnfoldedPart | Parts, str] = {}
-        self._written: list[str] = []
-
-    def functions(self) -> list[str]:
-        head = ["def suggest(trial):", '    """Ask a trial of optuna for a configuration."""', "    found = {}"]
-        last = "\n".join([*head, *self._part_lines(self._questions.parts, 1, frozenset()), "    return found"])
-        return [*self._written, last]
-
-    def _part_lines(self, several: Parts, depth: int, known: Known) -> Iterator[str]:
-        """Yield the lines of parts; `known` are the addresses of variables with a value in `found`."""
-        for part in several:
-            if isinstance(part, FreeHyperparameter):
-                yield from self._value_lines(part, depth)
-                known |= {part.node.address}
-            elif self._is_function(part, depth):
-                yield f"{'    ' * depth}{self._function_name(part)}(trial, found)"
-            else:
-                yield from self._lines_of(part, depth, known)
-            if isinstance(part, Fork) and part.node is not None and all(case.branch is not None for case in part.cases):
-                known |= {part.node.address}
-
-    def _is_function(self, content: UnfoldedPart | Parts, depth: int = 0) -> bool:
-        parts = content if isinstance(content, tuple) else (content,)
-        if depth > MAX_DEPTH:
-            return any(map(inner_parts, parts))
-        return self._uses[content] > 1 and len([*islice(all_parts(parts), MIN_FUNCTION_PARTS)]) == MIN_FUNCTION_PARTS
-
-    def _function_name(self, content: UnfoldedPart | Parts, title: str = "") -> str:
-        if content not in self._names:
-            if not isinstance(content, tuple):
-                inner = next(each for each in all_parts((content,)) if isinstance(each, Fork | FreeHyperparameter))
-                title = self._questions.forks.get(id(inner), self._questions.base_name(inner))
-            word = "".join(c if c.isalnum() and c.isascii() else "_" for c in title)
-            self._names[content] = name = unique_name(f"_suggest_{word}", {*self._names.values()}, "_")
-            if isinstance(content, tuple):
-                lines = self._part_lines(content, 1, frozenset())
-            else:
-                lines = self._lines_of(content, 1, frozenset())
-            self._written.append("\n".join([f"def {name}(trial, found):", *lines]))
-        return self._names[content]
-
-    def _lines_of(self, part: UnfoldedPart, depth: int, known: Known) -> Iterator[str]:
-        match part:
-            case Guard():
-                test = self._tests.condition(part.condition, known)
-                yield from self._if_lines([(test, part.parts)], depth, known)
-            case ValueSwitch():
-                domains = ((case.domain, case.parts) for case in part.cases if case.domain is not None)
-                tests = [(self._tests.value_within(part.node, domain), parts) for domain, parts in domains]
-                yield from self._if_lines(tests, depth, known)
-            case Fork() if len(part.cases) == 1:
-                yield from self._case_lines(part, part.cases[0], depth, known)
-            case Fork(node=Choice() as node) if all(case.branch is not None for case in part.cases):
-                indent, entry = "    " * depth, f"found[{py.literal_source(node.key)}]"
-                code, _ = self._form.question_code_and_labels(part)
-                yield f"{indent}{entry} = {py.expression_source(code, len(indent), len(entry) + 3)}"
-                tests = [(py.infix(self._tests.value(node), "==", case.branch), case.parts) for case in part.cases]
-                labels = [f"{node.name}_{case.branch}" for case in part.cases]
-                yield from self._if_lines(tests, depth, known | {node.address}, labels)
-            case Fork():
-                yield from self._match_lines(part, depth, known)
-            case FreeHyperparameter() | RangeComparison():
-                raise TypeError("a comparison of ranges cannot be asked for")
-
-    def _if_lines(
-        self, tests: Sequence[tuple[py.Code, Parts]], depth: int, known: Known, labels: Sequence[str] = ()
-    ) -> Iterator[str]:
-        indent, word = "    " * depth, "if"
-        for place, (test, parts) in enumerate(tests):
-            if labels and self._is_function(parts):
-                body = [f"{indent}    {self._function_name(parts, labels[place])}(trial, found)"]
-            else:
-                body = [*self._part_lines(parts, depth + 1, known)]
-            if body:
-                yield f"{indent}{word} {py.expression_source(test, len(indent), len(word) + 2)}:"
-                yield from body
-                word = "elif"
-
-    def _match_lines(self, fork: Fork, depth: int, known: Known) -> Iterator[str]:
-        """Yield the lines of a choice between cases that are no branches."""
-        indent = "    " * depth
-        code, labels = self._form.question_code_and_labels(fork)
-        told = zip(labels, fork.cases, strict=True)
-        bodies = [(word, list(self._case_lines(fork, case, depth + 2, known))) for word, case in told]
-        yield f"{indent}match {py.expression_source(code, len(indent), 7)}:"
-        for word, body in bodies:
-            yield f"{indent}    case {py.literal_source(word)}:"
-            yield from body or [f"{indent}        pass"]
-
-    def _case_lines(self, fork: Fork, case: Case, depth: int, known: Known) -> Iterator[str]:
-        if isinstance(fork.node, Choice) and case.branch is not None:
-            yield f"{'    ' * depth}found[{py.literal_source(fork.node.key)}] = {py.literal_source(case.branch)}"
-            known |= {fork.node.address}
-        yield from self._part_lines(case.parts, depth, known)
-
-    def _value_lines(self, free: FreeHyperparameter, depth: int) -> Iterator[str]:
-        question, pieces = draw_code(self._questions.draws[id(free)])
-        indent, entry = "    " * depth, f"found[{py.literal_source(free.node.key)}]"
-        if question is None:
-            yield f"{indent}{entry} = {py.expression_source(pieces[0][1], len(indent), len(entry) + 3)}"
-            return
-        yield f"{indent}match {py.expression_source(question, len(indent), 7)}:"
-        for word, code in pieces:
-            yield f"{indent}    case {py.literal_source(word)}:"
-            yield f"{indent}        {entry} = {py.expression_source(code, len(indent) + 8, len(entry) + 3)}"

@@ -20,9 +20,8 @@ from spacelang.runtime.loop import run
 from spacelang.runtime.objective import FixedFidelitySetObjective, Objective, identifying_settings
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.testing.search_tests import TickingClock
+from spacelang.testing.search_tests import ConformanceSuite, TickingClock
 from spacelang.testing.simulated_workers import ShuffledWorkers
-from spacelang.testing.suite import ConformanceSuite
 
 
 class ObjectiveConformance(ConformanceSuite):

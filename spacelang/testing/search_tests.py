@@ -1,17 +1,20 @@
-"""Base class for tests of optimizers, and functions that run a search with workers that need no process."""
+"""The base class of all suites: it checks properties on cases that Hypothesis draws."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import SearchStrategy
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, Trial
-from spacelang.optimizers._initial_trials import with_initial_trials
+from spacelang.optimizers._scheduling import with_initial_trials
 from spacelang.plugins import PluginRegistry
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
@@ -22,7 +25,29 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.testing.driving import flaky_loss, hash_loss, make_trial
 from spacelang.testing.memory_storage import EventLog
-from spacelang.testing.suite import ConformanceSuite
+
+
+def check_plugin_class(kind: Any) -> None:
+    """Check that a plug-in is a documented dataclass with documented options."""
+    assert all(option.doc for option in PluginRegistry.options(kind))
+    assert is_dataclass(kind)
+    assert kind.__doc__
+
+
+class ConformanceSuite:
+    """Base class of test suites that the tests of another package inherit."""
+
+    examples: ClassVar[int] = 15  # The number of cases that each property is tested with
+
+    def check_law(self, law: Callable[..., None], share: float = 1.0, **drawn: SearchStrategy[Any]) -> None:
+        """Check a property with a share of the examples; `law` takes the drawn arguments by name.
+
+        A method with the decorator `given` cannot be inherited by several classes: so laws are inner functions.
+        """
+        suppressed = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+        tried = settings(max_examples=math.ceil(self.examples * share), deadline=None, suppress_health_check=suppressed)
+        tried(given(**drawn)(law))()
+
 
 SIZE = 500  # The number of training rows
 LIMIT = 300  # A limit on trials that is high for a small space

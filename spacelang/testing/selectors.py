@@ -21,9 +21,15 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import LossFunction, drive, failing_loss, flaky_loss, hash_loss, make_trial
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
-from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, SIZE, WORKERS, evaluate_with_varied_cost, run_search
+from spacelang.testing.search_tests import (
+    EXHAUSTIVE_TRIALS,
+    SIZE,
+    WORKERS,
+    ConformanceSuite,
+    evaluate_with_varied_cost,
+    run_search,
+)
 from spacelang.testing.small_spaces import forbid, make_space, plain_space, spaces
-from spacelang.testing.suite import ConformanceSuite
 
 Theta = Callable[[Pipeline], int]  # A function from a pipeline to (an index of) its hyperparameters
 

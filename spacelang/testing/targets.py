@@ -21,6 +21,7 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._lowering import LoweringResult, Preservation, PreservationTable, RefusedError
+from spacelang.testing.search_tests import ConformanceSuite, check_plugin_class
 from spacelang.testing.small_spaces import (
     FINITE,
     SMALL,
@@ -36,7 +37,6 @@ from spacelang.testing.small_spaces import (
     spaces,
     span_of,
 )
-from spacelang.testing.suite import ConformanceSuite, check_plugin_class
 
 OVERSIZED_DOMAINS: tuple[Domain, ...] = (
     Grid(0, 2**53), Grid(-(2**53), 5), Grid(1 - 2**53, 2**53 - 1), Grid(10**30, 10**30 + 7),

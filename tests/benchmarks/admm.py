@@ -32,7 +32,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run
 from spacelang.runtime.request_queue import LazyRequestRegistry
-from spacelang.surrogates.limits import one_thread
+from spacelang.surrogates import one_thread
 
 SPACE: Final = Path(__file__).parents[2] / "examples" / "admm_paper" / "artificial.space"
 PARTS: Final = (("bo", "cmab"), ("bo", "bo"), ("rbf", "cmab"), ("tpe", "cmab"), ("random", "cmab"))

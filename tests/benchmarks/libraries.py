@@ -31,7 +31,7 @@ import spacelang
 from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._initial_trials import with_initial_trials
+from spacelang.optimizers._scheduling import with_initial_trials
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run

@@ -26,11 +26,14 @@ import numpy as np
 
 import spacelang
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import cubic_rbf
-from spacelang.surrogates.dimensions import Dimension
-from spacelang.surrogates.gaussian_process import STARTS, IncrementalGaussianProcess, fit_kernel
-from spacelang.surrogates.improvement import make_closeness_test, maximise_expected_improvement
-from spacelang.surrogates.limits import one_thread
+from spacelang.surrogates import Dimension, cubic_rbf, one_thread
+from spacelang.surrogates.gaussian_process import (
+    STARTS,
+    IncrementalGaussianProcess,
+    fit_kernel,
+    make_closeness_test,
+    maximise_expected_improvement,
+)
 from spacelang.surrogates.tpe import ParzenSettings
 
 DIMENSIONS: Final = 10

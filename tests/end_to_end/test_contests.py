@@ -218,3 +218,33 @@ def test_arms_are_those_of_the_target(contests: ModuleType, folder: Path) -> Non
     found = script["count_arms"](result, "models", str(folder / "tiny.space"))
     assert found["arms"] == 2
     assert found[script["ARMS_WITH_MODEL"]] == sum(estimators.count(name) > 20 for name in set(estimators))
+
+
+def test_losses_of_blds_on_large_tables_are_compared_in_pairs(contests: ModuleType) -> None:
+    script = runpy.run_path(str(EXAMPLES / "blds_paper" / "large_tables.py"))
+    runs = [
+        contests.Run(data, name, seed, ((1.0, 0.9, loss),), 10, 0, counts)
+        for data in DATA
+        for seed in (0, 1)
+        for name, loss, counts in (
+            ("blds disc=1", 0.1, {"ms on 100 rows": 20, "ms on all rows": 900}),
+            ("random", 0.2, {"ms on all rows": 700}),
+        )
+    ]
+    unfinished = replace(runs[1], seed=2, curve=())
+    [heading, _, row] = script["comparison_lines"]([*runs, replace(runs[0], seed=2), unfinished], 10.0)
+    assert heading.startswith("| `blds disc=1` compared with |")
+    by_table = [np.mean([np.log(0.5), np.log(0.5), np.log(0.1 / 0.5)]), np.log(0.5), np.log(0.5)]
+    assert row.split(" | ")[1].startswith(f"{np.mean(by_table):.3f}")
+    assert list(script["cost_lines"](runs)) == [f"{data}: 20 ms on 100 rows, 800 ms on all, ratio 40" for data in DATA]
+
+
+def test_costs_of_trials_are_measured_by_their_number_of_rows(contests: ModuleType, folder: Path) -> None:
+    import spacelang as sl
+
+    script = runpy.run_path(str(EXAMPLES / "blds_paper" / "large_tables.py"))
+    table = pd.read_csv(folder / "three.csv.gz")
+    how = {"trials": 5, "workers": 0, "optimizer": "random"}
+    result = sl.search(str(folder / "tiny.space"), table.drop(columns="target"), table["target"], **how)
+    seconds = [record.trial.cost for record in result.outcome.records]
+    assert script["measure_costs"](result) == {"ms on all rows": round(1000 * float(np.median(seconds)))}

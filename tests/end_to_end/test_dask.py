@@ -333,7 +333,7 @@ def test_what_a_cluster_forgets_is_given_to_it_again(running: Any) -> None:
 
 
 def test_a_scheduler_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.connection.CONNECT_TIMEOUT", 1.0)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.cluster.CONNECT_TIMEOUT", 1.0)
     with cluster(1, processes=False) as lost:
         executor = Dask(evaluate, address=lost.scheduler_address)
         executor.start(executor.free[0], Job(0, make_request(0, "sleep")))
@@ -348,7 +348,7 @@ def test_a_scheduler_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.full
 def test_a_scheduler_that_went_between_two_jobs_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.connection.CONNECT_TIMEOUT", 1.0)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.cluster.CONNECT_TIMEOUT", 1.0)
     with cluster(1, processes=False) as lost:
         executor = Dask(evaluate, address=lost.scheduler_address)
         answered_once(work(executor, jobs(2)), 2)

@@ -24,8 +24,8 @@ from trying import IS_FULL
 
 import spacelang as sl
 from spacelang.api.search_data import choose_default_space
-from spacelang.optimizers._portfolio import suggested_members
-from spacelang.runtime.archives.portfolio import Evaluation
+from spacelang.optimizers.auto import suggested_members
+from spacelang.runtime.archives.creation import Evaluation
 from spacelang.runtime.data.labels import check_and_encode_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.data.profile import guess_task_kind

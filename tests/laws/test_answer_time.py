@@ -31,11 +31,10 @@ from spacelang.runtime.final_fit import (
     WorkResult,
     fit_best_pipeline,
 )
-from spacelang.runtime.final_work_costs import MAX_SHARE, WorkSizes
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.kept_models import KeptModels
 from spacelang.runtime.loop import run
-from spacelang.runtime.run_deadline import MIN_SEARCH_SHARE, TIME_WAS_UP, RunDeadline
+from spacelang.runtime.run_deadline import MAX_SHARE, MIN_SEARCH_SHARE, TIME_WAS_UP, RunDeadline, WorkSizes
 from spacelang.testing.memory_storage import MemoryTrialStorage
 
 from .settings import LAW

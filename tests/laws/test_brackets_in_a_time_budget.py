@@ -21,15 +21,15 @@ from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._brackets import (
+from spacelang.optimizers._fidelity import (
     OVERHEAD_FACTOR,
     PROBE_CANDIDATES,
     Bracket,
     BudgetPlan,
     TrainingCosts,
     brackets_for_grid,
+    rungs,
 )
-from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import plugin_identity
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome

@@ -29,7 +29,7 @@ from spacelang.runtime.errors import BuildError, DataError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.preparation import plan_preparation
 from spacelang.serialization.definition import from_json, to_json
-from spacelang.solver.adaptation_to_data import adapt_to_data, without_dropped_keys
+from spacelang.solver.adaptation_to_data import adapt_to_data, with_keys_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration
 from spacelang.targets import TARGETS
@@ -215,7 +215,7 @@ def test_without_expressions_about_lost_parts_the_members_are_the_old_ones_witho
 
 def rest_of(space: ir.Space, document: dict[str, Any]) -> Configuration:
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
-    return without_dropped_keys(space, Configuration(values))[0]
+    return with_keys_of(space, Configuration(values))[0]
 
 
 @settings(LAW)

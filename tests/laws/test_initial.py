@@ -14,7 +14,7 @@ from spacelang.ir.search_protocol import Ask, Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._initial_trials import with_initial_trials
+from spacelang.optimizers._scheduling import with_initial_trials
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree

@@ -9,8 +9,7 @@ from storing import trial
 
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement
-from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.pareto import dominates, objective_values, pareto_front
+from spacelang.runtime.history import TrialRecord, dominates, objective_values, pareto_front
 
 SIZE = 100
 LIMIT = FunctionBound("leaves", 4.0)

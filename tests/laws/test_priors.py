@@ -26,7 +26,7 @@ from spacelang.ir.expr import And, Arithmetic, BranchTest, Compare, Constant, In
 from spacelang.ir.prior import PRIORS, Normal, Prior, Uniform, describe
 from spacelang.ir.space import Branch, Choice, Operator, Space
 from spacelang.ir.value import Value, is_number
-from spacelang.optimizers._admm.z_min import PipelineChoiceTree
+from spacelang.optimizers._admm.subproblems import PipelineChoiceTree
 from spacelang.optimizers.jopt import JointCube
 from spacelang.sampling import sampler as sampler_module
 from spacelang.sampling.conditional import MAX_JOINT_MEMBERS

@@ -12,11 +12,10 @@ from spacelang.ir.validation import CrossValidation, Holdout, TimeSeriesSplits, 
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.related_columns import relate_rows
-from spacelang.runtime.data.stored_splits import splits_as_texts, with_stored_splits
+from spacelang.runtime.data.splitters import splits_as_texts, with_stored_splits
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import Fold, make_folds, split_rows
-from spacelang.runtime.evaluation.related_rows import RowRelations
-from spacelang.runtime.evaluation.splits import Split
+from spacelang.runtime.evaluation.splits import RowRelations, Split
 from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
 from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.runtime.storage.header import DataFacts, RunHeader

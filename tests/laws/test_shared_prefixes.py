@@ -21,7 +21,7 @@ from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.prefix_cache import PrefixCache
-from spacelang.runtime.scoring.constraints import Constraint
+from spacelang.runtime.scoring.user_functions import Constraint
 
 from .settings import LAW
 

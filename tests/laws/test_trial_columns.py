@@ -24,8 +24,8 @@ from spacelang.ir.trial import Measurement, Status
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage import records as rows_of_trials
 from spacelang.runtime.storage import store, trial_columns
-from spacelang.runtime.storage.exports import export_table, to_frame
 from spacelang.runtime.storage.records import METRICS_SETTING, check_types, record_to_row
+from spacelang.runtime.storage.runs import export_table, to_frame
 from spacelang.runtime.storage.store import Store, StoredRun
 from spacelang.runtime.storage.trial_columns import (
     FIRST_VERSION,

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import sqrt
 from typing import Any
@@ -13,6 +14,7 @@ import spacelang as sl
 from spacelang.ir.expr import INACTIVE
 from spacelang.ir.space import Operator, Space, operators
 from spacelang.ir.tuple_parameters import tuple_value
+from spacelang.ir.value import are_same
 from spacelang.ir.walk import Assignment
 from spacelang.report.code_writer import TUPLE_OF
 from spacelang.serialization.definition import from_json, to_json
@@ -70,6 +72,11 @@ stage estimator = Net {{
     return Drawn(text, values + Counter([INACTIVE] if is_conditional else []))
 
 
+def draws_of_tuples() -> st.SearchStrategy[tuple[Any, ...]]:
+    """Return a strategy for tuples of up to four values, of which few are members."""
+    return st.lists(st.sampled_from((1, 2, 0.5, True, "a", None, 7)), max_size=4).map(tuple)
+
+
 def spelled(value: Any) -> str:
     """Return a value as a text writes it."""
     if isinstance(value, tuple):
@@ -102,6 +109,19 @@ def test_the_members_are_the_tuples(drawn: Drawn) -> None:
     configurations = [space.configuration(number) for number in range(space.configurations)]
     assert Counter(value_of(space.checked, each) for each in configurations) == drawn.values
     assert all(exported_value(each) == value_of(space.checked, each) for each in configurations)
+
+
+@given(drawn_tuples(), draws_of_tuples())
+def test_a_configuration_may_have_the_tuple_as_a_whole(drawn: Drawn, other: tuple[Any, ...]) -> None:
+    space = sl.parse(drawn.text)
+    for configuration in map(space.configuration, range(space.configurations)):
+        value = value_of(space.checked, configuration)
+        rest = {key: each for key, each in configuration.items() if not key.startswith("estimator.units")}
+        whole = rest if value is INACTIVE else rest | {"estimator.units": value}
+        assert space.nearest(whole).member == configuration
+        assert space.exclusion(whole) is None
+        is_member = value is not INACTIVE and any(map(partial(are_same, other), drawn.values))
+        assert ((rest | {"estimator.units": [*other]}) in space) == is_member
 
 
 @given(drawn_tuples())

@@ -46,7 +46,7 @@ ONE_NAME: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
         "Uniform": frozenset({"ir.prior", "targets._exports.sklearn_distributions"}),
     },
     "a constraint of a space, and a constraint on fitted pipelines, which users know by this name": {
-        "Constraint": frozenset({"ir.space", "runtime.scoring.constraints"}),
+        "Constraint": frozenset({"ir.space", "runtime.scoring.user_functions"}),
     },
 }
 """Class names that several modules define: the reason, and the modules."""

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import spacelang as sl
-from spacelang.runtime.scoring.held_out_intervals import held_out_interval
 from spacelang.runtime.scoring.metric import named_metric
 from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
+from spacelang.runtime.scoring.unseen_scores import held_out_interval
 
 SPACE = "stage estimator = GaussianNB | DecisionTreeClassifier { max_depth : int[1, 6] = 3 }"
 OPTIONS: dict[str, Any] = {"trials": 5, "workers": 0, "optimizer": "random", "validate": "cv(3)"}

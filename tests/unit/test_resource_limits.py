@@ -5,8 +5,8 @@ from math import inf
 
 import pytest
 
-from spacelang.cli import _resource_limits
-from spacelang.cli._resource_limits import MIN_ADDRESS_SPACE, MIN_OPEN_FILES, limited_imports
+from spacelang.cli import _process
+from spacelang.cli._process import MIN_ADDRESS_SPACE, MIN_OPEN_FILES, limited_imports
 from spacelang.runtime.errors import InputError
 
 
@@ -14,7 +14,7 @@ from spacelang.runtime.errors import InputError
 def test_a_package_is_refused_below_what_it_needs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     least = MIN_ADDRESS_SPACE[name]
     needs = f"of address space here, and `{name}` needs {least // 10**6:,}MB"
-    monkeypatch.setattr(_resource_limits, "soft_limits", lambda: (least - 1e6, inf))
+    monkeypatch.setattr(_process, "soft_limits", lambda: (least - 1e6, inf))
     with limited_imports():
         monkeypatch.delitem(sys.modules, name, raising=False)
         with pytest.raises(InputError, match=needs) as caught:
@@ -26,7 +26,7 @@ def test_a_package_is_refused_below_what_it_needs(monkeypatch: pytest.MonkeyPatc
 def test_few_open_files_are_refused_and_enough_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before = [*sys.meta_path]
     for files in (MIN_OPEN_FILES - 1, MIN_OPEN_FILES):
-        monkeypatch.setattr(_resource_limits, "soft_limits", lambda files=files: (inf, files))
+        monkeypatch.setattr(_process, "soft_limits", lambda files=files: (inf, files))
         with limited_imports():
             if files == MIN_OPEN_FILES:
                 assert sys.meta_path == before

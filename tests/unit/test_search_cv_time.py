@@ -18,8 +18,8 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.splits import Split
-from spacelang.runtime.final_work_costs import FIT_MARGIN, PRIOR_EXPONENT
 from spacelang.runtime.pipelines.estimator import SpaceEstimator
+from spacelang.runtime.run_deadline import FIT_MARGIN, PRIOR_EXPONENT
 
 FEATURES, LABELS = load_iris(return_X_y=True)
 

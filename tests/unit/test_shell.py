@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from trying import few
 
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.shell import shell_word
+from spacelang.text import shell_word
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 

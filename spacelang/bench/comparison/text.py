@@ -12,13 +12,12 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from spacelang.bench.comparison import MODEL_LABELS, IncumbentCandidates, Results, WinnerLosses, winner_losses
 from spacelang.bench.comparison.ranks import LeadInterval, Ranking, ResamplingUnit
-from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results, WinnerLosses, winner_losses
-from spacelang.bench.comparison.summary import end_summary
+from spacelang.bench.comparison.summary import TIME_SHARES, end_summary
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.text import count_with_noun
 
-TIME_SHARES: Final = (0.01, 0.1, 1.0)  # The shares of the time after which losses and ranks are reported
 MAX_INTERVALS: Final = 5  # The largest number of intervals in a line; the shortest ones are left out
 MAX_PAIRS: Final = 6
 """Up to this many pairs are all reported; of more, only those with the optimizer that was ahead longest."""

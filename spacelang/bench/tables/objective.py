@@ -8,8 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct
-from spacelang.bench.tables.tabulation import configurations
+from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct, configurations
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_name import UNNAMED_LOSS, LossName
 from spacelang.ir.space import Space

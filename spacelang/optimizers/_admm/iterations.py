@@ -14,15 +14,19 @@ from spacelang.ir.search_protocol import Ask, Problem, Search, SearchCoroutine, 
 from spacelang.ir.space import SKIPPED_STEP, Choice
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Minimizer
-from spacelang.optimizers._admm.algebra import ConstraintResiduals, Iterate, Splitting
-from spacelang.optimizers._admm.points import NearestMemberCache, ThetaCube
-from spacelang.optimizers._admm.theta_min import ThetaSubproblem
-from spacelang.optimizers._admm.trial_cache import PipelineTrials, TrialCache
-from spacelang.optimizers._admm.z_min import PipelineChoiceTree, Scope, ThetaStateStore, ZSubproblem
+from spacelang.optimizers._admm import ConstraintResiduals, Iterate, Splitting
+from spacelang.optimizers._admm.points import NearestMemberCache, PipelineTrials, ThetaCube, TrialCache
+from spacelang.optimizers._admm.subproblems import (
+    PipelineChoiceTree,
+    Scope,
+    ThetaStateStore,
+    ThetaSubproblem,
+    ZSubproblem,
+)
 from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._selection import Selector
 from spacelang.solver.defaults import DefaultCompleter
-from spacelang.surrogates.limits import SUBSAMPLING_NOTE
+from spacelang.surrogates import SUBSAMPLING_NOTE
 from spacelang.targets.admm import AdmmForm, AdmmPoint
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 

@@ -1,15 +1,33 @@
-"""The loss of the incumbent over time, of one or several runs, with the score on the test set."""
+"""The loss of the incumbent over time, and the comparison of several runs: curves, common times, settings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 from typing import Final
 
-from spacelang.report.page.axes import Axis, TimeAxis, axis_of, evenly_spaced, format_number, format_seconds, time_axis
+from spacelang.ir.loss_name import LossName
+from spacelang.report.page.axes import (
+    NO_MARKS,
+    UNITS,
+    Axis,
+    TimeAxis,
+    TrialMarks,
+    axis_of,
+    evenly_spaced,
+    format_number,
+    format_seconds,
+    largest_usual_loss,
+    marks_of,
+    time_axis,
+    to_units,
+)
 from spacelang.report.page.run_data import RunData
-from spacelang.report.page.trial_marks import NO_MARKS, UNITS, TrialMarks, largest_usual_loss, marks_of, to_units
+from spacelang.report.stored_runs import best_records, describe_alternatives, setting_rows
+from spacelang.report.trial_results import describe_value
 from spacelang.runtime.history import Improvement
+from spacelang.runtime.storage.header import SHOWN_DIGITS
+from spacelang.runtime.storage.runs import RunSummary
 from spacelang.text import count_with_noun
 
 COLOURS: Final = 6
@@ -128,3 +146,147 @@ def _description(curve: Sequence[Improvement], end: float) -> str:
     falls = f"the loss of the incumbent falls from {format_number(first.loss)} to {format_number(last.loss)}"
     steps = count_with_noun(len(curve) - 1, "step")
     return f"{falls} in {steps}, the last after {format_seconds(last.seconds)} of {format_seconds(end)}"
+
+
+SHARES: Final = (0.25, 0.5, 1.0)  # The times at which runs are compared, as shares of the time of the shortest run
+
+
+@dataclass(frozen=True, slots=True)
+class RunAtTimes:
+    """A run with the loss of its incumbent at each common time and at its end; empty if no feasible trial had ended."""
+
+    number: int
+    css_classes: str
+    losses: tuple[str, ...]
+    pipeline: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTimes:
+    """The headings of the times, and a row per run."""
+
+    headings: tuple[str, ...]
+    rows: tuple[RunAtTimes, ...]
+
+
+def common_times(runs: Sequence[tuple[int, RunData]]) -> CommonTimes | None:
+    """Return the losses of numbered runs at common times; None if no time has passed in one of them."""
+    shortest = min(run_data.summary.seconds for _, run_data in runs)
+    if not shortest > 0:
+        return None
+    times = [share * shortest for share in SHARES]
+    headings = tuple(dict.fromkeys(f"after {format_seconds(time)}" for time in times))
+    rows = tuple(_row(number, run_data, times[-len(headings) :]) for number, run_data in runs)
+    return CommonTimes((*headings, "at its end"), rows)
+
+
+def _row(number: int, run_data: RunData, times: Sequence[float]) -> RunAtTimes:
+    curve = run_data.run.curve
+    losses = [[each.loss for each in curve if each.seconds <= time] for time in times]
+    losses.append([each.loss for each in curve])
+    best = best_records(run_data.run)[:1]
+    pipelines = [describe_alternatives(each.trial.request.configuration, run_data.decisions) for each in best]
+    shown = tuple(format_number(found[-1]) if found else "" for found in losses)
+    return RunAtTimes(number, line_css_classes(number), shown, "".join(pipelines))
+
+
+UNCOMPARED: Final = ("trials", "started")  # Facts that differ for every run and are not compared
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A row of the table of runs."""
+
+    number: int
+    css_classes: str
+    space: str
+    data: str
+    optimizer: str
+    seed: int
+    state: str
+    trials: int
+    failed: int
+    time: str
+    best: str
+    test: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparableRuns:
+    """Runs with comparable losses; `differences` has each setting that is not the same, with its value for each run."""
+
+    title: str
+    metric: str
+    numbers: tuple[int, ...]
+    curves: Curves | None
+    times: CommonTimes | None
+    differences: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOverview:
+    """All runs as rows, and the groups of several runs with the same data, metric and split."""
+
+    rows: tuple[RunRow, ...]
+    groups: tuple[ComparableRuns, ...]
+
+
+def compare_runs(runs: Sequence[RunData]) -> RunOverview | None:
+    """Return the comparison of several runs, or None for a single run."""
+    if len(runs) < 2:
+        return None
+    groups: dict[tuple[object, ...], list[tuple[int, RunData]]] = {}
+    for number, run_data in enumerate(runs, start=1):
+        header = run_data.run.header
+        key = (header.data.fingerprint, header.metric, header.validation, header.training_size)
+        groups.setdefault(key, []).append((number, run_data))
+    rows = tuple(_run_row(number, run_data) for number, run_data in enumerate(runs, start=1))
+    return RunOverview(rows, tuple(_group(each) for each in groups.values() if len(each) > 1))
+
+
+def _run_row(number: int, run_data: RunData) -> RunRow:
+    found = run_data.summary
+    return RunRow(
+        number,
+        line_css_classes(number),
+        found.space,
+        found.data.name,
+        found.optimizer,
+        found.seed,
+        found.state.value,
+        found.trials,
+        len(run_data.records) - len(run_data.succeeded),
+        format_seconds(found.seconds),
+        "" if found.best is None else _best_score(found),
+        "" if found.test is None else describe_value(found.test, LossName.of_formula(found.metric)),
+    )
+
+
+def _best_score(found: RunSummary) -> str:
+    assert found.best is not None
+    metric = LossName.of_formula(found.metric)
+    return f"{metric.describe(found.best)}{'' if found.feasible else ' (infeasible)'}"
+
+
+def _group(runs: Sequence[tuple[int, RunData]]) -> ComparableRuns:
+    header = runs[0][1].run.header
+    title = f"{header.data.name}, {header.metric}, {header.validation}"
+    numbers = tuple(number for number, _ in runs)
+    found = tuple(_differences([run_data for _, run_data in runs]))
+    return ComparableRuns(title, header.metric, numbers, curves_of(runs), common_times(runs), found)
+
+
+def _differences(runs: Sequence[RunData]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    facts = [_settings_of(run_data) for run_data in runs]
+    for name in dict.fromkeys(each for found in facts for each in found):
+        values = tuple(found.get(name, "") for found in facts)
+        if len(set(values)) > 1:
+            yield name, values
+
+
+def _settings_of(run_data: RunData) -> dict[str, str]:
+    found = {"space": f"{run_data.summary.space} ({run_data.run.header.identity[:SHOWN_DIGITS]})"}
+    for name, value in setting_rows(run_data.run, run_data.summary):
+        if name not in UNCOMPARED:
+            found[name] = f"{found[name]}, {value}" if name in found else value
+    return found

@@ -145,8 +145,8 @@ def _permutation_importance_once(
     forest = Forest(TREES, FEATURES).fit(points[fitted], ranks[fitted], rng)
     asked, target = points[held], ranks[held]
     changed = [_permuted(asked, group, rng) for group in groups]
-    said, _ = forest.posterior(np.concatenate([asked, *(rows for _, rows in changed)]))
-    before, *after = np.split(said, np.cumsum([len(asked), *(len(rows) for _, rows in changed)])[:-1])
+    predicted, _ = forest.posterior(np.concatenate([asked, *(rows for _, rows in changed)]))
+    before, *after = np.split(predicted, np.cumsum([len(asked), *(len(rows) for _, rows in changed)])[:-1])
     whole = float(np.sum((target - target.mean()) ** 2))
     if not whole:
         return 0.0, np.zeros(len(groups))

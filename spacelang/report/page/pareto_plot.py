@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spacelang.ir.loss_name import LossName
-from spacelang.report.front_lines import format_objective, score_names
-from spacelang.report.page.axes import Axis, axis_of, evenly_spaced
+from spacelang.report.page.axes import MAX_DOTS, UNITS, Axis, axis_of, evenly_spaced, to_units
 from spacelang.report.page.run_data import RunData
-from spacelang.report.page.trial_marks import MAX_DOTS, UNITS, to_units
-from spacelang.report.pipeline_lines import one_line_pipeline
+from spacelang.report.pipeline_lines import format_objective, one_line_pipeline, score_names
 from spacelang.report.stored_runs import stored_front
-from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.pareto import objective_values
-from spacelang.runtime.storage.objective_names import stored_objective_names
+from spacelang.runtime.history import TrialRecord, objective_values
+from spacelang.runtime.storage.header import stored_objective_names
 from spacelang.text import count_with_noun
 
 

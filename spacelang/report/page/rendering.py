@@ -7,17 +7,21 @@ script, unless it follows its run. Its content security policy forbids the brows
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
+from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.files import replace_atomically
 from spacelang.report.page.axes import evenly_spaced
+from spacelang.report.page.curves import compare_runs
 from spacelang.report.page.run_data import RunData, read_run_data
-from spacelang.report.page.view_model import compare_runs, run_view
+from spacelang.report.page.view_model import run_view
 from spacelang.report.stored_runs import MAX_LENGTH
 
 if TYPE_CHECKING:
@@ -26,6 +30,27 @@ if TYPE_CHECKING:
 
     from spacelang.runtime.storage.runs import RunSummary
     from spacelang.runtime.storage.stored_run import StoredRun
+
+HEIGHT: Final = 640  # The height of the frame in a notebook, in pixels
+
+
+@dataclass(frozen=True, slots=True)
+class InlinePage:
+    """An HTML page: `html` is its text. A notebook shows it in a frame; `save` writes it to a file."""
+
+    html: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        # The empty sandbox forbids scripts, forms and access to the notebook.
+        page = escape(self.html)
+        size = f'width="100%" height="{HEIGHT}" style="border:1px solid #8884"'
+        return f'<iframe sandbox="" srcdoc="{page}" {size}></iframe>'
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the page to a file, which opens offline and replaces an earlier one. Raises OSError."""
+        with replace_atomically(Path(path)) as new:
+            new.write_text(self.html, encoding="utf-8")
+
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 PATH: Final = re.compile(r"[MHVLh0-9 .-]*")  # The characters of an SVG path

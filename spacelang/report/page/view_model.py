@@ -1,34 +1,64 @@
 """The view model of a run: the data of every section of its page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from spacelang.ir.loss_name import INTERVAL_DIGITS, LossName
-from spacelang.report.held_out_interval import summarize_held_out_rows
+from spacelang.ir.task import describe_bound
 from spacelang.report.next_steps import next_steps
 from spacelang.report.page import constraints_costs_failures
-from spacelang.report.page.axes import format_seconds
-from spacelang.report.page.common_times import CommonTimes, common_times
-from spacelang.report.page.curves import Curves, curve_of, curves_of, line_css_classes
+from spacelang.report.page.axes import format_number, format_seconds
+from spacelang.report.page.curves import Curves, curve_of, line_css_classes
 from spacelang.report.page.importance import Importances, importances
 from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
 from spacelang.report.page.pareto_plot import ParetoFront, pareto_front_view
-from spacelang.report.page.ranking import RankedPipeline, describe_test_constraints, ranking
 from spacelang.report.page.run_data import RunData
 from spacelang.report.page.structure_tree import StructureTree, mosaic_search_tree, tree_of_decisions
-from spacelang.report.stored_runs import count_failures_by_status, setting_rows
-from spacelang.report.trial_results import describe_counts, describe_value
-from spacelang.runtime.storage.header import SHOWN_DIGITS
+from spacelang.report.stored_runs import (
+    best_records,
+    count_failures_by_status,
+    describe_alternatives,
+    describe_measurement,
+    setting_rows,
+)
+from spacelang.report.trial_results import (
+    describe_constraints,
+    describe_counts,
+    describe_value,
+    summarize_held_out_rows,
+    value_text,
+)
+from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary
 
 if TYPE_CHECKING:
     from spacelang.ir.space import Space
 
-
 Piece = tuple[str, str]  # The kind of a token (empty for plain text), and its text without line ends
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPipeline:
+    """A row of the best pipelines: `between` is its interval on held-out rows, `test` its score on the test set.
+
+    `loss` is empty if the loss is the score.
+    """
+
+    rank: int
+    trial: int
+    score: str
+    loss: str
+    between: str
+    is_feasible: bool
+    test: str
+    rows: str
+    cost: str
+    pipeline: str
+    values: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,103 +262,37 @@ def _split_lines(kind: str, text: str) -> "Iterator[tuple[str, str, bool]]":
     yield kind, rest, False
 
 
-UNCOMPARED: Final = ("trials", "started")  # Facts that differ for every run and are not compared
+def ranking(run_data: RunData) -> tuple[RankedPipeline, ...]:
+    """Return the ten best trials, best first."""
+    return tuple(_ranked(rank, each, run_data) for rank, each in enumerate(best_records(run_data.run), start=1))
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """A row of the table of runs."""
-
-    number: int
-    css_classes: str
-    space: str
-    data: str
-    optimizer: str
-    seed: int
-    state: str
-    trials: int
-    failed: int
-    time: str
-    best: str
-    test: str
+def describe_test_constraints(run_data: RunData) -> tuple[str, ...]:
+    """Return the lines about each bound on the test set, compared with the search."""
+    test = run_data.run.test
+    record = None if test is None else run_data.run.record(test.trial)
+    return () if test is None or record is None else tuple(describe_constraints(test.score, record.trial))
 
 
-@dataclass(frozen=True, slots=True)
-class ComparableRuns:
-    """Runs with comparable losses; `differences` has each setting that is not the same, with its value for each run."""
-
-    title: str
-    metric: str
-    numbers: tuple[int, ...]
-    curves: Curves | None
-    times: CommonTimes | None
-    differences: tuple[tuple[str, tuple[str, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunOverview:
-    """All runs as rows, and the groups of several runs with the same data, metric and split."""
-
-    rows: tuple[RunRow, ...]
-    groups: tuple[ComparableRuns, ...]
-
-
-def compare_runs(runs: "Sequence[RunData]") -> RunOverview | None:
-    """Return the comparison of several runs, or None for a single run."""
-    if len(runs) < 2:
-        return None
-    groups: dict[tuple[object, ...], list[tuple[int, RunData]]] = {}
-    for number, run_data in enumerate(runs, start=1):
-        header = run_data.run.header
-        key = (header.data.fingerprint, header.metric, header.validation, header.training_size)
-        groups.setdefault(key, []).append((number, run_data))
-    rows = tuple(_row(number, run_data) for number, run_data in enumerate(runs, start=1))
-    return RunOverview(rows, tuple(_group(each) for each in groups.values() if len(each) > 1))
-
-
-def _row(number: int, run_data: "RunData") -> RunRow:
-    found = run_data.summary
-    return RunRow(
-        number,
-        line_css_classes(number),
-        found.space,
-        found.data.name,
-        found.optimizer,
-        found.seed,
-        found.state.value,
-        found.trials,
-        len(run_data.records) - len(run_data.succeeded),
-        format_seconds(found.seconds),
-        "" if found.best is None else _best_score(found),
-        "" if found.test is None else describe_value(found.test, LossName.of_formula(found.metric)),
+def _ranked(rank: int, record: TrialRecord, run_data: RunData) -> RankedPipeline:
+    trial, header, test = record.trial, run_data.run.header, run_data.run.test
+    configuration = trial.request.configuration
+    metric, low_and_high = LossName.of_formula(header.metric), summarize_held_out_rows(header).ends(trial.loss)
+    facts = [(describe_bound(each.bound), describe_measurement(each)) for each in trial.constraints]
+    facts += [(name, format_number(value)) for name, value in trial.metrics]
+    if trial.training_loss is not None:
+        facts.append(("loss on the training rows", format_number(trial.training_loss)))
+    return RankedPipeline(
+        rank,
+        record.index,
+        "" if trial.loss is None else f"{metric.score(trial.loss):.6g}",
+        "" if trial.loss is None or metric.is_score else f"{trial.loss:.6g}",
+        metric.describe_interval(*low_and_high).strip(),
+        trial.is_feasible,
+        describe_value(test.score, metric) if test is not None and test.trial == record.index else "",
+        "all" if run_data.is_on_all_rows(record) else f"{trial.request.fidelity:,}",
+        format_seconds(trial.cost),
+        describe_alternatives(configuration, run_data.decisions),
+        tuple((key, value_text(value)) for key, value in configuration.items()),
+        tuple(facts),
     )
-
-
-def _best_score(found: RunSummary) -> str:
-    assert found.best is not None
-    metric = LossName.of_formula(found.metric)
-    return f"{metric.describe(found.best)}{'' if found.feasible else ' (infeasible)'}"
-
-
-def _group(runs: "Sequence[tuple[int, RunData]]") -> ComparableRuns:
-    header = runs[0][1].run.header
-    title = f"{header.data.name}, {header.metric}, {header.validation}"
-    numbers = tuple(number for number, _ in runs)
-    found = tuple(_differences([run_data for _, run_data in runs]))
-    return ComparableRuns(title, header.metric, numbers, curves_of(runs), common_times(runs), found)
-
-
-def _differences(runs: "Sequence[RunData]") -> "Iterator[tuple[str, tuple[str, ...]]]":
-    facts = [_settings_of(run_data) for run_data in runs]
-    for name in dict.fromkeys(each for found in facts for each in found):
-        values = tuple(found.get(name, "") for found in facts)
-        if len(set(values)) > 1:
-            yield name, values
-
-
-def _settings_of(run_data: "RunData") -> dict[str, str]:
-    found = {"space": f"{run_data.summary.space} ({run_data.run.header.identity[:SHOWN_DIGITS]})"}
-    for name, said in setting_rows(run_data.run, run_data.summary):
-        if name not in UNCOMPARED:
-            found[name] = f"{found[name]}, {said}" if name in found else said
-    return found

@@ -71,10 +71,12 @@ class WatchedPage:
 
     def _render(self, run: StoredRun, seen: ProgressMark) -> str:
         self._state = run.state
-        said = "follows the run" if self._state in ACTIVE_STATES else f"{self._state.value}: the run has ended"
+        status = "follows the run" if self._state in ACTIVE_STATES else f"{self._state.value}: the run has ended"
         return render_page(
             [run],
-            live=LiveUpdate(said, f"{len(seen.endings)}.{seen.trials}.{self._state.value}", REQUEST_SECONDS, script()),
+            live=LiveUpdate(
+                status, f"{len(seen.endings)}.{seen.trials}.{self._state.value}", REQUEST_SECONDS, script()
+            ),
         )
 
 

@@ -16,8 +16,7 @@ from spacelang.runtime.data.read_options import ARFF_EXTENSIONS, CSV_EXTENSIONS,
 from spacelang.runtime.data.table_files import check_unique_names, read_bytes, read_csv, read_text
 from spacelang.runtime.data.tables import Features, SparseTable, canonical
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.related_rows import UNRELATED, RowRelations
-from spacelang.runtime.evaluation.splits import Split, predefined_splits
+from spacelang.runtime.evaluation.splits import UNRELATED, RowRelations, Split, predefined_splits
 from spacelang.spelling_suggestions import format_suggestion
 
 SKLEARN_DATA_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.shell import shell_word
 from spacelang.spelling_suggestions import format_suggestion
+from spacelang.text import shell_word
 
 SEPARATORS: Final = (",", ";", "\t", "|")  # The separators that are detected
 ENCODINGS: Final = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1250", "mac_roman", "shift_jis", "gb18030", "big5")

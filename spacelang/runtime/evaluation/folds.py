@@ -22,7 +22,9 @@ from spacelang.ir.validation import (
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation import splits
-from spacelang.runtime.evaluation.related_rows import (
+from spacelang.runtime.evaluation.splits import (
+    OTHER_VALIDATION_HELP,
+    Rows,
     check_groups,
     grouped_folds,
     grouped_holdout,
@@ -31,9 +33,8 @@ from spacelang.runtime.evaluation.related_rows import (
     time_folds,
     time_holdout,
 )
-from spacelang.runtime.evaluation.splits import OTHER_VALIDATION_HELP, Rows
 from spacelang.runtime.pipelines.preparation import Preparation
-from spacelang.runtime.scoring.constraints import Constraint
+from spacelang.runtime.scoring.user_functions import Constraint
 from spacelang.spelling_suggestions import format_suggestion
 
 COPY_PARAMETERS: Final = frozenset({"copy", "copy_X", "copy_x", "copy_X_train"})

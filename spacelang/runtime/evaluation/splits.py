@@ -1,10 +1,11 @@
-"""Splits of the rows of a table: which are held out, and in which order the others are used for training."""
+"""Splits of the rows of a table, and the order of the training rows, also for rows with groups or times."""
 
 import hashlib
 import heapq
 import math
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -133,3 +134,204 @@ def _pop_next(open_now: list[tuple[int, int, int]], turns: list[int]) -> tuple[i
         heapq.heappush(open_now, (0, number, before))
         return other, other_before
     return number, before
+
+
+SEED_LIMIT: Final = 2**32  # The number of seeds that scikit-learn accepts
+OTHER_GROUPS_HELP: Final = "choose a column with more groups, fewer folds, or a holdout"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowRelations:
+    """The relations between the n rows of a table that splits must respect.
+
+    `groups` has the number of the group of each row, from 0: rows of one group are on the same side of a split. `times`
+    has the rank of each row in time, from 0, equal for equal times: held-out rows are later than their training rows.
+    """
+
+    groups: Rows | None = None
+    times: Rows | None = None
+
+    def __bool__(self) -> bool:
+        return self.groups is not None or self.times is not None
+
+    def take(self, rows: Rows) -> "RowRelations":
+        """Return the relations between some of the rows, in the order given."""
+        groups = None if self.groups is None else np.unique(self.groups[rows], return_inverse=True)[1]
+        return RowRelations(groups, None if self.times is None else self.times[rows])
+
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """The relations as text by name, with fingerprints: what two equal runs have in common."""
+        known = {name: codes for name in RELATION_NAMES if (codes := getattr(self, name)) is not None}
+        return {
+            name: f"{len(np.unique(codes))} in {len(codes)} rows, content {_fingerprint(codes)}"
+            for name, codes in known.items()
+        }
+
+
+RELATION_NAMES: Final = tuple(each.name for each in fields(RowRelations))  # The names of the relations
+UNRELATED: Final = RowRelations()  # The relations of rows without groups and times
+
+
+def _fingerprint(codes: Rows) -> str:
+    return hashlib.sha256(np.ascontiguousarray(codes, dtype="<i8").tobytes()).hexdigest()[:FINGERPRINT_DIGITS]
+
+
+# ---- splits by groups
+
+
+def grouped_folds(codes: Rows, groups: Rows, folds: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
+    """Return the training and held-out rows of each fold, all rows of a group in one fold, in random order.
+
+    `codes` are the classes of the rows, by which scikit-learn's StratifiedGroupKFold stratifies; equal codes, as for a
+    regression, only balance the sizes of the folds. There are at least `folds` groups.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    codes = _without_rare_codes(codes, folds)
+    splitter = StratifiedGroupKFold(folds, shuffle=True, random_state=int(rng.integers(SEED_LIMIT)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of classes with fewer rows than folds
+        splits = [*splitter.split(np.zeros(len(codes)), codes, groups)]
+    return [(rng.permutation(training), rng.permutation(held_out)) for training, held_out in splits]
+
+
+def _without_rare_codes(codes: Rows, folds: int) -> Rows:
+    """Return the codes, or zeros if no code has a row for each fold, which scikit-learn refuses."""
+    return codes if np.bincount(codes).max() >= folds else np.zeros_like(codes)
+
+
+def grouped_holdout(codes: Rows, groups: Rows, share: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Return training and held-out rows in random order: whole groups with about this share of every class.
+
+    Groups are visited in random order, so that large and small ones are held out alike. A group is held out if that
+    brings the held-out share of the classes closer to `share`. Each side has at least one group, and every class that
+    at least two groups have has training rows.
+    """
+    counts = np.zeros((int(groups.max()) + 1, int(codes.max()) + 1))
+    np.add.at(counts, (groups, codes), 1)
+    shares = counts / np.maximum(counts.sum(axis=0), 1)
+    order = rng.permutation(len(counts))
+    lacking, chosen = np.where(shares.sum(axis=0) > 0, share, 0.0), []
+    left = (counts > 0).sum(axis=0)  # the number of groups that train, for each class
+    for group in order:
+        remaining = left - (counts[group] > 0)
+        if ((remaining == 0) & (counts[group] > 0)).any():
+            continue  # a class would have no training rows
+        if np.sum((lacking - shares[group]) ** 2) < np.sum(lacking**2):
+            chosen.append(group)
+            lacking, left = lacking - shares[group], remaining
+    if not chosen:
+        by_size = order[np.argsort(-counts[order].sum(axis=1), kind="stable")]
+        chosen = [_smallest_removable(by_size, counts)]
+    is_held_out = np.isin(groups, chosen)
+    return rng.permutation(np.flatnonzero(~is_held_out)), rng.permutation(np.flatnonzero(is_held_out))
+
+
+def _smallest_removable(order: Rows, counts: npt.NDArray[np.float64]) -> int:
+    """Return the smallest group whose classes all have other groups, or else the smallest group.
+
+    `order` has the groups in the order of falling size.
+    """
+    alone = (counts > 0).sum(axis=0) == 1
+    for group in order[::-1]:
+        if not (alone & (counts[group] > 0)).any():
+            return int(group)
+    return int(order[-1])
+
+
+def check_groups(relations: RowRelations, codes: Rows, classes: tuple[object, ...], folds: int, what: str) -> None:
+    """Raise DataError for fewer groups than `folds`, and for a class that a single group has.
+
+    `what` names the groups in messages, in the singular. `classes` are the labels of the codes, empty for a regression.
+    """
+    assert relations.groups is not None
+    count = len(np.unique(relations.groups))
+    if count < folds:
+        have = "1 group" if count == 1 else f"{count} groups"
+        raise DataError(f"{what} forms {have}, but the split needs at least {folds}", OTHER_GROUPS_HELP)
+    for code, label in enumerate(classes):
+        if len(np.unique(relations.groups[codes == code])) == 1:
+            problem = f"only one group of {what} has the class `{label}`, so it cannot be trained on and held out"
+            raise DataError(problem, "drop the class, merge it with another, or choose another validation")
+
+
+# ---- splits by time
+
+
+def time_folds(times: Rows, folds: int, what: str) -> list[tuple[Rows, Rows]]:
+    """Return the training and held-out rows of each period, from the second of `folds` + 1 on, in the order of time.
+
+    The periods have about equally many rows; rows of equal times are in the same period. `what` names the times.
+    """
+    order, cuts = _cut(times, [place / (folds + 1) for place in range(1, folds + 1)], what)
+    ends = [*cuts[1:], len(order)]
+    return [(order[:start], order[start:end]) for start, end in zip(cuts, ends, strict=True)]
+
+
+def time_holdout(times: Rows, share: float, what: str) -> tuple[Rows, Rows]:
+    """Return the earlier rows and about a share of later rows, in the order of time; equal times are not separated."""
+    order, (cut,) = _cut(times, [1 - share], what)
+    return order[:cut], order[cut:]
+
+
+def _cut(times: Rows, shares: list[float], what: str) -> tuple[Rows, list[int]]:
+    """Return the rows in the order of time, and positions near these shares at which the time changes."""
+    order = np.argsort(times, kind="stable")
+    changes = np.flatnonzero(np.diff(times[order])) + 1
+    if len(changes) < len(shares):
+        distinct = "a single time" if not len(changes) else f"{len(changes) + 1} different times"
+        needed = f"the split needs at least {len(shares) + 1}"
+        raise DataError(f"{what} has {distinct}, but {needed}", "choose another column, fewer folds, or a holdout")
+    cuts: list[int] = []
+    first = 0
+    for number, share in enumerate(shares, start=1):
+        possible = changes[first : len(changes) - len(shares) + number]
+        nearest = int(np.argmin(np.abs(possible - share * len(order))))
+        cuts.append(int(possible[nearest]))
+        first += nearest + 1
+    return order, cuts
+
+
+# ---- orders of the training rows
+
+
+def related_order(relations: RowRelations, codes: Rows | None, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Return an order of the n training rows, and the ascending lengths that its prefixes may have.
+
+    Rows in time are in reverse order, so that a prefix has the latest rows. Rows of groups follow one another, and a
+    prefix consists of whole groups; the groups are in random order, stratified by their most frequent class. `codes`
+    are the classes, of which each prefix has at least two; None for a regression.
+    """
+    if relations.times is not None:
+        shuffled = rng.permutation(len(relations.times))
+        order = shuffled[np.argsort(-relations.times[shuffled], kind="stable")]
+        lengths = np.arange(1, len(order) + 1)
+    else:
+        assert relations.groups is not None
+        order, lengths = _order_of_groups(relations.groups, codes, rng)
+    if codes is None:
+        return order, lengths
+    ordered = codes[order]
+    second = int(np.argmax(ordered != ordered[0])) + 1  # the fewest rows with two classes
+    return order, lengths[lengths >= second]
+
+
+def _order_of_groups(groups: Rows, codes: Rows | None, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    numbers, groups = np.unique(groups, return_inverse=True)
+    if codes is None:
+        order = rng.permutation(len(numbers))
+    else:
+        counts = np.zeros((len(numbers), int(codes.max()) + 1), dtype=np.int64)
+        np.add.at(counts, (groups, codes), 1)
+        order = stratified_order(counts.argmax(axis=1), rng)
+    place_of = np.empty(len(numbers), dtype=np.int64)
+    place_of[order] = np.arange(len(numbers))
+    shuffled = rng.permutation(len(groups))
+    rows = shuffled[np.argsort(place_of[groups[shuffled]], kind="stable")]
+    return rows, np.cumsum(np.bincount(groups)[order])
+
+
+def prefix_length(lengths: Rows, wanted: int) -> int:
+    """Return the smallest possible length that is at least `wanted`, or else the largest one."""
+    return int(lengths[min(int(np.searchsorted(lengths, wanted)), len(lengths) - 1)])

@@ -9,13 +9,27 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from spacelang.runtime.data.labels import Dataset, TaskKind, check_and_encode_labels, regression_labels
+from spacelang.runtime.data.labels import (
+    Dataset,
+    TaskKind,
+    check_and_encode_labels,
+    describe_shape,
+    describe_targets,
+    indicator_labels,
+    regression_labels,
+    target_names,
+)
 from spacelang.runtime.data.loading import Table, TargetColumns, load_dataset, make_table
-from spacelang.runtime.data.several_targets import describe_shape, describe_targets, indicator_labels, target_names
 from spacelang.runtime.data.tables import Features
 from spacelang.runtime.errors import DataError, MetricError
-from spacelang.runtime.evaluation.related_rows import check_groups, grouped_holdout, time_holdout
-from spacelang.runtime.evaluation.splits import Rows, plain_holdout, stratified_holdout
+from spacelang.runtime.evaluation.splits import (
+    Rows,
+    check_groups,
+    grouped_holdout,
+    plain_holdout,
+    stratified_holdout,
+    time_holdout,
+)
 from spacelang.runtime.pipelines.input_conversion import AsTable
 from spacelang.runtime.scoring.metric import Metric, constant_prediction_loss
 

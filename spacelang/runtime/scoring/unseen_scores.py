@@ -23,10 +23,10 @@ from spacelang.runtime.evaluation.folds import Fold, writes_in_place
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
 from spacelang.runtime.scoring import measures
-from spacelang.runtime.scoring.constraints import Constraint
 from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import LossFunction, Metric, scorer_of, vectorised_loss
-from spacelang.runtime.scoring.pipeline_scorer import PipelineScorer, read_only
+from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows, PipelineScorer, make_batch_prediction_loss_function
+from spacelang.runtime.scoring.user_functions import Constraint, read_only
 from spacelang.text import count_with_noun
 
 MAX_RESAMPLES: Final = 1_000  # The largest number of bootstrap resamples of the test rows
@@ -366,3 +366,28 @@ def _known_or_computed(known: Callable[..., Any], anew: Callable[..., Any], own:
         return known(rows) if rows is own and not options else anew(rows, **options)
 
     return answer
+
+
+INTERVAL_SEED_STREAM: Final = 12_075
+
+
+def held_out_interval(
+    predictions: npt.NDArray[Any], held_out: HeldOutRows, metric: Metric, seed: int
+) -> tuple[float | None, float | None]:
+    """Return the ends of a 95 % bootstrap interval of the mean loss over the folds; None if it has none.
+
+    The rows of each fold are resampled, equally for all trials of a run; rows with groups in whole groups, of which
+    each fold must have at least `MIN_GROUPS`. The interval does not account for the choice of the trial among others.
+    """
+    rng, groups = np.random.default_rng([seed, INTERVAL_SEED_STREAM]), held_out.groups
+    places = [np.flatnonzero(held_out.folds == fold) for fold in np.unique(held_out.folds)]
+    if groups is not None and min(len(np.unique(groups[each])) for each in places) < MIN_GROUPS:
+        return None, None
+    samplers = [row_sampler(len(each), None if groups is None else groups[each]) for each in places]
+    losses = []
+    for _ in range(MIN_RESAMPLES):
+        rows = np.concatenate([each[draw(rng)] for each, draw in zip(places, samplers, strict=True)])
+        drawn = HeldOutRows(held_out.rows[rows], held_out.target[rows], held_out.folds[rows], held_out.classes)
+        losses.append(float(make_batch_prediction_loss_function(drawn, metric)(predictions[rows][np.newaxis])[0]))
+    low, high, _ = percentile_interval(np.array(losses), metric.name)
+    return low, high

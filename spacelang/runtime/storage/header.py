@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any, Final, TypeVar
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.loss_name import LossName
 from spacelang.ir.search_protocol import DEFAULT_START, StartConditions, TotalBudget
 from spacelang.ir.space import Space
 from spacelang.ir.task import AnyBound, describe_bound
@@ -361,3 +362,19 @@ def _without_spans(value: T) -> T:
         inner = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
         return type(value)(**{name: NO_SPAN if name == "span" else _without_spans(each) for name, each in inner})
     return value
+
+
+def objectives_text(names: Iterable[LossName]) -> str:
+    """Return the formulas of several objectives as JSON, for the settings of a header."""
+    return json.dumps([each.formula for each in names])
+
+
+def stored_objective_names(header: RunHeader) -> tuple[LossName, ...]:
+    """Return the names of the objectives of a stored run; empty if it has one, or if the text is invalid."""
+    try:
+        found = json.loads(header.settings.get(OBJECTIVES_SETTING, "[]"))
+    except (ValueError, RecursionError):
+        return ()  # the store may be a foreign file with any text in it
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        return ()
+    return tuple(map(LossName.of_formula, found))

@@ -81,6 +81,7 @@ TEST_TABLE: Final = OptionalTable("test", records.TEST)
 TEST_BOUND_TABLE: Final = OptionalTable("test_bounds", records.TEST_BOUNDS)
 ENSEMBLE_TABLE: Final = OptionalTable("ensembles", records.ENSEMBLES)
 TIME_NOTE_TABLE: Final = OptionalTable("time_notes", records.TIME_NOTES)
+LIMITS_TABLE: Final = OptionalTable("limits", records.LIMITS)
 MAX_BYTES: Final = 10**9 - 10**4
 """The maximum size of predictions, in bytes: SQLite's longest row, minus the other columns."""
 
@@ -153,6 +154,17 @@ def load_time_note(connection: sqlite3.Connection) -> str:
         _, note = records.verify_and_strip_digest(row, records.TIME_NOTE_TYPES, "the note on the time")
         return str(note)
     return ""
+
+
+def load_changed_limits(connection: sqlite3.Connection) -> dict[str, str] | None:
+    """Return the limits as the last session that changed them set them; None if none did. Raises ValueError."""
+    for row in LIMITS_TABLE.fetch(connection, "SELECT * FROM limits ORDER BY session DESC LIMIT 1"):
+        _, text = records.verify_and_strip_digest(row, records.LIMITS_TYPES, "the limits of the run")
+        found = json.loads(text)
+        if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+            raise TypeError("the limits must map options to texts")
+        return found
+    return None
 
 
 def _replace_tables(path: Path, tables: Mapping[OptionalTable, Sequence[Row]]) -> None:

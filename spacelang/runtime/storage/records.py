@@ -35,6 +35,7 @@ from spacelang.runtime.storage.trial_columns import (
 )
 
 APPLICATION_ID: Final = 0x53504C47  # The application ID in the SQLite files of stores: `SPLG` in ASCII
+LIMIT_FLAGS: Final = ("time", "search-time", "trials")  # The options that limit a whole run, as in `asked`
 METRICS_SETTING: Final = "metrics"  # The name of the setting that lists the metrics besides the loss, as JSON
 Row: TypeAlias = tuple[Any, ...]  # A row of an SQLite table
 _INFINITIES: Final = (inf, -inf)
@@ -111,7 +112,12 @@ ENSEMBLES: Final = "CREATE TABLE ensembles (session INTEGER PRIMARY KEY, votes I
 """The table of the ensembles that sessions were asked for, with their numbers of votes."""
 TIME_NOTES: Final = "CREATE TABLE time_notes (place INTEGER PRIMARY KEY, note TEXT NOT NULL, digest BLOB NOT NULL)"
 """The table with at most one sentence, on what did not fit into the time of the run."""
-OPTIONAL_TABLES: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128, ENSEMBLES: 256, TIME_NOTES: 512}
+LIMITS: Final = "CREATE TABLE limits (session INTEGER PRIMARY KEY, options TEXT NOT NULL, digest BLOB NOT NULL)"
+"""The table of the sessions that changed the limits of the run: all its limits from then on, as JSON by option."""
+OPTIONAL_TABLES: Final = {
+    **{PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128, ENSEMBLES: 256, TIME_NOTES: 512},
+    LIMITS: 1024,
+}
 """The tables that are created when first needed, and the number that each one adds to the version."""
 LAYOUTS: Final = {
     version + sum(map(OPTIONAL_TABLES.__getitem__, more)): (*TABLES[:-1], create_statement(columns_of(version)), *more)
@@ -132,6 +138,7 @@ SESSION_TYPES: Final = (
 )
 ENSEMBLE_TYPES: Final = (int, int)
 TIME_NOTE_TYPES: Final = (int, str)
+LIMITS_TYPES: Final = (int, str)
 TEST_TYPES: Final = (int, *(MAYBE_REAL,) * 3, int, str)
 TEST_BOUND_TYPES: Final = (int, str, *(MAYBE_INFINITE,) * 3, str)
 

@@ -12,9 +12,10 @@ The lock is SQLite's own. Between trials a run holds the write lock, which is re
 and which permits others to read.
 """
 
+import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,7 +25,13 @@ from typing import Final, TypeAlias
 from spacelang.runtime.history import SessionStart, TrialRecord
 from spacelang.runtime.storage import records, store_errors, store_file
 from spacelang.runtime.storage.header import RunHeader, current_versions, version_changes
-from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE, pack_predictions
+from spacelang.runtime.storage.optional_tables import (
+    ENSEMBLE_TABLE,
+    LIMITS_TABLE,
+    PREDICTION_TABLE,
+    REQUEST_TABLE,
+    pack_predictions,
+)
 from spacelang.runtime.storage.records import Row, Session
 from spacelang.runtime.storage.store_errors import StoreError
 from spacelang.runtime.storage.stored_run import StoredRun
@@ -140,6 +147,14 @@ class Store(StoredRun):
             ENSEMBLE_TABLE.insert(self._connection, records.with_digest((self._session.number, votes)))
             self._commit()
 
+    def store_limits(self, limits: Mapping[str, str]) -> None:
+        """Store the options that limit the run from this session on, unless they are as before. Raises StoreError."""
+        if self._session is None or limits == self.limits:
+            return
+        with self._guarded_write():
+            LIMITS_TABLE.insert(self._connection, records.with_digest((self._session.number, json.dumps(dict(limits)))))
+            self._commit()
+
     def append(self, record: TrialRecord) -> None:
         """Store the next trial, with its predictions if it has any; it is on the disk when this returns.
 
@@ -183,8 +198,9 @@ class Store(StoredRun):
         changes = version_changes(self.header.versions, current_versions())
         if self._session is not None:
             with self._guarded_write():
-                query = "DELETE FROM ensembles WHERE session = ?"
-                ENSEMBLE_TABLE.fetch(self._connection, query, (self._session.number,))
+                for table in (ENSEMBLE_TABLE, LIMITS_TABLE):
+                    query = f"DELETE FROM {table.name} WHERE session = ?"
+                    table.fetch(self._connection, query, (self._session.number,))
             self._write_and_close("DELETE FROM sessions WHERE session = ?", (self._session.number,))
         return store_errors.different_search_error(self.path, trial, changes)
 

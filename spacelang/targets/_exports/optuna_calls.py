@@ -1,29 +1,10 @@
-"""The calls by which a function asks an Optuna trial, as code, and the labels of their answers."""
+"""The calls by which a function asks an Optuna trial, as code."""
 
 from spacelang.ir import domain as domains
-from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, literal
-from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
-from spacelang.reductions.space_questions import DrawnPiece, FreeHyperparameterDraw, Piece, Question
-from spacelang.reductions.unfolding import Fork
+from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain
+from spacelang.reductions.space_questions import DrawnPiece, Question
 from spacelang.targets._exports import python_nodes as py
-from spacelang.targets._exports.library_function_forms import case_label
-
-
-def labels_of(choice: Fork | FreeHyperparameterDraw) -> tuple[str, ...]:
-    """Return distinct labels for the cases of a fork, or for the pieces of a draw."""
-    if isinstance(choice, FreeHyperparameterDraw):
-        pieces = choice.pieces
-        return tuple(
-            domains.describe(each.part) if isinstance(each, DrawnPiece) else literal(each.value) for each in pieces
-        )
-    words = tuple(case_label(choice, case) for case in choice.cases)
-    return words if len(set(words)) == len(words) else tuple(f"{n}: {word}" for n, word in enumerate(words, 1))
-
-
-def draw_code(draw: FreeHyperparameterDraw) -> tuple[py.Code | None, list[tuple[str, py.Code]]]:
-    """Return the code that asks for the piece of a draw (None for one piece), and the label and code of each piece."""
-    pieces = [*zip(labels_of(draw), map(_piece_code, draw.pieces), strict=True)]
-    return (suggest_call_code(draw.choice, draw) if draw.choice else None), pieces
+from spacelang.targets._exports.found_functions import labels_of
 
 
 def suggest_call_code(name: str, question: Question) -> py.Code:
@@ -31,21 +12,6 @@ def suggest_call_code(name: str, question: Question) -> py.Code:
     if isinstance(question, DrawnPiece):
         return _suggest_code(name, question.domain)
     return py.call("trial.suggest_categorical", name, py.literal_list(labels_of(question)))
-
-
-def _piece_code(piece: Piece) -> py.Code:
-    if not isinstance(piece, DrawnPiece):
-        return py.LiteralNode(piece.value)
-    answer = suggest_call_code(piece.name, piece)
-    match piece.reduction:
-        case MemberIndexReduction(part=Grid() as part):
-            return py.grid_member_code(part, answer)
-        case MemberIndexReduction(part=Categorical(values=values)):
-            return py.ItemNode(py.literal_list(values), answer)
-        case MemberRenamingReduction(part=Categorical() as part):
-            return py.ItemNode(py.literal_dict({literal(value): value for value in part.values}), answer)
-        case _:
-            return answer
 
 
 def _suggest_code(name: str, domain: SimpleDomain) -> py.Code:

@@ -2,11 +2,17 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from sklearn.neural_network import MLPClassifier
 
 import spacelang as sl
+from spacelang.api.initial_configurations import (
+    InitialConfigurationError,
+    read_initial,
+    validate_initial_configurations,
+)
 from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.space import Operator, TupleParameter, operators
 from spacelang.reductions.restriction import restrict_space
@@ -123,8 +129,14 @@ def test_a_condition_holds_for_the_whole_tuple() -> None:
 
 def test_a_whole_tuple_in_a_configuration_is_explained() -> None:
     space = sl.parse(MLP)
-    reasons = space.nearest({"estimator": "MLPClassifier", "estimator.hidden_layer_sizes": (100,)}).reasons
-    assert reasons[-1].reason.startswith("`estimator.hidden_layer_sizes` is a tuple: give its length as")
+    key, mlp = "estimator.hidden_layer_sizes", {"estimator": "MLPClassifier"}
+    for given in ({key: 100}, {key: (100,), f"{key}.length": 2}):  # no tuple, and one that is given twice
+        reasons = space.nearest(mlp | given).reasons
+        assert reasons[-1].reason.startswith(f"`{key}` is a tuple: give a list, or the length as `{key}.length`")
+    two = sl.parse("stage e = GaussianNB | MLPClassifier { hidden_layer_sizes : tuple[1, 2] of int[1, 9] = (9,) }")
+    excluded = two.exclusion({"e": "GaussianNB", "e.hidden_layer_sizes": [3]})
+    assert excluded is not None
+    assert excluded.reason.endswith("is not active here: it belongs to the alternative `MLPClassifier`")
     exclusion = sl.parse(UNION).exclusion({"estimator": "Net", "estimator.units": 3})
     assert exclusion is not None
     assert exclusion.reason == "`3` is not a value of `estimator.units`: {none, auto} | tuple[0, 2] of int[1, 3]"
@@ -160,3 +172,23 @@ def test_other_values_remain_where_a_restriction_excludes_the_tuples() -> None:
     assert "units : {none, auto} = auto" in as_text(restricted)
     (net,) = (each for each in operators(restricted.root) if isinstance(each, Operator))
     assert [each.name for each in net.children] == ["units", "depth"]
+
+
+def test_initial_configurations_may_have_whole_tuples(tmp_path: Path) -> None:
+    space = sl.parse("stage e = MLPClassifier { hidden_layer_sizes : tuple[1, 2] of int[1, 9] = (9,) }")
+    file = tmp_path / "first.json"
+    for value, wrong in (
+        ("[8, 4]", ""),
+        ("[8, 40]", "e.hidden_layer_sizes[2]"),
+        ("[8, 4, 2]", "hidden_layer_sizes.length"),
+    ):
+        file.write_text(f'{{"e": "MLPClassifier", "e.hidden_layer_sizes": {value}}}')
+        if not wrong:
+            (found,) = validate_initial_configurations(space, read_initial(file))
+            assert (found["e.hidden_layer_sizes.length"], found["e.hidden_layer_sizes[2]"]) == (2, 4)
+            continue
+        with pytest.raises(InitialConfigurationError) as caught:
+            validate_initial_configurations(space, read_initial(file))
+        (diagnostic,) = caught.value.diagnostics
+        assert wrong in diagnostic.message
+        assert diagnostic.primary.text == value

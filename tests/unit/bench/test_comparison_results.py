@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from spacelang.bench import Comparison
-from spacelang.bench.comparison import document
-from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import (
+from spacelang.bench.comparison import (
     Curve,
     IncumbentCandidates,
     Results,
@@ -25,8 +23,10 @@ from spacelang.bench.comparison.results import (
     logarithmic_times,
     loss_before_first_score,
     losses_at_times,
+    summary,
     winner_losses,
 )
+from spacelang.bench.comparison.ranks import Ranking
 from spacelang.bench.comparison.text import print_comparison
 from spacelang.ir import trial
 
@@ -106,7 +106,7 @@ def test_the_two_kinds_of_ranks_may_turn_an_order_round() -> None:
     assert results.leaders_by_rank(IncumbentCandidates.FULL)[-1].leaders == ("b",), "the papers' kind comes first"
     assert results.leaders_by_rank(IncumbentCandidates.FULL, Ranking.RUNS)[-1].leaders == ("a",)
     assert results.leaders_by_median("x", IncumbentCandidates.FULL)[-1].leaders == ("a",)
-    found = document.comparison_document(results)
+    found = summary.comparison_document(results)
     assert [found["ranks"][ranking]["full"]["a"]["rank"][-1] for ranking in ("mean_losses", "runs")] == [2.0, 1.2]
     assert [found["ahead"]["full"][kind][-1]["optimizers"] for kind in ("mean_losses", "runs")] == [["b"], ["a"]]
 
@@ -129,7 +129,7 @@ def test_a_comparison_in_which_nothing_succeeded_is_told_all_the_same() -> None:
     results = Results.from_runs("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 60.0)
     assert results.rank_estimates[Ranking.RUNS][IncumbentCandidates.ANY].ranks.value[:, -1].tolist() == [1.5, 1.5]
     assert [each.leaders for each in results.leaders_by_rank(IncumbentCandidates.ANY)] == [()]
-    assert json.dumps(document.comparison_document(results), allow_nan=False)
+    assert json.dumps(summary.comparison_document(results), allow_nan=False)
 
 
 def test_the_end_may_be_no_time_at_all() -> None:
@@ -174,7 +174,7 @@ def test_tables_say_what_the_arrays_say() -> None:
 
 def test_the_document_is_json_with_the_same_numbers() -> None:
     results = made()
-    found = json.loads(json.dumps(document.comparison_document(results), allow_nan=False))
+    found = json.loads(json.dumps(summary.comparison_document(results), allow_nan=False))
     assert found["seconds"] == pytest.approx([0.6, 6.0, 60.0])
     told = found["losses"]["full"]["first"]["beta"]
     assert told["median"][-1] == results.quartiles[IncumbentCandidates.FULL][1, 0, 1, -1]
@@ -193,12 +193,12 @@ def test_the_document_is_json_with_the_same_numbers() -> None:
     assert [each["optimizers"] for each in found["apart"]["full"]] == [list(pair) for pair in results.pairs]
     assert found["data"]["first"] == {"loss": "1 - roc_auc", "before": 1.0}
     assert len(found["runs"]) == 24
-    assert len(document.curves_document(results)["ranks"]["runs"]["full"]["alpha"]["low"]) == 256
+    assert len(summary.curves_document(results)["ranks"]["runs"]["full"]["alpha"]["low"]) == 256
 
 
 def test_without_intervals_there_are_no_bounds_and_every_difference_may_be_noise() -> None:
     results = made(data=("x", "y"), seeds=2)
-    found = json.loads(json.dumps(document.comparison_document(results), allow_nan=False))
+    found = json.loads(json.dumps(summary.comparison_document(results), allow_nan=False))
     assert found["intervals"] is None
     assert found["ranks"]["mean_losses"]["full"]["alpha"]["low"] == [None] * 3
     assert all(all(pair["within_noise"]) for pair in found["differences"]["runs"]["any"])
@@ -231,7 +231,7 @@ def shown(results: Results) -> str:
 def test_without_test_rows_there_is_no_verdict() -> None:
     results = made()
     assert winner_losses(results) is None
-    assert document.comparison_document(results)["test"] is None
+    assert summary.comparison_document(results)["test"] is None
     assert "no trial saw" not in shown(results)
 
 
@@ -254,7 +254,7 @@ def test_optimizers_are_judged_by_rows_that_no_trial_saw() -> None:
 
 def test_the_document_and_the_table_have_the_same_figures() -> None:
     results = judged_by_others()
-    found = json.loads(json.dumps(document.comparison_document(results), allow_nan=False))
+    found = json.loads(json.dumps(summary.comparison_document(results), allow_nan=False))
     told = found["test"]["losses"]["d0"]["a"]
     assert told == pytest.approx({"mean": 0.31, "low": 0.2831, "high": 0.3369, "reported": 0.1, "optimism": 0.21}, 1e-3)
     assert found["test"]["ranks"]["mean_losses"]["b"]["rank"] == [1.0]
@@ -283,7 +283,7 @@ def test_a_run_without_a_winner_counts_as_before_its_first_score() -> None:
     assert judged.reported[0, 1] == pytest.approx(0.12), "where there is a winner"
     assert judged.rank_estimates[Ranking.MEAN_LOSSES].ranks.value[:, 0] == pytest.approx([2 - 1 / 6, 1 + 1 / 6])
     every = frozenset(RunKey("d0", "b", seed) for seed in range(3))
-    found = document.comparison_document(judged_by_others(without=every))
+    found = summary.comparison_document(judged_by_others(without=every))
     assert json.loads(json.dumps(found, allow_nan=False))["test"]["losses"]["d0"]["b"]["optimism"] is None
     assert "-" in shown(judged_by_others(without=every))
 

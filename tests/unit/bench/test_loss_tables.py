@@ -22,10 +22,16 @@ from spacelang.api.experiment import Experiment, check_rungs
 from spacelang.api.experiment_run import run_experiment
 from spacelang.bench import search_table
 from spacelang.bench.table_search import LossTableData, SimulatedExecutor, tabulation_search
-from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct
+from spacelang.bench.tables import (
+    MAX_TRIALS,
+    ConfigurationList,
+    LossTable,
+    StageProduct,
+    build_table_or_count_missing,
+    check_size,
+)
 from spacelang.bench.tables.objective import TableObjective
 from spacelang.bench.tables.table_files import check_writable, read_table, write_table
-from spacelang.bench.tables.tabulation import MAX_TRIALS, build_table_or_count_missing, check_size
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import BranchTest, Constant

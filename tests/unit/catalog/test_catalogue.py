@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from spacelang.catalog import CatalogueEntry, NamedObjectDefault, NoDefault, OpaqueDefault, Role, load
-from spacelang.catalog.history import REMOVALS, parse_release
+from spacelang.catalog.sklearn_declarations import REMOVALS, parse_release
 
 
 def operator(name: str) -> CatalogueEntry:

@@ -16,13 +16,18 @@ from sklearn.utils._param_validation import (
 )
 
 from spacelang.catalog import Catalogue, Parameter, load, parameter_restrictions
-from spacelang.catalog.catalogue import TUPLE_PARAMETERS, installed_version, join_elements
-from spacelang.catalog.history import deprecated_class, deprecated_parameters
+from spacelang.catalog.catalogue import TUPLE_PARAMETERS, join_elements
 from spacelang.catalog.introspect import introspect_sklearn, refresh
 from spacelang.catalog.packages import operator_class
 from spacelang.catalog.rules import AllowedValues, Interval
-from spacelang.catalog.sklearn_constraints import UnknownConstraintError, translate_constraints
+from spacelang.catalog.sklearn_declarations import (
+    UnknownConstraintError,
+    deprecated_class,
+    deprecated_parameters,
+    translate_constraints,
+)
 from spacelang.catalog.snapshot import dump, read
+from spacelang.errors import installed_version
 from spacelang.ir.value import Value
 
 PROBES: tuple[Value, ...] = (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from spacelang.catalog import snapshot
-from spacelang.catalog.catalogue import installed_version
 from spacelang.catalog.snapshot import SnapshotError, dump, load, read, user_file
+from spacelang.errors import installed_version
 
 
 @pytest.fixture

@@ -10,20 +10,10 @@ from lsprotocol import types
 from spacelang.analysis import check
 from spacelang.files import resource_folder
 from spacelang.ir.expr import Reference, nodes
-from spacelang.language_server import (
-    completions,
-    counts,
-    formatting,
-    hovers,
-    navigation,
-    outline,
-    problems,
-    semantic_tokens,
-)
+from spacelang.language_server import completions, hovers, navigation, presentation, problems
 from spacelang.language_server.cursor import find_cursor
-from spacelang.language_server.documents import Document, Documents
+from spacelang.language_server.documents import Document, Documents, PositionEncoding
 from spacelang.language_server.names import SymbolKind
-from spacelang.language_server.positions import PositionEncoding
 from spacelang.solver.counting import Structures
 from spacelang.syntax.builder import Builder
 from spacelang.syntax.lr_driver import LrDriver
@@ -96,13 +86,13 @@ def test_references_in_expressions_lead_to_the_declarations_of_the_checked_space
 def test_decorations_of_bundled_spaces_are_within_their_text(name: str) -> None:
     _, document = opened(BUNDLED[name])
     assert not problems.diagnostics(document, UTF16)
-    assert not formatting.formatting(document)
-    data = semantic_tokens.semantic_tokens(document, UTF16)
+    assert not presentation.formatting(document)
+    data = presentation.semantic_tokens(document, UTF16)
     assert len(data) % 5 == 0
-    assert all(data[place + 3] < len(semantic_tokens.LEGEND.token_types) for place in range(0, len(data), 5))
+    assert all(data[place + 3] < len(presentation.LEGEND.token_types) for place in range(0, len(data), 5))
     last = document.source.text.count("\n")
-    assert all(fold.start_line < fold.end_line <= last for fold in outline.folding_ranges(document))
-    for symbol in outline.document_symbols(document, UTF16):
+    assert all(fold.start_line < fold.end_line <= last for fold in presentation.folding_ranges(document))
+    for symbol in presentation.document_symbols(document, UTF16):
         assert symbol.range.start <= symbol.selection_range.start <= symbol.selection_range.end <= symbol.range.end
 
 
@@ -131,11 +121,11 @@ def test_no_text_makes_a_feature_fail() -> None:
         navigation.definitions(document, at, UTF16)
         navigation.highlights(document, at, UTF16)
         problems.quick_fixes(document, whole, UTF16)
-        counts.inlay_hints(document, whole, UTF16)
-        outline.document_symbols(document, UTF16)
-        outline.folding_ranges(document)
-        semantic_tokens.semantic_tokens(document, UTF16)
-        formatting.formatting(document)
+        hovers.inlay_hints(document, whole, UTF16)
+        presentation.document_symbols(document, UTF16)
+        presentation.folding_ranges(document)
+        presentation.semantic_tokens(document, UTF16)
+        presentation.formatting(document)
 
 
 @pytest.mark.parametrize("name", ["mosaic", "tabular_classification"])
@@ -343,14 +333,14 @@ def test_all_independent_mistakes_are_shown_in_a_text_with_syntax_errors() -> No
 def test_formatting_edits_only_the_lines_that_change() -> None:
     text = SPACE.replace("forbid scaler", "forbid   scaler")
     _, document = opened(text)
-    (edit,) = formatting.formatting(document)
+    (edit,) = presentation.formatting(document)
     assert edit.range.start.line == SPACE.count("\n", 0, SPACE.index("forbid"))
     assert applied(text, types.WorkspaceEdit({document.uri: [edit]})) == SPACE
 
 
 def test_hints_show_the_structures_with_each_alternative() -> None:
     _, document = opened(SPACE)
-    hints = counts.inlay_hints(document, types.Range(types.Position(0, 0), types.Position(99, 0)), UTF16)
+    hints = hovers.inlay_hints(document, types.Range(types.Position(0, 0), types.Position(99, 0)), UTF16)
     assert [hint.label for hint in hints] == [" 2 structures"] * 4
 
 
@@ -367,7 +357,7 @@ pipeline = repeat(step, 0, 2) -> estimator
 
 def test_counts_of_a_chain_are_those_of_its_uses() -> None:
     _, document = opened(CHAIN)
-    hints = counts.inlay_hints(document, types.Range(types.Position(0, 0), types.Position(99, 0)), UTF16)
+    hints = hovers.inlay_hints(document, types.Range(types.Position(0, 0), types.Position(99, 0)), UTF16)
     assert sorted(hint.label for hint in hints) == [
         " 1 | 2 | 4 structures",  # no use, one use, two uses
         " 3 | 2 structures",  # with this alternative as the first use, as the second one

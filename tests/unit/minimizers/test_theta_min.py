@@ -11,8 +11,8 @@ import pytest
 import spacelang
 from spacelang.ir.membership import first_exclusion
 from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, PointObjective
-from spacelang.optimizers._admm.algebra import ConstraintResiduals, Splitting
-from spacelang.optimizers._admm.theta_min import ThetaSubproblem
+from spacelang.optimizers._admm import ConstraintResiduals, Splitting
+from spacelang.optimizers._admm.subproblems import ThetaSubproblem
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm

@@ -27,11 +27,10 @@ from spacelang.optimizers._improvement_per_second import (
     encode_for_distances,
     log_transform_losses,
 )
-from spacelang.optimizers._portfolio import load_portfolio, suggested_members
 from spacelang.optimizers._race import MIN_ROWS, CostByRows, Race, race_rungs
-from spacelang.optimizers.auto import Auto
+from spacelang.optimizers.auto import Auto, load_portfolio, suggested_members
 from spacelang.plugins import OptionError
-from spacelang.runtime.archives.portfolio import Evaluation, choose_portfolio
+from spacelang.runtime.archives.creation import Evaluation, choose_portfolio
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.loop import run

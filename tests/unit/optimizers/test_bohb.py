@@ -17,7 +17,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, sort_key
-from spacelang.optimizers._brackets import brackets_for_grid
+from spacelang.optimizers._fidelity import brackets_for_grid
 from spacelang.optimizers.bohb import Bohb, LazyCandidate, ModelMemory, dimensions_of
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler

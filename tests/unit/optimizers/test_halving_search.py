@@ -16,9 +16,8 @@ from trying import IS_FULL, few
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Problem
 from spacelang.ir.trial import Request
-from spacelang.optimizers._brackets import Bracket
 from spacelang.optimizers._candidates import BracketRun
-from spacelang.optimizers._fidelity import rungs
+from spacelang.optimizers._fidelity import Bracket, rungs
 from spacelang.optimizers.hyperband import Hyperband
 from spacelang.optimizers.successive_halving import SuccessiveHalving
 from spacelang.plugins import OptionError

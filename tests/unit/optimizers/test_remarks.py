@@ -11,7 +11,7 @@ from spacelang.ir.search_protocol import Problem
 from spacelang.minimizers.bo import Bo as BoOfPoints
 from spacelang.minimizers.rbf import Rbf
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.surrogates.limits import MAX_POINTS, POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
+from spacelang.surrogates import MAX_POINTS, POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
 from spacelang.testing.driving import drive, hash_loss
 from spacelang.testing.small_spaces import continuous_space, plain_space
 

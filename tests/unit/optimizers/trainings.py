@@ -9,7 +9,7 @@ from numpy.random import Generator
 from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
-from spacelang.optimizers._brackets import Bracket, brackets_for_grid
+from spacelang.optimizers._fidelity import Bracket, brackets_for_grid
 from spacelang.optimizers.hyperband import Hyperband
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline

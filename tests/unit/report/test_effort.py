@@ -2,7 +2,13 @@
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
-from spacelang.report.effort import Effort, describe_learner_seconds, describe_parts, effort_by_learner, effort_by_part
+from spacelang.report.run_facts import (
+    Effort,
+    describe_learner_seconds,
+    describe_parts,
+    effort_by_learner,
+    effort_by_part,
+)
 from spacelang.runtime.history import TrialRecord
 
 

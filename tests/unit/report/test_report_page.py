@@ -20,15 +20,13 @@ from trying import few
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Status
 from spacelang.ir.validation import CrossValidation, Holdout
-from spacelang.report.held_out_interval import HeldOutSummary, summarize_held_out_rows
-from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, time_axis
-from spacelang.report.page.common_times import common_times
-from spacelang.report.page.curves import curve_of
+from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, largest_usual_loss, time_axis
+from spacelang.report.page.curves import common_times, curve_of
 from spacelang.report.page.importance import MIN_TRIALS, importances
 from spacelang.report.page.rendering import _environment, render_page
 from spacelang.report.page.run_data import read_run_data
-from spacelang.report.page.trial_marks import largest_usual_loss
 from spacelang.report.stored_runs import document
+from spacelang.report.trial_results import HeldOutSummary, summarize_held_out_rows
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.runtime.storage.store import Store
 from spacelang.syntax.parser_tables import highlight

@@ -11,8 +11,9 @@ import pytest
 from storing import DATA, LIMIT, broken, header, stored, trial
 
 import spacelang as sl
+from spacelang.api.options import options_of
 from spacelang.api.resuming import open_resumable_run
-from spacelang.api.run_options import ResumeOptions, options_of
+from spacelang.api.run_options import ResumeOptions
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import StartConditions, TotalBudget
 from spacelang.ir.task import Bound, BoundedMeasure
@@ -290,6 +291,30 @@ def test_a_budget_that_is_used_up_must_be_enlarged(tmp_path: Path) -> None:
     lines = [told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("exhausted", "stopped")]
     assert ["spacelang resume" in line for line in lines] == [False, True]
     assert "--time" not in lines[1]
+
+
+def test_a_resumed_run_keeps_the_limits_of_its_last_session(tmp_path: Path) -> None:
+    """One that was stopped goes on with them, not with the first ones, and the advice can be pasted."""
+    place, wanted = tmp_path / "run.db", NOTHING | {"trials": None}
+    first = header(asked={"trials": ("1",)}, terms=StartConditions(None, TotalBudget(None, 1)))
+    for number, limits in enumerate(({}, {"trials": "3"}, {"time": "1s"}, {}), start=1):
+        store = Store.create(place, first) if number == 1 else Store.open(place, first)
+        store.start_session(workers=1)
+        if number > 1:
+            store.store_limits(limits)
+        store.append(trial(number))
+        store.end_session("budget" if number == 1 else "interrupted", 0.7 * number)
+        command, run = told(place)[0].splitlines()[-1].strip(), open_resumable_run(place)
+        assert command == run.command
+        if (more := ("--trials 2", None, "--time 10s", None)[number - 1]) is not None:
+            assert command.endswith(more)
+            with pytest.raises(StoreError, match="has used up its budget"):
+                run.options(wanted)
+            continue
+        assert "--t" not in command
+        assert {name: run.options(wanted)[name] for name in ("time", "trials")} == {"time": None, "trials": None} | {
+            name: int(text) for name, text in limits.items()
+        }
 
 
 def test_a_limit_of_the_task_lasts(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import typer
 from storing import header, stored
 
 import spacelang as sl
-from spacelang.cli import runs
+from spacelang.cli import runs_and_show
 from spacelang.ir.trial import UNIT_SCALE, LossScale, describe_scale, parse_scale
-from spacelang.report.search_tree import ShownTree, TreeLine, tree_of_run
+from spacelang.report.page.structure_tree import ShownTree, TreeLine, tree_of_run
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.store import Store
 
@@ -89,13 +89,13 @@ def test_runs_of_others_have_no_tree(tmp_path: Path) -> None:
 
 def test_the_command_writes_and_prints_it(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = store.read_bytes()
-    runs.command([store], tree=Path("-"))
+    runs_and_show.runs_command([store], tree=Path("-"))
     assert "last = A" in capsys.readouterr().out
-    runs.command([store], tree=tmp_path / "tree.svg")
+    runs_and_show.runs_command([store], tree=tmp_path / "tree.svg")
     assert (tmp_path / "tree.svg").read_text(encoding="utf-8").startswith("<svg")
     for name, telling in ((store, "unknown file type"), (tmp_path / "none" / "tree.txt", "cannot write")):
         with pytest.raises(typer.Exit):
-            runs.command([store], tree=name)
+            runs_and_show.runs_command([store], tree=name)
         assert telling in capsys.readouterr().err
     assert store.read_bytes() == kept
 

@@ -13,8 +13,7 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.ir.value import Value
 from spacelang.optimizers.auto import Auto
 from spacelang.report.pipeline_lines import pipeline_lines
-from spacelang.report.run_facts import RunFacts
-from spacelang.report.starting_points import StartingPoints
+from spacelang.report.run_facts import RunFacts, StartingPoints
 from spacelang.report.summary import MAX_STEPS, summary_lines
 from spacelang.runtime.budget import Budget, parse_duration, round_duration
 from spacelang.runtime.history import EndReason, Outcome, TrialRecord

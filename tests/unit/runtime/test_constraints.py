@@ -11,8 +11,8 @@ from spacelang.ir.task import Bound, BoundedMeasure, FunctionBound, describe_bou
 from spacelang.ir.trial import Status, Trial
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.runtime.evaluation.folds import EvaluationSettings
-from spacelang.runtime.scoring.constraints import Constraint, ConstraintError
 from spacelang.runtime.scoring.pipeline_scorer import make_pipeline_scorer
+from spacelang.runtime.scoring.user_functions import Constraint, ConstraintError
 
 
 def leaves(pipeline, features, target) -> float:

@@ -13,7 +13,7 @@ import pytest
 from spacelang.ir.task import UNLIMITED
 from spacelang.runtime import executors
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors._dask.event_loop import silence_dask_loggers
+from spacelang.runtime.executors._dask import silence_dask_loggers
 from spacelang.runtime.executors._dask.worker_plugin import (
     EvaluationPlugin,
     PickledEvaluation,
@@ -54,19 +54,19 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 
 
 def test_where_nobody_listens_there_is_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.connection.CONNECT_TIMEOUT", 0.5)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.cluster.CONNECT_TIMEOUT", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
     refuses(address, f"no scheduler answers at `{address}`")
 
 
 def test_a_host_that_does_not_exist_has_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.connection.CONNECT_TIMEOUT", 0.5)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.cluster.CONNECT_TIMEOUT", 0.5)
     refuses("tcp://no-such-host.invalid:8786", "no scheduler answers at `tcp://no-such-host.invalid:8786`")
 
 
 def test_what_listens_without_a_word_is_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.connection.CONNECT_TIMEOUT", 0.5)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.cluster.CONNECT_TIMEOUT", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         refuses(f"tcp://127.0.0.1:{mute.getsockname()[1]}", "no scheduler answers")
 

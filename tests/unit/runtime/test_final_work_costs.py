@@ -7,7 +7,9 @@ import pytest
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Status, Trial
-from spacelang.runtime.final_work_costs import (
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.kept_models import KeptModel
+from spacelang.runtime.run_deadline import (
     FIT_MARGIN,
     FIXED_SECONDS,
     MAX_SHARE,
@@ -15,12 +17,10 @@ from spacelang.runtime.final_work_costs import (
     SCORING_SHARE,
     FinalWorkCosts,
     LossComputationTime,
+    RunDeadline,
     WorkSizes,
     expected_members,
 )
-from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.kept_models import KeptModel
-from spacelang.runtime.run_deadline import RunDeadline
 
 SIZES = WorkSizes(1000, 500, folds=1, held_out_rows=500)
 

@@ -22,7 +22,7 @@ from sklearn.metrics import (
 import spacelang as sl
 from spacelang.api.stored_runs import reopen_run
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.scoring.own_scorers import describe_scorer, name_of_scorer, scorer_metric
+from spacelang.runtime.scoring.user_functions import describe_scorer, name_of_scorer, scorer_metric
 
 SPACE = "stage estimator = GaussianNB | DecisionTreeClassifier { max_depth : int[1, 6] = 3 }"
 OPTIONS: dict[str, Any] = {"trials": 4, "workers": 0, "optimizer": "random", "validate": "holdout(0.5)"}

@@ -36,10 +36,10 @@ from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors.in_process import InProcess
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
-from spacelang.runtime.scoring.constraints import Constraint
 from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import POSITIVE_CLASS_SCORERS, named_metric, positive_class_scorers, scorer_of
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold, PipelineScorer, prediction_array
+from spacelang.runtime.scoring.user_functions import Constraint
 from spacelang.runtime.storage.store import Store
 
 

@@ -42,7 +42,7 @@ from spacelang.runtime.evaluation.identities_and_copies import (
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.prefix_cache import ENTRY_BYTES, OVERHEAD_SECONDS, FittedStep, PrefixCache
 from spacelang.runtime.pipelines.columns import StringColumnSelector
-from spacelang.runtime.scoring.constraints import Constraint
+from spacelang.runtime.scoring.user_functions import Constraint
 
 CHANCE = np.random.default_rng(0)
 TABLE = CHANCE.normal(size=(60, 6))

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.ir.validation import CrossValidation, Holdout, describe_validation, parse_validation
-from spacelang.runtime.evaluation.related_rows import grouped_holdout
 from spacelang.runtime.evaluation.splits import (
+    grouped_holdout,
     plain_folds,
     plain_holdout,
     stratified_folds,

@@ -1,4 +1,4 @@
-"""What a store knows of the ensembles that its run was asked for: the last one, and none of a refused session."""
+"""Ensembles and limits of a run in its store: those that a session asked for last, and none of a refused session."""
 
 import sqlite3
 from pathlib import Path
@@ -59,6 +59,31 @@ def test_what_is_no_number_of_votes_is_refused(tmp_path: Path, row: tuple[object
     connection.close()
     with pytest.raises(StoreError, match="is damaged"):
         votes(path)
+
+
+def test_limits_of_a_refused_session_are_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    stored(path)
+    store = Store.open(path, header())
+    store.store_limits({"trials": "50"})
+    assert store.limits == {"trials": "50"}
+    store.undo_session_and_make_error(1)
+    with Store.read(path) as run:
+        assert (run.limits, run.changed_limits) == ({}, None)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"trials": 5}', "no JSON"])
+def test_limits_that_are_no_texts_by_option_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "run.db"
+    stored(path)
+    store = Store.open(path, header())
+    store.store_limits({"trials": "50"})
+    store.end_session("budget", 1.0)
+    with sqlite3.connect(path) as connection:
+        connection.execute("REPLACE INTO limits VALUES (?, ?, ?)", with_digest((2, text)))
+    connection.close()
+    with Store.read(path) as run, pytest.raises(StoreError, match="is damaged"):
+        _ = run.limits
 
 
 def test_the_version_of_a_store_says_that_it_has_the_table() -> None:

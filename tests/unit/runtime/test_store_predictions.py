@@ -18,8 +18,8 @@ from spacelang.ir.task import Bound, BoundedMeasure, FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage import optional_tables
-from spacelang.runtime.storage.exports import to_frame
 from spacelang.runtime.storage.records import PREDICTIONS, TABLES
+from spacelang.runtime.storage.runs import to_frame
 from spacelang.runtime.storage.store import Store, StoreError
 from spacelang.runtime.storage.trial_columns import VERSION
 

@@ -12,7 +12,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
-from spacelang.runtime.storage.exports import to_frame
+from spacelang.runtime.storage.runs import to_frame
 from spacelang.runtime.storage.store import Store, StoreError
 from spacelang.testing.driving import flaky_loss, make_trial
 from spacelang.testing.memory_storage import EventLog

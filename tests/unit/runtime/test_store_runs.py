@@ -13,8 +13,7 @@ from storing import header, stored, trial
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, BoundedMeasure
 from spacelang.ir.trial import Measurement, Status
-from spacelang.runtime.storage.exports import export_table, to_frame
-from spacelang.runtime.storage.runs import list_runs, reserve_default_path
+from spacelang.runtime.storage.runs import export_table, list_runs, reserve_default_path, to_frame
 from spacelang.runtime.storage.store import Store, StoreError
 from spacelang.runtime.storage.trial_columns import TABLE_COLUMNS
 

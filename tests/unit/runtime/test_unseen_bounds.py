@@ -23,10 +23,10 @@ from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, split_off_test_rows
 from spacelang.runtime.final_fit import UnseenBoundsWork
 from spacelang.runtime.scoring import unseen_scores
-from spacelang.runtime.scoring.constraints import Constraint
 from spacelang.runtime.scoring.metric import named_metric
 from spacelang.runtime.scoring.pipeline_scorer import PipelineScorer
 from spacelang.runtime.scoring.unseen_scores import TIMING_COUNT, measure_bounds
+from spacelang.runtime.scoring.user_functions import Constraint
 
 FAIR = Bound(BoundedMeasure.DISPARITY, 0.1, scorer="accuracy", column="town")
 LATENCY, SIZE = Bound(BoundedMeasure.LATENCY, 0.5), Bound(BoundedMeasure.SIZE, 1e6)

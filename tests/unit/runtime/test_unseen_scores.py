@@ -26,7 +26,7 @@ from spacelang.ir.trial import UnseenRowsMeasurement
 from spacelang.runtime.data.labels import Dataset, check_and_encode_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, InputError, MetricError
-from spacelang.runtime.evaluation.related_rows import RowRelations
+from spacelang.runtime.evaluation.splits import RowRelations
 from spacelang.runtime.scoring import unseen_scores
 from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import default_metric, named_metric

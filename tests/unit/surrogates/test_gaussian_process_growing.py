@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import gaussian_process
+from spacelang.surrogates import MAX_POINTS, POINTS_WHEN_FITTED, gaussian_process, one_thread
 from spacelang.surrogates.gaussian_process import (
     IncrementalGaussianProcess,
     Matern,
@@ -16,7 +16,6 @@ from spacelang.surrogates.gaussian_process import (
     choose_training_rows,
     size_at_last_fit,
 )
-from spacelang.surrogates.limits import MAX_POINTS, POINTS_WHEN_FITTED, one_thread
 
 LAW = settings(max_examples=25, deadline=None)
 

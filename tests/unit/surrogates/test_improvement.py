@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
-from spacelang.surrogates.improvement import (
+from spacelang.surrogates.gaussian_process import (
+    IncrementalGaussianProcess,
     expected_improvement,
     log_expected_improvement,
     make_closeness_test,

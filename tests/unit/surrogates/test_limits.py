@@ -1,6 +1,6 @@
 """Which trials of a long history densities are made of."""
 
-from spacelang.surrogates.limits import MAX_DENSITY_POINTS, density_trial_indices
+from spacelang.surrogates import MAX_DENSITY_POINTS, density_trial_indices
 
 
 def test_short_histories_are_used_as_they_are() -> None:

@@ -31,10 +31,8 @@ from spacelang.ir.task import Limits
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import Failure, InputError, describe_exception
 from spacelang.runtime.executors import FinishedJob, Job
-from spacelang.runtime.executors._dask import connection, worker_plugin
-from spacelang.runtime.executors._dask.connection import AnyClient
-from spacelang.runtime.executors._dask.event_loop import silence_dask_loggers
-from spacelang.runtime.executors._dask.local_cluster import LocalCluster
+from spacelang.runtime.executors._dask import cluster, silence_dask_loggers, worker_plugin
+from spacelang.runtime.executors._dask.cluster import AnyClient, LocalCluster
 from spacelang.runtime.executors._dask.worker_plugin import JobReport, Slot
 
 JOIN_TIMEOUT: Final = 60.0  # The maximum time for the first dask worker to join the scheduler, in seconds
@@ -111,16 +109,12 @@ class ClusterSession:
             self._local = LocalCluster(self._workers, self._report_error)
             address = await self._local.start()
         client: AnyClient = Client(  # type: ignore[no-untyped-call]
-            address,
-            asynchronous=True,
-            set_as_default=False,
-            timeout=connection.CONNECT_TIMEOUT,
-            direct_to_workers=False,
+            address, asynchronous=True, set_as_default=False, timeout=cluster.CONNECT_TIMEOUT, direct_to_workers=False
         )
         self._client = client
-        await connection.connect(client, address)
+        await cluster.connect(client, address)
         await self._await_workers(client, address)
-        await connection.check_versions(client, address)
+        await cluster.check_versions(client, address)
         await self._register_plugins(client)
         found = (await client.scheduler.identity(n_workers=-1))["workers"]
         self._thread_counts = {place: max(int(each["nthreads"]), 1) for place, each in found.items()}
@@ -258,7 +252,7 @@ class ClusterSession:
             if self._error is not None:
                 raise self._error
             if time.monotonic() > until:
-                raise connection.no_workers_error(address, seconds)
+                raise cluster.no_workers_error(address, seconds)
             await asyncio.sleep(POLL_INTERVAL)
         demand.release()
 
@@ -270,7 +264,7 @@ class ClusterSession:
             await client.register_plugin(plugin, name=self._run)
         except Exception as error:
             message = f"the cluster cannot evaluate trials: {describe_exception(error)}"
-            raise InputError(message, connection.SAME_VERSIONS_HELP) from error
+            raise InputError(message, cluster.SAME_VERSIONS_HELP) from error
         self._connection = client.scheduler_comm
 
     async def _unregister_plugins(self, client: AnyClient) -> None:
@@ -317,7 +311,7 @@ class ClusterSession:
         After a reconnection it registers the plugins again, because the scheduler has forgotten them.
         """
         async with self._registering:
-            until = time.monotonic() + connection.CONNECT_TIMEOUT
+            until = time.monotonic() + cluster.CONNECT_TIMEOUT
             while client.status != "running":
                 if client.status == "closed" or time.monotonic() > until:
                     raise InputError(f"the scheduler at `{self._address}` is no longer reachable", RESUME_HELP)
@@ -342,7 +336,7 @@ class ClusterSession:
             if has_workers:
                 seen = time.monotonic()
             elif has_workers is False and time.monotonic() - seen > self._patience:
-                self._report_error(connection.no_workers_error(address, self._patience))
+                self._report_error(cluster.no_workers_error(address, self._patience))
                 return
 
 

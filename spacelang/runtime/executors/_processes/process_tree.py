@@ -1,12 +1,15 @@
-"""Measure the memory of process trees, and kill them: a process and all its descendants, until none is left."""
+"""Process trees: measure their memory, kill them until no process is left, and reap what a killed zygote leaves."""
 
 import os
+import signal
 import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from typing import Final
+from typing import Final, NoReturn
 
 import psutil
+
+from spacelang.runtime.executors._processes import operating_system
 
 KILL_TIMEOUT: Final = 1.0
 """The maximum wait for killed processes to end, in seconds. A process that hangs in the kernel may take longer."""
@@ -127,3 +130,42 @@ class ProcessTrees:
                     self._descendants.setdefault(root, []).append(process)
         ended = time.monotonic()
         self._next_refresh = ended + SEARCH_TIME_DIVISOR * (ended - started)
+
+
+STANDARD_ERROR: Final = 2  # The descriptor of the standard error, the last one of the standard streams
+
+
+def fork_zygote() -> None:
+    """Fork the zygote, in which this function returns; this process becomes its reaper, and exits as the zygote does.
+
+    The kernel makes the reaper the parent of each process whose parents have ended, also of one that has left its
+    session and cleared its environment. A trial that kills the zygote, its parent, therefore leaves no process behind.
+    The caller must have only one thread.
+    """
+    operating_system.adopt_orphans()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    zygote = os.fork()
+    if zygote != 0:
+        try:
+            _reap_until_end_of(zygote)
+        finally:
+            os._exit(1)
+
+
+def _reap_until_end_of(zygote: int) -> NoReturn:
+    # The data of the zygote is freed, and its connections are closed, when it ends, not when this process does.
+    for descriptor in map(int, operating_system.inodes_by_descriptor()):
+        if descriptor > STANDARD_ERROR:
+            os.close(descriptor)
+    while True:
+        ended, status = os.wait()
+        if ended == zygote:
+            break
+    kill_children()
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        operating_system.disable_core_dumps()
+        with suppress(OSError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)

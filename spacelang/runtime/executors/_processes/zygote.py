@@ -29,8 +29,13 @@ from spacelang.runtime.errors import Failure
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import communication, operating_system, worker
 from spacelang.runtime.executors._processes.communication import Channel, SharedWorkerState
-from spacelang.runtime.executors._processes.process_tree import ProcessTrees, kill_children, kill_tree, resident_bytes
-from spacelang.runtime.executors._processes.reaper import fork_zygote
+from spacelang.runtime.executors._processes.process_tree import (
+    ProcessTrees,
+    fork_zygote,
+    kill_children,
+    kill_tree,
+    resident_bytes,
+)
 from spacelang.runtime.executors._processes.worker import GlobalState
 
 MEMORY_POLL_INTERVAL: Final = 0.025  # The interval at which the memory of trials is measured, in seconds

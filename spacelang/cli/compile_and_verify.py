@@ -1,0 +1,157 @@
+"""`spacelang compile` and `verify`: compile a space for a target, and check that the target preserves its meaning."""
+
+import json as json_module
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spacelang.cli._options import JsonOption, SpaceInputArgument, SpaceOptions, TargetOption, load
+from spacelang.cli._output import configure_plugin, fail, overwrite, print_json
+from spacelang.cli._process import BAD_INPUT
+from spacelang.cli._run_options import SeedOption, SetOption
+from spacelang.diagnostics.terminal_cells import make_visible
+
+if TYPE_CHECKING:
+    from spacelang.api import Space
+    from spacelang.api.compilation import Verification
+    from spacelang.targets._lowering import LoweringResult
+
+GROUP = ("Compile a space", 2)
+
+
+class Format(StrEnum):
+    """The output formats of a compiled space."""
+
+    JSON = "json"
+    TEXT = "text"
+    DOT = "dot"
+    PYTHON = "python"
+
+
+def compile_command(
+    space: SpaceInputArgument,
+    target: TargetOption,
+    *,
+    set_: SetOption = None,
+    options: SpaceOptions,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
+    format_: Annotated[Format, typer.Option("--format", "-f", help="The output format.")] = Format.TEXT,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail if the target can only approximate the space.")
+    ] = False,
+) -> None:
+    """Compile a space for a target, such as another library's search space.
+
+    With `--format python` the output is a module that needs only the target's library and those of the space's
+    operators. Next to the library's own object it has `decode`, which turns a result of the library into a
+    configuration, and `build`, which turns a configuration into an unfitted pipeline.
+
+    Example: `spacelang compile credit.space --target optuna --format python -o credit_optuna.py`
+    """
+    from spacelang.api.compilation import compile_with_target
+    from spacelang.targets import TARGETS
+    from spacelang.targets._lowering import compiled_document
+
+    chosen = configure_plugin(TARGETS, target, set_)
+    loaded = load(space, options)
+    form = compile_with_target(target, chosen, loaded.counted, strict=strict)
+    if format_ is Format.JSON:
+        found = compiled_document(target, loaded.checked, form, asdict(chosen), loaded.bound)
+        # For a terminal, special characters are written as JSON escapes, so that every text can be read back.
+        text = json_module.dumps(found, ensure_ascii=output is None, allow_nan=False)
+    else:
+        text = _text(target, form, format_, loaded)
+    if output is None:
+        # The name of a space may be that of its file, which may have control characters.
+        print("\n".join(map(make_visible, text.split("\n"))))
+    else:
+        overwrite(output, text + "\n", own=space, what="the space itself")
+
+
+def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, space: "Space") -> str:
+    from spacelang.api.compilation import python_module
+    from spacelang.targets._lowering import SourceForm
+
+    if format_ is Format.DOT:
+        return str(lowered.form.to_dot())
+    if format_ is Format.PYTHON:
+        if not isinstance(lowered.form, SourceForm):
+            fail(f"the target `{target}` has no output in Python", "its formats are `json`, `text` and `dot`")
+        return python_module(target, lowered, space.checked)
+    lines = ["", "how the target represents the space:"] if lowered.report else []
+    for entry in lowered.report:
+        lines.append(f"  {entry.status.value:<13}{entry.construct}{entry.lines_text}: {entry.message}")
+    return "\n".join([str(lowered.form.to_text()), *lines])
+
+
+def verify_command(
+    space: SpaceInputArgument,
+    target: TargetOption,
+    *,
+    set_: SetOption = None,
+    count: Annotated[int, typer.Option("-n", min=1, help="The number of configurations to test.")] = 200,
+    draws: Annotated[
+        int, typer.Option("--draws", min=0, help="The number of random draws to compare with the law of the space.")
+    ] = 3_000,
+    seed: SeedOption = 0,
+    options: SpaceOptions,
+    json: JsonOption = False,
+) -> None:
+    """Test whether a space compiled for a target keeps its meaning; status 1 if a test fails.
+
+    All configurations are tested if there are at most `-n`, else `-n` random ones, drawn by the plain law. `compile`
+    reports what a target does not preserve; the tests are about what it preserves. Where a library draws at random,
+    its draws are compared with the law of the space: a share may differ by .05, or more where the target has a reason.
+
+    Example: `spacelang verify credit.space --target configspace`
+    """
+    from spacelang.api.compilation import compile_with_target, verify
+    from spacelang.solver.network import SamplingFailedError
+    from spacelang.targets import TARGETS
+
+    chosen = configure_plugin(TARGETS, target, set_)
+    loaded = load(space, options)
+    try:
+        found = verify(
+            compile_with_target(target, chosen, loaded.counted), loaded.counted, count=count, seed=seed, draws=draws
+        )
+    except SamplingFailedError as error:
+        fail(str(error), error.remedy, status=BAD_INPUT)
+    if json:
+        print_json(_document(target, found))
+    else:
+        _print(found)
+    if not found.holds:
+        raise typer.Exit(BAD_INPUT)
+
+
+def _print(found: "Verification") -> None:
+    for law in found.laws:
+        drawn = f"all {law.tried}" if found.is_all and "draws" not in law.name else f"{law.tried} drawn"
+        cases = drawn if law.holds else f"by case {law.tried}"
+        typer.echo(f"{'holds ' if law.holds else 'BROKEN'}  {law.name}: {cases}")
+        if not law.holds:
+            typer.echo(f"        {make_visible(law.broken_by)}")
+    if found.distances is not None:
+        key, distance = next(iter(found.distances.distances.items()), ("no variable", 0.0))
+        typer.echo(f"        {found.distances.library}: shares differ by up to {distance:.3f} from the law ({key})")
+        for reason in dict.fromkeys(found.distances.declared_reasons.values()):
+            typer.echo(f"        declared: {reason}")
+    typer.echo("        {} of {} structures were drawn".format(*found.structures))
+    for status, constructs in found.preserved.items():
+        typer.echo(f"{status:<12}  {', '.join(constructs)}")
+
+
+def _document(target: str, found: "Verification") -> dict[str, object]:
+    return {
+        "target": target,
+        "holds": found.holds,
+        "every_configuration": found.is_all,
+        "laws": [{"law": law.name, "tried": law.tried, "broken_by": law.broken_by or None} for law in found.laws],
+        "kept": found.preserved,
+        "random_draws": None if found.distances is None else asdict(found.distances),
+        "structures": {"drawn": found.structures[0], "all": found.structures[1]},
+    }

@@ -1,0 +1,129 @@
+"""`spacelang runs` and `show`: list stored runs, and show the settings and results of one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spacelang.cli._options import JsonOption, RunArgument
+from spacelang.cli._output import fail, overwrite, print_json
+from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.ir.loss_name import LossName
+from spacelang.text import pad_columns
+
+if TYPE_CHECKING:
+    from spacelang.runtime.storage.runs import RunListing, RunSummary
+
+GROUP = ("Use a run", 1)
+
+
+def runs_command(
+    places: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUNS]…", help="Stores of runs and folders with stores; by default `runs`."),
+    ] = None,
+    *,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the trials of the run in the named store: `.csv`, `.csv.gz`, `.parquet` or `.jsonl`.",
+        ),
+    ] = None,
+    tree: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the search tree of a run of `mosaic`: `.svg` or `.txt`; `-` prints it."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List stored runs with space, data, optimizer, state and best score; or write one's trials or tree.
+
+    Other files in a folder are ignored.
+
+    Example: `spacelang runs runs old/*.db`
+    """
+    from spacelang.runtime.storage.runs import DEFAULT_FOLDER, list_runs
+
+    found = places or [Path(DEFAULT_FOLDER)]
+    if (export is not None or tree is not None) and len(found) > 1:
+        fail(f"`{'--tree' if export is None else '--export'}` needs a single store, and {len(found)} are named")
+    if export is not None:
+        from spacelang.runtime.storage.runs import export_table
+        from spacelang.runtime.storage.store import Store
+
+        with Store.read(found[0]) as run:
+            export_table(run, export)
+    if tree is not None:
+        _write_tree(found[0], tree)
+    if export is not None or tree is not None:
+        return
+    listing = list_runs(*found)
+    if json:
+        from spacelang.report.stored_runs import run_summary_document
+
+        print_json([run_summary_document(run) for run in listing.runs])
+    else:
+        _print(listing, is_one_folder=len(found) == 1)
+
+
+def _write_tree(store: Path, picture: Path) -> None:
+    from spacelang.report.page.structure_tree import tree_of_run
+    from spacelang.runtime.storage.store import Store
+
+    if str(picture) != "-" and picture.suffix not in (".svg", ".txt"):
+        fail(f"unknown file type: `{picture.name}`", "the name must end in `.svg` or `.txt`; `-` prints the tree")
+    with Store.read(store) as run:
+        found = tree_of_run(run)
+    text = found.to_svg() if picture.suffix == ".svg" else found.to_text()
+    if str(picture) == "-":
+        typer.echo(text)
+        return
+    overwrite(picture, text + "\n")
+
+
+def _print(listing: "RunListing", *, is_one_folder: bool) -> None:
+    head = ("store", "space", "data", "optimizer", "seed", "state", "trials", "score", "metric", "validation")
+    rows = [tuple(map(make_visible, (_name(run.path, is_one_folder), *_cells(run)))) for run in listing.runs]
+    if rows:
+        first, *lines = ("  ".join(cells).rstrip() for cells in pad_columns([head, *rows]))
+        typer.secho(first, bold=True)
+        for line in lines:
+            typer.echo(line)
+    else:
+        typer.echo("no stored runs found")
+    for path, error in listing.unreadable:
+        typer.echo(f"{make_visible(_name(path, is_one_folder))}: {make_visible(error.message)}", err=True)
+
+
+def _name(path: Path, is_one_folder: bool) -> str:
+    return path.name if is_one_folder else str(path)
+
+
+def _cells(run: "RunSummary") -> tuple[str, ...]:
+    metric = LossName.of_formula(run.metric)
+    best = "-" if run.best is None else f"{metric.score(run.best):.6g}" + ("" if run.feasible else " (infeasible)")
+    names = (run.space, run.data.name, run.optimizer, str(run.seed), run.state.value)
+    return (*names, f"{run.trials:,}", best, metric.score_name, run.validation)
+
+
+def show_command(
+    run: RunArgument,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="The number of best trials to list.")] = 10,
+    json: JsonOption = False,
+) -> None:
+    """Show a stored run, even while it runs: data, optimizer, budget, best pipeline, best trials, failures.
+
+    Neither the data nor the space file is needed. Nothing is fitted, and no code of the file is run.
+
+    Example: `spacelang show runs/credit-20260131-120000.db --top 5`
+    """
+    from spacelang.report.stored_runs import document, text
+    from spacelang.runtime.storage.store import Store
+
+    with Store.read(run) as found:
+        if json:
+            print_json(document(found, top))
+        else:
+            typer.echo(text(found, top))

@@ -1,0 +1,172 @@
+"""`spacelang spaces` and `catalogue`: list the bundled spaces and the operators of a library; rebuild its catalogue."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from spacelang.cli._options import JsonOption
+from spacelang.cli._output import fail, print_json
+from spacelang.cli._process import BAD_INPUT
+from spacelang.files import os_error_text
+
+if TYPE_CHECKING:
+    from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, Default
+
+GROUP = ("Write a space", 6)
+
+
+def spaces_command(json: JsonOption = False) -> None:
+    """List the bundled spaces.
+
+    Example: `spacelang spaces --json`
+    """
+    from spacelang.api import load
+    from spacelang.syntax.sources import bundled_names
+
+    found = [load(name) for name in bundled_names()]
+    if json:
+        print_json([{"name": each.name, "title": each.checked.title, "structures": each.structures} for each in found])
+        return
+    width = max((len(space.name) for space in found), default=0)
+    for space in found:
+        noun = "structure " if space.structures == 1 else "structures"
+        typer.echo(f"{space.name:<{width}}  {space.structures:>7,} {noun}  {space.checked.title}".rstrip())
+
+
+DEFAULT_PACKAGE: Final = "sklearn"  # The catalogue that is shown if no package is named
+
+
+def catalogue_command(
+    operator: Annotated[
+        str | None, typer.Argument(metavar="[OPERATOR]", help="Show the parameters of this operator.")
+    ] = None,
+    package: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The package: xgboost, lightgbm, catboost, imblearn, or one of your own, which is imported.",
+        ),
+    ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Rebuild the catalogue from the installed package.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where --refresh writes; by default for this user."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show the catalogue of scikit-learn or of another package, or one operator of it, or rebuild it.
+
+    Example: `spacelang catalogue PCA`
+    """
+    first, _, rest = (operator or "").partition(".")
+    if package is None and rest:
+        # The name of an operator with its package, as in a space: `xgboost.XGBClassifier`.
+        package, operator = first, rest
+    if refresh:
+        _refresh(package or DEFAULT_PACKAGE, output)
+        return
+    if output is not None:
+        fail("`--output` needs `--refresh`", "give both options or neither")
+    catalogue = _catalogue(package or DEFAULT_PACKAGE)
+    if operator is None:
+        _show_all(catalogue, json)
+        return
+    entry = catalogue.get(operator)
+    if entry is None:
+        fail(f"`{operator}` is not an operator of {catalogue.distribution}", _suggestion(operator, catalogue))
+    _show_one(entry, json)
+
+
+def _catalogue(package: str) -> "Catalogue":
+    from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
+    from spacelang.catalog.snapshot import BUNDLED, load
+
+    try:
+        return load(package) if package in BUNDLED else open_package(package)
+    except NotInstalledError as error:
+        fail(str(error), _suggestion(package, BUNDLED) or error.remedy, status=BAD_INPUT)
+    except UnreadablePackageError as error:
+        fail(str(error), status=BAD_INPUT)
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str | None:
+    from spacelang.spelling_suggestions import nearest_name
+
+    near = nearest_name(name, known)
+    return f"did you mean `{near}`?" if near else None
+
+
+def _refresh(package: str, output: Path | None) -> None:
+    from spacelang.catalog.introspect import refresh
+    from spacelang.catalog.snapshot import BUNDLED
+    from spacelang.errors import CORE
+
+    try:
+        typer.echo(f"wrote {refresh(package, output)}")
+    except LookupError as error:
+        known = ", ".join(f"`{name}`" for name in BUNDLED)
+        others = f"the packages with a catalogue are {known}; others are read on use"
+        fail(str(error.args[0]), _suggestion(package, BUNDLED) or others)
+    except ImportError:
+        if package in CORE:
+            raise  # it has no extra
+        extra = BUNDLED[package]
+        fail(f"the package `{package}` is not installed", f'`pip install "spacelang[{extra}]"`', status=BAD_INPUT)
+    except OSError as error:
+        fail(f"cannot write the catalogue: {os_error_text(error)}", status=BAD_INPUT)
+
+
+def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
+    stale = catalogue.differing_version
+    if as_json:
+        print_json(
+            {"catalogue": catalogue.name, "version": catalogue.version, "installed": stale or catalogue.version}
+            | {"operators": list(catalogue)}
+        )
+        return
+    typer.echo(f"{catalogue.distribution} {catalogue.version}: {len(catalogue)} operators")
+    if stale:
+        package_option = "" if catalogue.name == DEFAULT_PACKAGE else f" --package {catalogue.name}"
+        typer.echo(f"but version {stale} is installed: run `spacelang catalogue{package_option} --refresh`")
+    for name in catalogue:
+        entry = catalogue.get(name)
+        assert entry is not None
+        typer.echo(f"  {name:<32}{', '.join(sorted(entry.roles))}")
+
+
+def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
+    parameters = [
+        (p.name, _default_text(p.default), p.expected, p.part.whole if p.part else None)
+        for p in entry.parameters.values()
+    ]
+    if as_json:
+        shown_parameters = [
+            {"name": name, "default": shown, "expected": expected} | ({"part_of": whole} if whole else {})
+            for name, shown, expected, whole in parameters
+        ]
+        facts = {"operator": entry.name, "roles": sorted(entry.roles), "several_targets": entry.accepts_several_targets}
+        print_json(facts | {"parameters": shown_parameters})
+        return
+    several = " (also with several targets)" if entry.accepts_several_targets else ""
+    typer.echo(f"{entry.module}.{entry.name}: {', '.join(sorted(entry.roles))}{several}")
+    for name, shown, expected, whole in parameters:
+        default = "" if shown is None else f" = {shown}"
+        typer.echo(f"  {name}{default}: {expected}{f', a part of `{whole}`' if whole else ''}")
+
+
+def _default_text(default: "Default") -> str | None:
+    """Return the default as the language writes it, or None if there is none or it has no literal."""
+    from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
+    from spacelang.ir.domain import literal
+
+    match default:
+        case NamedObjectDefault(name):
+            return name
+        case OpaqueDefault() | NoDefault():
+            return None
+        case _:
+            return literal(default)

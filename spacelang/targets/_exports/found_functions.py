@@ -1,0 +1,185 @@
+"""Functions in Python source that ask for a configuration, question by question, and return it as a dictionary."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Final, TypeAlias
+
+from spacelang.ir.domain import Categorical, Grid, describe, literal
+from spacelang.ir.space import Choice
+from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
+from spacelang.reductions.space_questions import DrawnPiece, FreeHyperparameterDraw, Piece, Question, Questions
+from spacelang.reductions.unfolding import (
+    Case,
+    Fork,
+    FreeHyperparameter,
+    Guard,
+    Parts,
+    RangeComparison,
+    UnfoldedPart,
+    ValueSwitch,
+    all_parts,
+    inner_parts,
+)
+from spacelang.targets._exports import python_nodes as py
+from spacelang.targets._exports.library_function_forms import case_label
+from spacelang.targets._exports.python_conditions import FoundValueTests
+from spacelang.text import unique_name
+
+AskCode: TypeAlias = Callable[[str, Question], py.Code]
+"""Returns the code that asks a question, given its name: a label of a case or piece, or a number or value to decode."""
+Known: TypeAlias = frozenset[str]
+MAX_DEPTH: Final = 8  # The maximum nesting depth of statements
+MIN_FUNCTION_PARTS: Final = 5  # Repeated parts with fewer parts inside are written repeatedly
+
+
+def labels_of(choice: Fork | FreeHyperparameterDraw) -> tuple[str, ...]:
+    """Return distinct labels for the cases of a fork, or for the pieces of a draw."""
+    if isinstance(choice, FreeHyperparameterDraw):
+        pieces = choice.pieces
+        return tuple(describe(each.part) if isinstance(each, DrawnPiece) else literal(each.value) for each in pieces)
+    words = tuple(case_label(choice, case) for case in choice.cases)
+    return words if len(set(words)) == len(words) else tuple(f"{n}: {word}" for n, word in enumerate(words, 1))
+
+
+def draw_code(draw: FreeHyperparameterDraw, ask: AskCode) -> tuple[py.Code | None, list[tuple[str, py.Code]]]:
+    """Return the code that asks for the piece of a draw (None for one piece), and the label and code of each piece."""
+    pieces = [*zip(labels_of(draw), (_piece_code(piece, ask) for piece in draw.pieces), strict=True)]
+    return (ask(draw.choice, draw) if draw.choice else None), pieces
+
+
+class FunctionWriter:
+    """A writer of a function; parts that are used repeatedly or nested deeply become functions of their own.
+
+    The function takes one argument, from which `ask` reads the answers, and returns a configuration as a dictionary.
+    """
+
+    def __init__(self, questions: Questions, name: str, argument: str, ask: AskCode) -> None:
+        """Take the names of the function and of its argument, and what returns the code that asks a question."""
+        self._questions, self._name, self._argument, self._ask = questions, name, argument, ask
+        self._tests = FoundValueTests(questions.space, questions.names)
+        inside = [parts for part in questions.every_part for parts in inner_parts(part)]
+        alternatives = (parts for parts in inside if len(parts) > 1)
+        contents: Iterable[UnfoldedPart | Parts] = chain(questions.parts, *inside, alternatives)
+        self._uses = Counter(contents)
+        self._names: dict[UnfoldedPart | Parts, str] = {}
+        self._written: list[str] = []
+
+    def functions(self, summary: str) -> list[str]:
+        """Return the sources of the function and of those that it calls, which come first."""
+        head = [f"def {self._name}({self._argument}):", f'    """{summary}"""', "    found = {}"]
+        last = "\n".join([*head, *self._part_lines(self._questions.parts, 1, frozenset()), "    return found"])
+        return [*self._written, last]
+
+    def _part_lines(self, several: Parts, depth: int, known: Known) -> Iterator[str]:
+        """Yield the lines of parts; `known` are the addresses of variables with a value in `found`."""
+        for part in several:
+            if isinstance(part, FreeHyperparameter):
+                yield from self._value_lines(part, depth)
+                known |= {part.node.address}
+            elif self._is_function(part, depth):
+                yield f"{'    ' * depth}{self._function_name(part)}({self._argument}, found)"
+            else:
+                yield from self._lines_of(part, depth, known)
+            if isinstance(part, Fork) and part.node is not None and all(case.branch is not None for case in part.cases):
+                known |= {part.node.address}
+
+    def _is_function(self, content: UnfoldedPart | Parts, depth: int = 0) -> bool:
+        parts = content if isinstance(content, tuple) else (content,)
+        if depth > MAX_DEPTH:
+            return any(map(inner_parts, parts))
+        return self._uses[content] > 1 and len([*islice(all_parts(parts), MIN_FUNCTION_PARTS)]) == MIN_FUNCTION_PARTS
+
+    def _function_name(self, content: UnfoldedPart | Parts, title: str = "") -> str:
+        if content not in self._names:
+            if not isinstance(content, tuple):
+                inner = next(each for each in all_parts((content,)) if isinstance(each, Fork | FreeHyperparameter))
+                title = self._questions.forks.get(id(inner), self._questions.base_name(inner))
+            word = "".join(c if c.isalnum() and c.isascii() else "_" for c in title)
+            self._names[content] = name = unique_name(f"_{self._name}_{word}", {*self._names.values()}, "_")
+            if isinstance(content, tuple):
+                lines = self._part_lines(content, 1, frozenset())
+            else:
+                lines = self._lines_of(content, 1, frozenset())
+            self._written.append("\n".join([f"def {name}({self._argument}, found):", *lines]))
+        return self._names[content]
+
+    def _lines_of(self, part: UnfoldedPart, depth: int, known: Known) -> Iterator[str]:
+        match part:
+            case Guard():
+                test = self._tests.condition(part.condition, known)
+                yield from self._if_lines([(test, part.parts)], depth, known)
+            case ValueSwitch():
+                domains = ((case.domain, case.parts) for case in part.cases if case.domain is not None)
+                tests = [(self._tests.value_within(part.node, domain), parts) for domain, parts in domains]
+                yield from self._if_lines(tests, depth, known)
+            case Fork() if len(part.cases) == 1:
+                yield from self._case_lines(part, part.cases[0], depth, known)
+            case Fork(node=Choice() as node) if all(case.branch is not None for case in part.cases):
+                indent, entry = "    " * depth, f"found[{py.literal_source(node.key)}]"
+                code = self._ask(self._questions.forks[id(part)], part)
+                yield f"{indent}{entry} = {py.expression_source(code, len(indent), len(entry) + 3)}"
+                tests = [(py.infix(self._tests.value(node), "==", case.branch), case.parts) for case in part.cases]
+                labels = [f"{node.name}_{case.branch}" for case in part.cases]
+                yield from self._if_lines(tests, depth, known | {node.address}, labels)
+            case Fork():
+                yield from self._match_lines(part, depth, known)
+            case FreeHyperparameter() | RangeComparison():
+                raise TypeError("a comparison of ranges cannot be asked for")
+
+    def _if_lines(
+        self, tests: Sequence[tuple[py.Code, Parts]], depth: int, known: Known, labels: Sequence[str] = ()
+    ) -> Iterator[str]:
+        indent, word = "    " * depth, "if"
+        for place, (test, parts) in enumerate(tests):
+            if labels and self._is_function(parts):
+                body = [f"{indent}    {self._function_name(parts, labels[place])}({self._argument}, found)"]
+            else:
+                body = [*self._part_lines(parts, depth + 1, known)]
+            if body:
+                yield f"{indent}{word} {py.expression_source(test, len(indent), len(word) + 2)}:"
+                yield from body
+                word = "elif"
+
+    def _match_lines(self, fork: Fork, depth: int, known: Known) -> Iterator[str]:
+        """Yield the lines of a choice between cases that are no branches."""
+        indent = "    " * depth
+        code = self._ask(self._questions.forks[id(fork)], fork)
+        told = zip(labels_of(fork), fork.cases, strict=True)
+        bodies = [(word, list(self._case_lines(fork, case, depth + 2, known))) for word, case in told]
+        yield f"{indent}match {py.expression_source(code, len(indent), 7)}:"
+        for word, body in bodies:
+            yield f"{indent}    case {py.literal_source(word)}:"
+            yield from body or [f"{indent}        pass"]
+
+    def _case_lines(self, fork: Fork, case: Case, depth: int, known: Known) -> Iterator[str]:
+        if isinstance(fork.node, Choice) and case.branch is not None:
+            yield f"{'    ' * depth}found[{py.literal_source(fork.node.key)}] = {py.literal_source(case.branch)}"
+            known |= {fork.node.address}
+        yield from self._part_lines(case.parts, depth, known)
+
+    def _value_lines(self, free: FreeHyperparameter, depth: int) -> Iterator[str]:
+        question, pieces = draw_code(self._questions.draws[id(free)], self._ask)
+        indent, entry = "    " * depth, f"found[{py.literal_source(free.node.key)}]"
+        if question is None:
+            yield f"{indent}{entry} = {py.expression_source(pieces[0][1], len(indent), len(entry) + 3)}"
+            return
+        yield f"{indent}match {py.expression_source(question, len(indent), 7)}:"
+        for word, code in pieces:
+            yield f"{indent}    case {py.literal_source(word)}:"
+            yield f"{indent}        {entry} = {py.expression_source(code, len(indent) + 8, len(entry) + 3)}"
+
+
+def _piece_code(piece: Piece, ask: AskCode) -> py.Code:
+    if not isinstance(piece, DrawnPiece):
+        return py.LiteralNode(piece.value)
+    answer = ask(piece.name, piece)
+    match piece.reduction:
+        case MemberIndexReduction(part=Grid() as part):
+            return py.grid_member_code(part, answer)
+        case MemberIndexReduction(part=Categorical(values=values)):
+            return py.ItemNode(py.literal_list(values), answer)
+        case MemberRenamingReduction(part=Categorical() as part):
+            return py.ItemNode(py.literal_dict({literal(value): value for value in part.values}), answer)
+        case _:
+            return answer

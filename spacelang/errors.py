@@ -75,6 +75,8 @@ def _argument(option: re.Match[str], settings: str) -> str:
         value = f'"{given}"'
     else:
         value = given or ("True" if name in OPTIONS_WITHOUT_VALUE else "…")
+    if name == "allow":
+        value = f"[{value}]"
     return f'{settings}={{"{name}": {value}}}' if is_in_mapping else f"{name}={value}"
 
 

@@ -9,14 +9,14 @@ occurs.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, index_of_part
-from spacelang.ir.expr import INACTIVE, ExpressionValue, is_true
+from spacelang.ir.expr import INACTIVE, ExpressionValue, Lookup, is_true
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
@@ -31,6 +31,7 @@ from spacelang.reductions.domains import (
     split_into_simple,
 )
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, UnfoldedPart, ValueSwitch
+from spacelang.reductions.varying_bounds import BoundedParts
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
 from spacelang.text import unique_name
@@ -110,7 +111,7 @@ class Questions:
     def __init__(
         self,
         structures: Structures,
-        unfolded: Parts,
+        bounded: BoundedParts,
         accepts: DomainPredicate,
         points: int = GRID_POINTS,
         *,
@@ -122,7 +123,8 @@ class Questions:
         """
         self.structures = structures
         self.space = space = structures.space
-        self.parts = unfolded
+        self.parts, self.varying_ranges = bounded.parts, bounded.ranges
+        self.bounded_constraints = bounded.constraints
         self.forks: dict[int, str] = {}
         self.draws: dict[int, FreeHyperparameterDraw] = {}
         self.by_name: dict[str, Question] = {}
@@ -234,13 +236,23 @@ class Questions:
                         known[part.node.address] = case.branch
                     self._ask_parts(case.parts, answer, known)
                 case FreeHyperparameter():
-                    known[part.node.address] = self.draws[id(part)].ask_value(answer)
+                    known[part.node.address] = self._limited_draw(part, lookup).ask_value(answer)
                 case ValueSwitch():
                     self._ask_parts(part.cases[unfolding.case_of_value(part, lookup)].parts, answer, known)
                 case Guard():
                     self._ask_parts(part.parts if is_true(part.condition, lookup) else (), answer, known)
                 case _:
                     raise TypeError("a comparison of ranges cannot be asked for")
+
+    def _limited_draw(self, part: FreeHyperparameter, lookup: Lookup) -> FreeHyperparameterDraw:
+        """Return the questions of a hyperparameter, whose range may be limited by previous answers."""
+        draw = self.draws[id(part)]
+        if part.node.address not in self.varying_ranges:
+            return draw
+        limited = self.varying_ranges[part.node.address].limited(lookup)
+        (piece,) = draw.pieces
+        assert isinstance(piece, DrawnPiece)
+        return replace(draw, pieces=(replace(piece, reduction=IdentityReduction(limited)),))
 
     def _make_piece(self, node: Hyperparameter, part: SimpleDomain, name: str) -> Piece:
         if part.size == 1:

@@ -288,7 +288,7 @@ def _solve_relaxation(rows: Iterable[Inequality], integers: frozenset[str]) -> d
         touching = [row for row in system if name in row.factors]
         eliminated.append((name, touching))
         rest = [row for row in system if name not in row.factors]
-        system = _tightest_rows([*rest, *_eliminate(name, touching)], integers)
+        system = _tightest_rows([*rest, *eliminate_variable(name, touching)], integers)
     if any(row.constant > 0 or (row.strict and row.constant == 0) for row in system):
         return None
     found: dict[str, Fraction] = {}
@@ -303,7 +303,7 @@ def _cost(name: str, rows: Sequence[Inequality]) -> tuple[int, str]:
     return signs.count(True) * signs.count(False), name
 
 
-def _eliminate(name: str, rows: Sequence[Inequality]) -> list[Inequality]:
+def eliminate_variable(name: str, rows: Sequence[Inequality]) -> list[Inequality]:
     """Return the rows without the variable `name`: each of its lower ends is at most each of its upper ends."""
     lower = [row for row in rows if row.factors[name] < 0]
     upper = [row for row in rows if row.factors[name] > 0]
@@ -329,7 +329,7 @@ def add_scaled(
 def _tightest_rows(rows: Iterable[Inequality], integers: frozenset[str]) -> list[Inequality]:
     """Return the rows on a common scale, reduced to the tightest row of each direction."""
     best: dict[tuple[tuple[str, Fraction], ...], Inequality] = {}
-    for row in (_normalized(row, integers) for row in rows):
+    for row in (normalized(row, integers) for row in rows):
         direction = tuple(sorted(row.factors.items()))
         known = best.get(direction)
         if known is None or (row.constant, row.strict) > (known.constant, known.strict):
@@ -337,7 +337,7 @@ def _tightest_rows(rows: Iterable[Inequality], integers: frozenset[str]) -> list
     return list(best.values())
 
 
-def _normalized(row: Inequality, integers: frozenset[str]) -> Inequality:
+def normalized(row: Inequality, integers: frozenset[str]) -> Inequality:
     """Return the row with coprime integer factors, and the tightest constant if all its variables are integers."""
     if not row.factors:
         return row

@@ -21,9 +21,7 @@ from spacelang.solver.elimination import (
     UnionFind,
     VariableGroup,
     eliminate,
-    group_variables,
 )
-from spacelang.solver.elimination_cost import can_eliminate
 from spacelang.solver.summed_ranges import counted_ranges
 
 MAX_JOINT_VALUES: Final = 100_000
@@ -42,35 +40,7 @@ MAX_PAIR_TABLE: Final = 50_000
 """The same limit for expressions over two variables, where halving would not reduce the number of states."""
 
 
-def compile_networks(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[network.Network]:
-    """Return the networks by their first members. Raise TooManyConnectedVariablesError.
-
-    What the solver cannot decide is left to the draws, which are tested with it (`Network.tested`).
-    """
-    return map(_compile_network, group_variables(variables, constraints))
-
-
-def _compile_network(tied: VariableGroup) -> network.Network:
-    """Return the network of connected variables, with as few expressions left to the draws as are found."""
-    tested: dict[expr.Expr, None] = {}
-    while True:
-        compiler = _NetworkCompiler(tied, tested)
-        try:
-            found = compiler.run()
-            if not compiler.tabulated or can_eliminate(found, found.existential_variables):
-                return found
-        except network.UndecidableError as error:
-            if error.atom in tested:
-                raise
-            tested[error.atom] = None
-            continue
-        except network.TooManyConnectedVariablesError:
-            if not compiler.tabulated:
-                raise
-        tested |= dict.fromkeys(compiler.tabulated)
-
-
-class _NetworkCompiler:
+class NetworkCompiler:
     """A compiler of one network: cuts domains into cells and tabulates conditions and constraints.
 
     The solver decides no expression in `tested`, even if it could. `tabulated` are the atoms over several
@@ -80,7 +50,7 @@ class _NetworkCompiler:
     def __init__(self, tied: VariableGroup, tested: Collection[expr.Expr]) -> None:
         self.tied = tied
         self.left_to_draws = tested
-        self.tabulated: tuple[expr.Expr, ...] = ()
+        self.tabulated: dict[expr.Expr, None] = {}
         self.depth = len(tied.context)
         self.members = {member.address: member for member in tied.members}
         expressions = (*expressions_of((), tied.constraints), *expressions_of(tied.members, ()))
@@ -96,8 +66,9 @@ class _NetworkCompiler:
         self.factors: list[Factor] = []
 
     def run(self) -> network.Network:
+        """Return the network. Raise UndecidableError or TooManyConnectedVariablesError."""
         related = [atom for atom in self.atoms if not self._is_decided_by_cells(atom)]
-        self.tabulated = tuple(atom for atom in related if self._is_enumerable(atom))
+        self.tabulated = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
         for atom in related:
             if atom not in self.tabulated:
                 literal = self.literals[atom] = self._new_truth()

@@ -62,6 +62,18 @@ The result of `compile` is pickled as the space and its target, and compiled aga
 and weights that the form ignores. It fails if a share differs by more than .05, unless a reason that the target
 declares (`random_draws`) concerns the variable in this space: values that no constraint connects must follow the law.
 
+## Relations
+
+A relation is a constraint that compares hyperparameters with each other, such as `lo <= hi`, `hi : int[lo, 100]` or a
+limit on a sum. `--set relations=…` chooses how the target `optuna` expresses it; the report says what was done:
+
+- `native`: later ranges have bounds that depend on earlier values, like `trial.suggest_int("hi", lo, 100)`. Each
+  hyperparameter keeps one name. Values are drawn one after the other, so a small `lo` is rarer than in the space.
+  Possible for comparisons of floats, differences of integers such as `lo <= hi - 2`, and limits on one sum of ranges.
+- `cases`: choices are nested so that only valid configurations remain; there is a name for each case. Possible for all
+  constraints that connect few values.
+- `auto`, the default: `native` where it is possible, else `cases`.
+
 The tables below are generated from the declarations of the targets (`python -m spacelang.targets._preservation_page`).
 Where a construct has several verdicts, they depend on the place; the report of the compilation says which one applies.
 """

@@ -22,6 +22,7 @@ from spacelang.reductions import domains
 from spacelang.reductions.case_weights import CaseWeights
 from spacelang.reductions.space_questions import DrawnPiece, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Guard, Parts, RangeComparison, all_parts, unfold
+from spacelang.reductions.varying_bounds import BoundedParts, VaryingRange, unfold_with_bounds
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.targets import _lowering
@@ -96,12 +97,14 @@ def build_questions(
     unfolded: Callable[[Structures], Parts] = unfold,
     *,
     varying_bounds: bool = False,
+    can_vary: Callable[[VaryingRange], bool] | None = None,
 ) -> Questions:
     """Reduce a space to questions: named choices and draws whose answers always give a member.
 
     Ranges that `accepts` allows in no form are cut to grids of `points` values. `unfolded` returns the parts of the
-    space. With `varying_bounds`, ranges that constraints narrow keep one name. Raises RefusedError for numbers that
-    floats cannot hold, and for spaces that nested choices cannot express, for which `keeps` must have a verdict.
+    space. With `varying_bounds`, ranges that constraints narrow keep one name. If `can_vary` is given, previous answers
+    limit the related ranges for which it is true. Raises RefusedError for numbers that floats cannot hold, and for
+    spaces that nested choices cannot express, for which `keeps` must have a verdict.
     """
     space = structures.space
     _lowering.refuse_oversized_integers(space, keeps)
@@ -109,14 +112,17 @@ def build_questions(
     if refusal is None:
         raise _lowering.missing_verdict_error(Construct.CONDITIONS, "refused verdict")
     try:
-        found = unfolded(structures)
+        if can_vary is None:
+            bounded = BoundedParts(unfolded(structures))
+        else:
+            bounded = unfold_with_bounds(structures, unfolded, can_vary)
     except TooManyConnectedVariablesError as error:
         _lowering.make_report(space, keeps, _refusals(space, error.constraints, refusal))
         raise
-    if related := [part for part in all_parts(found) if isinstance(part, RangeComparison)]:
+    if related := [part for part in all_parts(bounded.parts) if isinstance(part, RangeComparison)]:
         rules = [rule for rule in space.constraints if any(_mentions(rule.expression, part) for part in related)]
         _lowering.make_report(space, keeps, _refusals(space, rules, refusal, related))
-    return Questions(structures, found, accepts, points, varying_bounds=varying_bounds)
+    return Questions(structures, bounded, accepts, points, varying_bounds=varying_bounds)
 
 
 def build_report(

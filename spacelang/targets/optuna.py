@@ -17,17 +17,21 @@ from spacelang.errors import import_optional
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
 from spacelang.ir.value import Value, to_python_scalar
+from spacelang.plugins import option
+from spacelang.reductions.domains import split_into_simple
 from spacelang.reductions.guarded_unfolding import unfold_with_guards
 from spacelang.reductions.space_questions import DrawnPiece, Question, Questions
 from spacelang.reductions.unfolding import (
     Fork,
     FreeHyperparameter,
 )
+from spacelang.reductions.varying_bounds import VaryingRange
 from spacelang.solver.counting import Structures
 from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
+from spacelang.targets._exports.optuna_bounds import FLOAT_BOUNDS_SOURCE, BoundedSuggestion, needs_float_bounds
 from spacelang.targets._exports.optuna_calls import describe_suggest_call, suggest_call_code
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
@@ -40,13 +44,24 @@ from spacelang.targets._random_draws import (
 from spacelang.targets._reduction_chain import (
     BELOW_CHOICES,
     EVENLY,
+    NESTED,
     TOO_ENTANGLED,
     build_questions,
     build_report,
+    constraint_findings,
     even_draws_entries,
     names_entry,
     preserved_by_reductions,
     unfolded_condition_findings,
+)
+from spacelang.targets._relations import (
+    NO_SUCH_MEANS,
+    RELATIONS_DOC,
+    Lowering,
+    RelationsOption,
+    lower_by_relations,
+    refuse_other_relations,
+    relations_entry,
 )
 
 if TYPE_CHECKING:
@@ -59,6 +74,7 @@ def decode(parameters):
     from optuna.trial import FixedTrial
 
     return suggest(FixedTrial(dict(parameters)))'''
+BOUNDED: Final = exact("bounds of `suggest_int` and `suggest_float` that depend on earlier values")
 MAX_FLOAT_STEPS: Final = 10**6
 """Optuna can tell the members of a grid of floats from other numbers up to this many steps."""
 
@@ -74,6 +90,13 @@ def accepts(part: SimpleDomain) -> bool:
             return part.is_integral or part.size <= MAX_FLOAT_STEPS
         case Real():
             return not part.is_open
+
+
+def can_have_varying_bounds(each: VaryingRange) -> bool:
+    """Return True if optuna can draw from every part of a range that bounds may leave."""
+    if isinstance(each.domain, Grid):
+        return accepts(each.domain) and not _is_stepped_log(each.domain)
+    return len(split_into_simple(each.domain)) == 1
 
 
 def _is_stepped_log(part: SimpleDomain) -> bool:
@@ -97,6 +120,8 @@ class Optuna:
         ),
     )
 
+    default_relations: ClassVar[tuple[Lowering, ...]] = ("native", "cases")
+
     preserves: ClassVar[PreservationTable] = {
         **preserved_by_reductions(accepts, "`suggest_categorical`"),
         Construct.FLOATS: (exact("`suggest_float`"),),
@@ -113,17 +138,32 @@ class Optuna:
         ),
         Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
         Construct.SETS: (exact("`suggest_categorical`, with strings for values that optuna cannot tell apart"),),
+        Construct.RULES_ON_VALUES: (NESTED, BOUNDED, TOO_ENTANGLED, NO_SUCH_MEANS),
     }
+
+    relations: RelationsOption = option("auto", RELATIONS_DOC)
 
     def lower(self, structures: Structures) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
+        return lower_by_relations(self, structures, self._lower)
+
+    def _lower(
+        self, structures: Structures, use_bounds: bool
+    ) -> _lowering.LoweringResult["OptunaFunction", Parameters]:
         unfolded = partial(unfold_with_guards, is_testable=is_testable)
-        named = build_questions(structures, accepts, self.preserves, unfolded=unfolded, varying_bounds=True)
-        unfolded_conditions = unfolded_condition_findings(named, BELOW_CHOICES)
-        report = build_report(named, self.preserves, unfolded_conditions)
-        report = (*report, names_entry(named), *even_draws_entries(named))
+        can_vary = can_have_varying_bounds if use_bounds else None
+        named = build_questions(
+            structures, accepts, self.preserves, unfolded=unfolded, varying_bounds=True, can_vary=can_vary
+        )
+        bounded = named.bounded_constraints
+        if self.relations == "native":
+            refuse_other_relations(structures.space, bounded, self.preserves)
+        findings = (*unfolded_condition_findings(named, BELOW_CHOICES), *constraint_findings(bounded, BOUNDED))
+        report = [*build_report(named, self.preserves, findings), names_entry(named), *even_draws_entries(named)]
+        if bounded:
+            report.append(relations_entry("native", bounded, "by bounds that depend on earlier values"))
         form = OptunaFunction(named)
-        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
+        return _lowering.LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, tuple(report))
 
 
 class OptunaFunction(LibraryFunctionForm):
@@ -182,11 +222,17 @@ class OptunaFunction(LibraryFunctionForm):
         head = f'"""The search space `{py.docstring_safe_line(self.questions.space.name)}` for optuna."""'
         advice = "# The default configuration, for `study.enqueue_trial(default)`.\n"
         default = advice + py.assignment_source("default", py.literal_dict(self.default))
-        writer = FunctionWriter(self.questions, "suggest", "trial", self._question_code)
+        imports = [FLOAT_BOUNDS_SOURCE] if needs_float_bounds(self.questions.varying_ranges.values()) else []
+        writer = FunctionWriter(self.questions, "suggest", "trial", self._question_code, self._bounded_code)
         written = writer.functions("Ask a trial of optuna for a configuration.")
-        return "\n\n\n".join([head, default, *written, DECODE])
+        return "\n\n\n".join([head, *imports, default, *written, DECODE])
+
+    def _bounded_code(self, name: str, varying: VaryingRange, known: frozenset[str]) -> py.Code:
+        return BoundedSuggestion(name, varying, self.questions.space, known).code
 
     def _question_code(self, name: str, question: Question) -> py.Code:
+        if self.questions.by_name.get(name) is not question:
+            return suggest_call_code(name, question)
         if id(question) not in self._question_codes:
             self._question_codes[id(question)] = suggest_call_code(name, question)
         return self._question_codes[id(question)]

@@ -21,6 +21,7 @@ from spacelang.reductions.unfolding import (
     all_parts,
     inner_parts,
 )
+from spacelang.reductions.varying_bounds import VaryingRange
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.library_function_forms import case_label
 from spacelang.targets._exports.python_conditions import FoundValueTests
@@ -54,8 +55,19 @@ class FunctionWriter:
     The function takes one argument, from which `ask` reads the answers, and returns a configuration as a dictionary.
     """
 
-    def __init__(self, questions: Questions, name: str, argument: str, ask: AskCode) -> None:
-        """Take the names of the function and of its argument, and what returns the code that asks a question."""
+    def __init__(
+        self,
+        questions: Questions,
+        name: str,
+        argument: str,
+        ask: AskCode,
+        ask_within: Callable[[str, VaryingRange, Known], py.Code] | None = None,
+    ) -> None:
+        """Take the names of the function and of its argument, and what returns the code that asks a question.
+
+        `ask_within` returns the code for a number of a range that earlier values limit, given the known addresses.
+        """
+        self._ask_within = ask_within
         self._questions, self._name, self._argument, self._ask = questions, name, argument, ask
         self._tests = FoundValueTests(questions.space, questions.names)
         inside = [parts for part in questions.every_part for parts in inner_parts(part)]
@@ -75,7 +87,7 @@ class FunctionWriter:
         """Yield the lines of parts; `known` are the addresses of variables with a value in `found`."""
         for part in several:
             if isinstance(part, FreeHyperparameter):
-                yield from self._value_lines(part, depth)
+                yield from self._value_lines(part, depth, known)
                 known |= {part.node.address}
             elif self._is_function(part, depth):
                 yield f"{'    ' * depth}{self._function_name(part)}({self._argument}, found)"
@@ -158,8 +170,12 @@ class FunctionWriter:
             known |= {fork.node.address}
         yield from self._part_lines(case.parts, depth, known)
 
-    def _value_lines(self, free: FreeHyperparameter, depth: int) -> Iterator[str]:
-        question, pieces = draw_code(self._questions.draws[id(free)], self._ask)
+    def _value_lines(self, free: FreeHyperparameter, depth: int, known: Known) -> Iterator[str]:
+        draw, varying = self._questions.draws[id(free)], self._questions.varying_ranges.get(free.node.address)
+        question, pieces = draw_code(draw, self._ask)
+        if varying is not None:
+            assert self._ask_within is not None
+            pieces = [("", self._ask_within(next(iter(draw.questions)), varying, known))]
         indent, entry = "    " * depth, f"found[{py.literal_source(free.node.key)}]"
         if question is None:
             yield f"{indent}{entry} = {py.expression_source(pieces[0][1], len(indent), len(entry) + 3)}"

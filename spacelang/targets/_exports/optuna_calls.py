@@ -21,14 +21,18 @@ def _suggest_code(name: str, domain: SimpleDomain) -> py.Code:
         case Grid(is_integral=True):
             return _integer_code(name, domain)
         case Grid():
-            _, _, below = domains.affine_integer_coefficients(domain)
-            digits = next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
             # Optuna adds up steps as floats, which may miss the intended decimal.
             number = py.call("trial.suggest_float", name, domain.least, domain.greatest, step=domain.step)
-            return py.call("round", number, digits)
+            return py.call("round", number, decimals_of(domain))
         case Real():
             scale = {"log": True} if domain.log else {}
             return py.call("trial.suggest_float", name, domain.lower, domain.upper, **scale)
+
+
+def decimals_of(grid: Grid) -> int:
+    """Return the number of decimals of a grid of floats."""
+    _, _, below = domains.affine_integer_coefficients(grid)
+    return next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
 
 
 def _integer_code(name: str, part: Grid) -> py.Code:

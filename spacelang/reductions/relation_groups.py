@@ -1,0 +1,111 @@
+"""Relations: constraints that are linear comparisons of ranges, in groups that no other constraint mentions.
+
+A group such as `lo <= hi` can be expressed without cases: see `varying_bounds`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from spacelang.ir.domain import Grid, Real
+from spacelang.ir.expr import And, Compare, Expr, Not, Or, mentioned_addresses
+from spacelang.ir.space import Constraint, Space, Variable
+from spacelang.solver.counting import Structures
+from spacelang.solver.elimination import UnionFind
+from spacelang.solver.linear import Inequality, difference, inequalities_for
+
+
+@dataclass(frozen=True)
+class RelationGroup:
+    """Ranges that comparisons connect, in the order of the text, and the constraints that make these comparisons.
+
+    `rows` has the inequalities of each constraint, over the addresses of the ranges.
+    """
+
+    members: tuple[Variable, ...]
+    rows: Mapping[Constraint, tuple[Inequality, ...]]
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints of the group."""
+        return (*self.rows,)
+
+    @cached_property
+    def inequalities(self) -> tuple[Inequality, ...]:
+        """The inequalities of all constraints."""
+        return tuple(row for several in self.rows.values() for row in several)
+
+    @property
+    def domains(self) -> dict[str, Grid | Real]:
+        """The ranges by address."""
+        return {each.address: range_of(each) for each in self.members}
+
+
+def relation_groups(space: Space) -> tuple[RelationGroup, ...]:
+    """Return the groups of relations of a space; constraints of any other kind are in no group."""
+    rows = {rule: several for rule in space.constraints if (several := _inequalities(rule, space)) is not None}
+    ties = UnionFind(space.variables)
+    for rule in rows:
+        ties.union(rule.scope)
+    others = {
+        ties.find(address)
+        for rule in space.constraints
+        if rule not in rows
+        for address in mentioned_addresses(rule.expression)
+    }
+    related = {ties.find(rule.scope[0]) for rule, mine in rows.items() if any(len(row.factors) > 1 for row in mine)}
+    found: list[RelationGroup] = []
+    keys = Counter(variable.key for variable in space.variables.values())
+    for root in related - others:
+        members = tuple(each for each in space.variables.values() if ties.find(each.address) == root)
+        if all(keys[each.key] == 1 for each in members):
+            own = {rule: mine for rule, mine in rows.items() if ties.find(rule.scope[0]) == root}
+            found.append(RelationGroup(members, own))
+    places = {address: place for place, address in enumerate(space.variables)}
+    return tuple(sorted(found, key=lambda group: places[group.members[0].address]))
+
+
+def without_constraints(structures: Structures, constraints: tuple[Constraint, ...]) -> Structures:
+    """Return the structures of the space without some constraints."""
+    if not constraints:
+        return structures
+    left = tuple(each for each in structures.space.constraints if each not in {*constraints})
+    return Structures(replace(structures.space, constraints=left))
+
+
+def range_of(variable: Variable) -> Grid | Real:
+    """Return the domain of a member of a group."""
+    domain = variable.hyperparameter.domain
+    assert isinstance(domain, Grid | Real)
+    return domain
+
+
+def _inequalities(rule: Constraint, space: Space) -> tuple[Inequality, ...] | None:
+    """Return the inequalities that a constraint stands for, or None if it is not a conjunction of such."""
+    if not rule.scope or {*mentioned_addresses(rule.expression)} != {*rule.scope}:
+        return None
+    if not all(isinstance(space.variables[a].hyperparameter.domain, Grid | Real) for a in rule.scope):
+        return None
+    found: list[Inequality] = []
+    for atom, truth in _conjunction(rule.expression, is_true=not rule.forbidden):
+        form = difference(atom) if isinstance(atom, Compare) else None
+        if not isinstance(atom, Compare) or form is None:
+            return None
+        systems = inequalities_for(atom.relation, form, truth)
+        if len(systems) != 1:
+            return None
+        found += systems[0]
+    return tuple(found)
+
+
+def _conjunction(expression: Expr, *, is_true: bool) -> Iterator[tuple[Expr, bool]]:
+    """Yield atoms and their truths that together are equivalent to a truth of an expression; else yield it whole."""
+    match expression:
+        case Not():
+            yield from _conjunction(expression.term, is_true=not is_true)
+        case And() | Or() if isinstance(expression, And) is is_true or len(expression.terms) == 1:
+            for term in expression.terms:
+                yield from _conjunction(term, is_true=is_true)
+        case _:
+            yield expression, is_true

@@ -1,0 +1,294 @@
+"""Ranges whose bounds vary with the values chosen before, so that relations hold: `hi` in int[lo, 100].
+
+The bounds of a range follow from the comparisons with earlier ranges, and from those that later ranges need
+(Fourier-Motzkin elimination). They are exact for floats, for differences of integers such as `a <= b + 2`, and for
+limits on one sum of them; other groups have no such bounds.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from spacelang.ir.domain import Grid, Real, subgrid
+from spacelang.ir.expr import InactiveValue, Lookup
+from spacelang.ir.space import Constraint, Variable
+from spacelang.ir.value import to_fraction
+from spacelang.reductions.relation_groups import RelationGroup, range_of, relation_groups, without_constraints
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter, Parts, ValueSwitch, all_parts, inner_parts
+from spacelang.solver.counting import Structures
+from spacelang.solver.linear import Inequality, eliminate_variable, normalized
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A bound of a range: the sum of `factors[address] * value(address)`, plus `constant`; excluded if `strict`.
+
+    It applies where all of these addresses are active.
+    """
+
+    factors: Mapping[str, Fraction]
+    constant: Fraction
+    strict: bool
+
+    def at(self, lookup: Lookup) -> Fraction | None:
+        """Return the number for the values of other ranges, or None if one of them is not active."""
+        total = self.constant
+        for address, factor in self.factors.items():
+            value = lookup(address)
+            if isinstance(value, InactiveValue):
+                return None
+            total += factor * to_fraction(value)
+        return total
+
+    @property
+    def is_a_value(self) -> bool:
+        """True if the limit is just the value of another range."""
+        return not self.constant and [*self.factors.values()] == [1]
+
+
+@dataclass(frozen=True, slots=True)
+class VaryingRange:
+    """A range of a hyperparameter, with lower and upper limits that depend on earlier ones."""
+
+    variable: Variable
+    lower: tuple[Limit, ...]
+    upper: tuple[Limit, ...]
+
+    @property
+    def domain(self) -> Grid | Real:
+        """The whole range."""
+        return range_of(self.variable)
+
+    def limited(self, lookup: Lookup) -> Grid | Real:
+        """Return the part of the range within the limits; raise LookupError if it is empty."""
+        lower = [(each, end) for each in self.lower if (end := each.at(lookup)) is not None]
+        upper = [(each, end) for each in self.upper if (end := each.at(lookup)) is not None]
+        if isinstance(self.domain, Grid):
+            return _limited_grid(self.domain, lower, upper)
+        least = max([self.domain.least, *(float_above(end, strict=each.strict) for each, end in lower)])
+        greatest = min([self.domain.greatest, *(float_below(end, strict=each.strict) for each, end in upper)])
+        if least > greatest:
+            raise LookupError(f"no value of `{self.variable.key}` satisfies the constraints")
+        return replace(self.domain, lower=least, upper=greatest, lower_open=False, upper_open=False)
+
+
+def _limited_grid(grid: Grid, lower: Iterable[tuple[Limit, Fraction]], upper: Iterable[tuple[Limit, Fraction]]) -> Grid:
+    start, step, first, last = to_fraction(grid.lower), to_fraction(grid.step), 0, grid.last_index
+    for limit, end in lower:
+        place = (end - start) / step
+        first = max(first, math.floor(place) + 1 if limit.strict else math.ceil(place))
+    for limit, end in upper:
+        place = (end - start) / step
+        last = min(last, math.ceil(place) - 1 if limit.strict else math.floor(place))
+    if first > last:
+        raise LookupError("no value satisfies the constraints")
+    return subgrid(grid, first, last)
+
+
+def float_above(number: Fraction, *, strict: bool = False) -> float:
+    """Return the least float whose decimal is at least a number, or greater than it if `strict`."""
+    found = math.nextafter(float(number), -math.inf)
+    while to_fraction(found) < number or (strict and to_fraction(found) == number):
+        found = math.nextafter(found, math.inf)
+    return found + 0.0
+
+
+def float_below(number: Fraction, *, strict: bool = False) -> float:
+    """Return the greatest float whose decimal is at most a number, or less than it if `strict`."""
+    return -float_above(-number, strict=strict) + 0.0
+
+
+def varying_ranges(group: RelationGroup, order: Sequence[str]) -> dict[str, VaryingRange] | None:
+    """Return the ranges of a group by address, chosen in `order`, or None if bounds cannot express the group.
+
+    Any choice of values within the bounds satisfies the constraints, and all values that satisfy them can be chosen.
+    """
+    members = {each.address: each for each in group.members}
+    waiting = _exact_rows(group)
+    if waiting is None:
+        return None
+    found: dict[str, VaryingRange] = {}
+    for address in reversed(order):
+        mine = [row for row in waiting if address in row.factors]
+        found[address] = _varying_range(members[address], mine)
+        needed = eliminate_variable(address, [*mine, *_ends(members[address])])
+        derived = [row for row in needed if not _is_always_true(row, members)]
+        if not all(_is_active_with(members[address], row, members) for row in derived):
+            return None
+        waiting = [*(row for row in waiting if address not in row.factors), *derived]
+    if waiting or not all(_has_floats(each) and _are_known(each, members) for each in found.values()):
+        return None
+    return {address: found[address] for address in order}
+
+
+def _exact_rows(group: RelationGroup) -> list[Inequality] | None:
+    """Return the inequalities of a group if elimination is exact for them, else None."""
+    conditional = any(_is_conditional(each, group.members) for each in group.members)
+    if conditional and any({*row.factors} != {*rule.scope} for rule, rows in group.rows.items() for row in rows):
+        return None  # a constraint over several comparisons applies only where all of its ranges are active
+    domains, rows = group.domains, [*group.inequalities]
+    if all(isinstance(each, Real) for each in domains.values()):
+        return rows if _are_separate(rows) else None
+    grids = {address: each for address, each in domains.items() if isinstance(each, Grid)}
+    if len(grids) < len(domains):
+        return None
+    whole = [in_indices(row, grids) for row in rows]
+    related = [row.factors for row in whole if len(row.factors) > 1]
+    are_differences = all(sorted(each.values()) == [-1, 1] for each in related)
+    sums = {tuple(sorted(factors.items())) for each in related for factors in (each, _negated(each))}
+    is_one_sum = len(sums) <= 2 and all(abs(factor) == 1 for each in related for factor in each.values())
+    return [_in_values(row, grids) for row in whole] if are_differences or is_one_sum else None
+
+
+def _are_separate(rows: Sequence[Inequality]) -> bool:
+    """Return True if ranges of floats have values within all limits: at most one strict one, and no equation."""
+    known = {(tuple(sorted(row.factors.items())), row.constant) for row in rows}
+    is_equation = any((tuple(sorted(_negated(row.factors).items())), -row.constant) in known for row in rows)
+    return not is_equation and sum(row.strict for row in rows) <= 1
+
+
+def _has_floats(each: VaryingRange) -> bool:
+    """Return True if there is a float between the limits of a continuous range, whatever they are."""
+    lower, upper = ([limit for limit in side if limit.factors] for side in (each.lower, each.upper))
+    return isinstance(each.domain, Grid) or not (lower and upper) or all(x.is_a_value for x in (*lower, *upper))
+
+
+def _are_known(each: VaryingRange, members: Mapping[str, Variable]) -> bool:
+    """Return True if the limits of a range are single values or mention only ranges that are active with it."""
+    own = Inequality({each.variable.address: Fraction(1)}, Fraction(0))
+    return all(
+        limit.is_a_value or all(_is_active_with(members[address], own, members) for address in limit.factors)
+        for limit in (*each.lower, *each.upper)
+    )
+
+
+def _is_conditional(variable: Variable, others: Iterable[Variable]) -> bool:
+    return variable.condition is not None or any(each.owners != variable.owners for each in others)
+
+
+def _is_active_with(variable: Variable, row: Inequality, members: Mapping[str, Variable]) -> bool:
+    """Return True if a variable is active wherever all ranges of a row are."""
+    around = variable.owners
+    return variable.condition is None and (
+        not around or any(members[address].owners[: len(around)] == around for address in row.factors)
+    )
+
+
+def in_indices(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
+    """Return an inequality of members of grids as one of their indices, with coprime integers."""
+    constant = row.constant + sum(factor * to_fraction(grids[a].lower) for a, factor in row.factors.items())
+    factors = {a: factor * to_fraction(grids[a].step) for a, factor in row.factors.items()}
+    return normalized(Inequality(factors, constant, row.strict), frozenset(grids))
+
+
+def _in_values(row: Inequality, grids: Mapping[str, Grid]) -> Inequality:
+    """Return an inequality of indices as one of the members."""
+    factors = {a: factor / to_fraction(grids[a].step) for a, factor in row.factors.items()}
+    constant = row.constant - sum(factor * to_fraction(grids[a].lower) for a, factor in factors.items())
+    return Inequality(factors, constant, row.strict)
+
+
+def _negated(factors: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    return {address: -factor for address, factor in factors.items()}
+
+
+def _varying_range(variable: Variable, rows: Iterable[Inequality]) -> VaryingRange:
+    limits: tuple[list[Limit], list[Limit]] = [], []
+    for row in rows:
+        own = row.factors[variable.address]
+        factors = {a: -factor / own for a, factor in row.factors.items() if a != variable.address}
+        limit = Limit(factors, -row.constant / own, row.strict)
+        if limit not in (mine := limits[own > 0]):
+            mine.append(limit)
+    return VaryingRange(variable, *map(tuple, limits))
+
+
+def _ends(variable: Variable) -> tuple[Inequality, Inequality]:
+    """Return the ends of a range as inequalities."""
+    least, greatest = box_of(variable)
+    one = Fraction(1)
+    return Inequality({variable.address: -one}, least), Inequality({variable.address: one}, -greatest)
+
+
+def box_of(variable: Variable) -> tuple[Fraction, Fraction]:
+    """Return the least and the greatest number of a range."""
+    domain = range_of(variable)
+    return to_fraction(domain.least), to_fraction(domain.greatest)
+
+
+def _is_always_true(row: Inequality, members: Mapping[str, Variable]) -> bool:
+    boxes = {address: box_of(members[address]) for address in row.factors}
+    greatest = row.constant + sum(factor * boxes[a][factor > 0] for a, factor in row.factors.items())
+    return greatest < 0 or (greatest == 0 and not row.strict)
+
+
+@dataclass(frozen=True)
+class BoundedParts:
+    """The parts of a space, in which some ranges have varying bounds in place of `constraints`."""
+
+    parts: Parts
+    ranges: Mapping[str, VaryingRange] = field(default_factory=dict)
+    constraints: tuple[Constraint, ...] = ()
+
+
+def unfold_with_bounds(
+    structures: Structures, unfolded: Callable[[Structures], Parts], is_supported: Callable[[VaryingRange], bool]
+) -> BoundedParts:
+    """Return the parts of a space as `unfolded` returns them, with varying bounds for relations where they can be.
+
+    May raise the errors of `unfolded`.
+    """
+    groups = relation_groups(structures.space)
+    while True:
+        dropped = tuple(rule for group in groups for rule in group.constraints)
+        parts = unfolded(without_constraints(structures, dropped))
+        found = {id(group): _ranges_in_parts(group, parts, is_supported) for group in groups}
+        kept = tuple(group for group in groups if found[id(group)] is not None)
+        if len(kept) == len(groups):
+            ranges = {address: each for several in found.values() for address, each in (several or {}).items()}
+            return BoundedParts(parts, ranges, dropped)
+        groups = kept
+
+
+def _ranges_in_parts(
+    group: RelationGroup, parts: Parts, is_supported: Callable[[VaryingRange], bool]
+) -> dict[str, VaryingRange] | None:
+    """Return the varying ranges of a group in the order in which parts choose them; None if they cannot vary."""
+    wanted = {each.address: None for each in group.members}
+    every = [*all_parts(parts)]
+    frees = [each for each in every if isinstance(each, FreeHyperparameter) and each.node.address in wanted]
+    cases = (each for each in every if isinstance(each, Fork | ValueSwitch) and each.node is not None)
+    are_whole = len(frees) == len(wanted) and all(each.domain == each.node.domain for each in frees)
+    if not are_whole or any(each.node.address in wanted for each in cases if each.node is not None):
+        return None
+    order = _order_in_parts(wanted, parts)
+    found = None if order is None else varying_ranges(group, order)
+    return found if found is not None and all(map(is_supported, found.values())) else None
+
+
+def _order_in_parts(wanted: Collection[str], parts: Parts) -> list[str] | None:
+    """Return the order in which hyperparameters are chosen, or None if it is not the same everywhere."""
+    before: set[tuple[str, str]] = set()
+    inside: dict[int, tuple[str, ...]] = {}
+
+    def visit(several: Parts) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for part in several:
+            if id(part) not in inside:
+                own = (part.node.address,) if isinstance(part, FreeHyperparameter) else ()
+                mine = dict.fromkeys(each for each in own if each in wanted)
+                inside[id(part)] = (*(mine | dict.fromkeys(a for parts in inner_parts(part) for a in visit(parts))),)
+            before.update((first, then) for first in found for then in inside[id(part)])
+            found |= dict.fromkeys(inside[id(part)])
+        return (*found,)
+
+    visit(parts)
+    left, order = {*wanted}, list[str]()
+    while left:
+        ready = [each for each in wanted if each in left and not any((other, each) in before for other in left)]
+        if not ready:
+            return None
+        order.append(ready[0])
+        left.remove(ready[0])
+    return order

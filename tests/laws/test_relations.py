@@ -1,0 +1,95 @@
+"""Laws of the lowerings of relations, on random ranges that comparisons connect."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, reject, settings
+from hypothesis import strategies as st
+from optuna.trial import FixedTrial
+
+import spacelang as sl
+from spacelang.ir.membership import first_exclusion
+from spacelang.sampling.sampler import SamplingFailedError
+from spacelang.targets._lowering import LoweringResult
+from spacelang.testing.draw_functions import draw_integer, draw_one
+
+from .settings import LAW
+
+RANGES = (
+    "int[1, 6]", "int[0, 8] step 2", "int[1, 40] log", "float[0, 1] step 0.25", "int[1, 2000]",
+    "float[0, 5]", "float[0.01, 10] log", "float(0, 4]",
+)  # fmt: skip
+RELATIONS = ("{0} <= {1}", "{0} < {1}", "{0} >= {1} + 1", "2 * {0} <= {1} + 5", "{0} + {1} <= 6", "{0} - {1} <= 1/2")
+
+
+@st.composite
+def related_texts(draw: Any) -> str:
+    """Return the text of a space with two to four ranges and comparisons of neighbours, or a limit on their sum."""
+    size = draw_integer(draw, 2, 4)
+    kinds = draw_one(draw, (RANGES[:5], RANGES[5:], RANGES))
+    lines = [f"  x{n} : {draw_one(draw, kinds)}" for n in range(size)]
+    if draw_one(draw, (False, False, True)):
+        lines = ["  count : int[1, 4]", *(f"{line} when count >= {n}" for n, line in enumerate(lines))]
+    if draw_one(draw, (False, False, True)):
+        lines.append(f"  require sum({', '.join(f'x{n}' for n in range(size))}) <= {draw_integer(draw, 4, 9)}")
+    else:
+        pairs = [(f"x{n}", f"x{n + 1}")[:: draw_one(draw, (1, -1))] for n in range(size - 1)]
+        lines += [f"  require {draw_one(draw, RELATIONS).format(*pair)}" for pair in pairs]
+    return "\n".join(["space related", "abstract M", "stage model = M {", *lines, "}"])
+
+
+def checked_space(text: str) -> sl.Space:
+    """Return the space of a text that has configurations."""
+    try:
+        space = sl.parse(text)
+        assume(space.counted.count)
+    except (sl.SpaceError, SamplingFailedError):
+        reject()
+    return space
+
+
+def assert_members_and_nothing_else(form: LoweringResult[Any, Any], space: sl.Space) -> None:
+    """Check that members are encoded and decoded, and that draws of the form are members."""
+    for member in (space.default(), *space.sample(8, seed=0)):
+        encoding = form.encode(member)
+        assert form.accepts(encoding), member
+        assert form.decode(encoding) == member
+    for encoding in form.sample(12, np.random.default_rng(0)):
+        assert form.accepts(encoding)
+        assert first_exclusion(space.checked, form.decode(encoding)) is None
+
+
+@settings(LAW)
+@given(text=related_texts())
+def test_bounds_of_optuna_leave_exactly_the_members(text: str) -> None:
+    space = checked_space(text)
+    try:
+        form = space.compile("optuna", relations="native")
+    except sl.SpaceError:
+        reject()
+    assert_members_and_nothing_else(form, space)
+    names = {name for encoding in form.sample(20, np.random.default_rng(1)) for name in encoding}
+    assert names <= {variable.key for variable in space.checked.variables.values()}
+    module: dict[str, Any] = {}
+    exec(form.form.to_python(), module)  # what users run
+    for encoding in form.sample(6, np.random.default_rng(2)):
+        assert module["suggest"](FixedTrial(encoding)) == form.decode(encoding).to_dict()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "lo : int[1, 1000]\nhi : int[lo, 1000]",
+        "a : float[0, 1]\nb : float[0, 1 - a]\nc : float[0, 1 - a - b]",
+        "hi : int[1, 91] step 3\nlo : int[1, 91] step 3\nmid : int[lo, hi] step 3",
+        "n : int[1, 3]\na : int[16, 512] log\nb : int[16, a] log when n >= 2\nc : int[16, b] log when n >= 3",
+    ],
+)
+def test_plain_relations_become_one_line_for_each_hyperparameter(lines: str) -> None:
+    space = sl.parse(f"space s\nabstract M\nstage m = M {{\n{lines}\n}}")
+    form = space.compile("optuna", relations="native")
+    ((status, message),) = [(e.status, e.message) for e in form.report if e.construct == "relations"]
+    assert (status, message.partition(":")[0]) == ("exact", "native")
+    asked = form.form.to_python().count("trial.suggest")
+    assert asked == len(space.checked.hyperparameters)

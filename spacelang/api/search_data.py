@@ -92,7 +92,7 @@ class TabularData(EvaluationData):
         validation of the task. Without any, the data decides.
         """
         space, objective = experiment.space, self._objective(experiment)
-        bound = bind_sizes(space, objective.size_symbols, objective.columns if self.matches_names else None)
+        bound = bind_sizes(space, objective.size_symbols, objective.preparation.columns if self.matches_names else None)
         if bound is space:
             return space, objective
         if space.selects_columns and not bound.selects_columns:

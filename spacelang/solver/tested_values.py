@@ -6,7 +6,8 @@ from math import exp, log
 from random import Random
 from typing import Final
 
-from spacelang.ir.domain import Domain, Grid, NotFound, Real, members, nearest_value, parts
+from spacelang.ir.domain import Domain, Grid, NotFound, Real, members, parts
+from spacelang.ir.domain_questions import nearest_value
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, are_same
 

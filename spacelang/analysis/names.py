@@ -9,17 +9,11 @@ from spacelang.analysis.drafts import Definition, Draft, FixedName, NameMention,
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
-from spacelang.ir.domain import (
-    DATA_SIZE_NAMES,
-    Domain,
-    describe,
-    is_bare_word,
-    literal,
-    size_of_shape,
-    spell_parameter_name,
-)
+from spacelang.ir.data_binding import DATA_SIZE_NAMES, size_of_shape
+from spacelang.ir.domain import Domain, describe, is_bare_word, literal, spell_parameter_name
 from spacelang.ir.expr import Constant, Reference
-from spacelang.ir.space import Choice, Hyperparameter, Space, TupleParameter, Variable, element_name, length_name
+from spacelang.ir.space import Choice, Hyperparameter, Space, TupleParameter, Variable
+from spacelang.ir.tuple_parameters import element_name, length_name
 from spacelang.spelling_suggestions import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -82,8 +76,18 @@ class NameResolver:
         return self._draft.definition(name, scope)
 
     def _address(self, name: str, scope: Scope) -> str:
-        """Return the address that a name stands for; alternatives may be left out if only one address fits."""
-        address = scope.addresses.get(name) or scope.names.address(name)
+        """Return the address that a name stands for; alternatives may be left out if only one address fits.
+
+        The first word of a path is a stage or, if the path has no meaning then, a sibling.
+        """
+        address = self._completed(scope.addresses.get(name) or scope.names.address(name), scope)
+        first, _, rest = name.partition(".")
+        if address in self._variables or not rest or first not in scope.addresses:
+            return address
+        below = self._completed(f"{scope.addresses[first]}.{rest}", scope)
+        return below if below in self._variables else address
+
+    def _completed(self, address: str, scope: Scope) -> str:
         found = () if address in self._variables else self._completions(address, scope)
         return found[0] if len(found) == 1 else address
 

@@ -13,9 +13,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, parts
 from spacelang.ir.expr import references
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.space import Choice, Hyperparameter, expressions_of
+from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import Value, to_python_scalar
-from spacelang.ir.walk import Assignment
+from spacelang.ir.walk import Assignment, expressions_of
 from spacelang.plugins import option
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction, ScaledRangeReduction
 from spacelang.solver.counting import Structures

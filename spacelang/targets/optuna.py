@@ -32,8 +32,13 @@ from spacelang.targets import _lowering
 from spacelang.targets._exports import python_nodes as py
 from spacelang.targets._exports.found_functions import FunctionWriter, labels_of
 from spacelang.targets._exports.library_function_forms import LibraryFunctionForm
-from spacelang.targets._exports.optuna_bounds import FLOAT_BOUNDS_SOURCE, BoundedSuggestion, needs_float_bounds
-from spacelang.targets._exports.optuna_calls import describe_suggest_call, suggest_call_code
+from spacelang.targets._exports.optuna_calls import (
+    FLOAT_BOUNDS_SOURCE,
+    BoundedSuggestion,
+    describe_suggest_call,
+    needs_float_bounds,
+    suggest_call_code,
+)
 from spacelang.targets._exports.value_tests import is_testable
 from spacelang.targets._lowering import OVERSIZED, Construct, PreservationTable, approximated, exact, rewritten
 from spacelang.targets._random_draws import (

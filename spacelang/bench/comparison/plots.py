@@ -12,7 +12,7 @@ import numpy as np
 
 from spacelang.bench.comparison import MODEL_LABELS, IncumbentCandidates, Results
 from spacelang.bench.comparison.ranks import Array, Ranking
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from spacelang.bench.comparison import IncumbentCandidates, Results, RunResult, winner_losses
 from spacelang.bench.comparison.ranks import LEVEL, Array, Estimate, LeadInterval, RankEstimates, Ranking
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.report.trial_results import score_document
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from spacelang.bench.comparison import MODEL_LABELS, IncumbentCandidates, Result
 from spacelang.bench.comparison.ranks import LeadInterval, Ranking, ResamplingUnit
 from spacelang.bench.comparison.summary import TIME_SHARES, end_summary
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.ir.loss_name import LossName
+from spacelang.ir.trial import LossName
 from spacelang.text import count_with_noun
 
 MAX_INTERVALS: Final = 5  # The largest number of intervals in a line; the shortest ones are left out

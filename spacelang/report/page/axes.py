@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 from typing import Final, TypeVar
 
-from spacelang.ir.loss_name import SCORE_DIGITS, LossName
+from spacelang.ir.trial import SCORE_DIGITS, LossName
 from spacelang.report.page.run_data import RunData
 from spacelang.runtime.history import TrialRecord
 from spacelang.text import count_with_noun

@@ -11,9 +11,8 @@ import numpy as np
 
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.chains import spell_decision_name
-from spacelang.ir.loss_name import LossName
 from spacelang.ir.space import Choice, Node, children_of
-from spacelang.ir.trial import UNIT_SCALE, LossScale, Trial, parse_scale
+from spacelang.ir.trial import UNIT_SCALE, LossName, LossScale, Trial, parse_scale
 from spacelang.optimizers import _mosaic
 from spacelang.report.page.axes import format_number
 from spacelang.report.page.run_data import RunData

@@ -18,8 +18,7 @@ from storing import header, space, trial
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_name import LossName
-from spacelang.ir.trial import Status
+from spacelang.ir.trial import LossName, Status
 from spacelang.ir.validation import CrossValidation, Holdout
 from spacelang.report.page.axes import ScoreAxis, axis_of, evenly_spaced, format_seconds, largest_usual_loss, time_axis
 from spacelang.report.page.curves import common_times, curve_of
